@@ -1,0 +1,55 @@
+"""How Predilect compiles its few numerical loops: Numba, cached on disk, and announced when it takes long."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numba
+
+__all__ = ["announced", "kernel", "ufunc"]
+
+_ANNOUNCE_AFTER_SECONDS = 0.7
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a scalar function or a loop with ``numba.njit``, without the GIL and cached on disk.
+
+    Where neither the installation nor the user's cache folder can be written (a read-only container, say), the function
+    is compiled anew by each process instead of failing.
+    """
+    try:
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:  # Numba found no folder that it may write its cache to
+        return numba.njit(nogil=True, error_model="numpy")(function)
+
+
+def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:
+    """Turn a scalar function into a NumPy universal function, so that arrays and loops share one formula."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        try:
+            return numba.vectorize([signature], cache=True, nopython=True)(function)
+        except RuntimeError:
+            return numba.vectorize([signature], nopython=True)(function)
+
+    return decorate
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Say on the terminal that loops are being compiled, if the block takes long enough to be noticed."""
+
+    def say() -> None:
+        print("predilect: compiling its numerical loops, once per installation ...", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(_ANNOUNCE_AFTER_SECONDS, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,52 @@
+"""Answers, ids and features: everything between a file or data frame and the models.
+
+>>> from predilect.data import Comparisons
+>>> answers = Comparisons.from_frame(
+...     {
+...         "user": ["ann", "ann", "bob"],
+...         "left": ["tea", "milk", "tea"],
+...         "right": ["milk", "juice", "milk"],
+...         "winner": ["tea", "tie", "milk"],
+...     }
+... )
+>>> answers
+Comparisons(2 users, 3 items, 3 rows, 3 answers)
+>>> answers.items.ids
+['juice', 'milk', 'tea']
+"""
+
+from predilect.data.checks import Finding, check
+from predilect.data.comparisons import Comparisons
+from predilect.data.features import ItemFeatures, PersonFeatures
+from predilect.data.frames import build_frame
+from predilect.data.intake import Intake
+from predilect.data.readers import read_comparisons, read_frame, read_item_map
+from predilect.data.splits import (
+    k_folds_answers,
+    split_answers,
+    split_groups,
+    split_hash,
+    split_items,
+    split_people,
+)
+from predilect.data.vocabulary import Vocabulary
+
+__all__ = [
+    "Comparisons",
+    "Finding",
+    "Intake",
+    "ItemFeatures",
+    "PersonFeatures",
+    "Vocabulary",
+    "build_frame",
+    "check",
+    "k_folds_answers",
+    "read_comparisons",
+    "read_frame",
+    "read_item_map",
+    "split_answers",
+    "split_groups",
+    "split_hash",
+    "split_items",
+    "split_people",
+]

@@ -1,0 +1,231 @@
+"""What in the answers will make a ranking untrustworthy, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from predilect.data.comparisons import Comparisons
+
+__all__ = ["Finding", "check"]
+
+FEW_ANSWERS = 5
+FEW_IN_ALL = 30
+HEAVY_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know before trusting a ranking.
+
+    Attributes
+    ----------
+    code : str
+        Stable name, such as "unconnected-items".
+    severity : {"warning", "note"}
+    message : str
+    count : int
+        How many items, people or answers it is about.
+    examples : tuple
+        A few of the ids.
+    """
+
+    code: str
+    severity: Literal["warning", "note"]
+    message: str
+    count: int = 0
+    examples: tuple[Any, ...] = ()
+
+
+def check(comparisons: Comparisons, item_ids_with_no_answers: Iterable[Any] | None = None) -> list[Finding]:
+    """Look for what a ranking of these answers cannot be trusted with.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+    item_ids_with_no_answers : iterable, optional
+        Items that should be ranked but that nobody compared, besides those in the vocabulary.
+
+    Returns
+    -------
+    list of Finding
+        Warnings first; empty if nothing was found.
+
+    Notes
+    -----
+    O(n_rows); under a second for a million rows.
+    """
+    findings = [
+        *_items(comparisons, item_ids_with_no_answers),
+        *_groups(comparisons),
+        *_sides(comparisons),
+        *_people(comparisons),
+        *_answers(comparisons),
+    ]
+    return sorted(findings, key=lambda finding: finding.severity != "warning")
+
+
+def _per_item(comparisons: Comparisons, keep: NDArray[np.bool_], left: bool = True, right: bool = True) -> Any:
+    total = np.zeros(comparisons.n_items)
+    for wanted, side in ((left, comparisons.left), (right, comparisons.right)):
+        if wanted:
+            total += np.bincount(side[keep], comparisons.weight[keep], minlength=comparisons.n_items)
+    return total
+
+
+def _about(code: str, severity: Literal["warning", "note"], message: str, ids: list[Any]) -> Finding:
+    shown = ", ".join(str(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
+    return Finding(code, severity, f"{message} ({shown}).", len(ids), tuple(ids[:5]))
+
+
+def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Finding]:
+    outcome, ids = comparisons.outcome, comparisons.items.array()
+    wins = _per_item(comparisons, outcome == 1, right=False) + _per_item(comparisons, outcome == -1, left=False)
+    losses = _per_item(comparisons, outcome == 1, left=False) + _per_item(comparisons, outcome == -1, right=False)
+    ties = _per_item(comparisons, outcome == 0)
+    answers = wins + losses + ties
+    found = []
+    none = list(ids[answers == 0]) + [value for value in extra or () if value not in comparisons.items]
+    if none:
+        text = f"{_n(len(none), 'item')} without any answer: the score rests on the prior, or on features, alone"
+        found.append(_about("items-without-answers", "warning", text, none))
+    unused = [value for value in comparisons.intake.unused_items if value not in comparisons.items]
+    if unused:
+        text = f"{_n(len(unused), 'item')} met only in rows that were left out, and so not ranked"
+        found.append(_about("items-left-out", "warning", text, unused))
+    for code, mask, text in (
+        ("items-never-lose", (losses == 0) & (wins > 0), "without a loss: how far ahead, the answers cannot tell"),
+        ("items-never-win", (wins == 0) & (losses > 0), "without a win: how far behind, the answers cannot tell"),
+        ("items-only-ties", (wins + losses == 0) & (ties > 0), "with nothing but ties"),
+    ):
+        if mask.any():
+            found.append(_about(code, "note", f"{_n(int(mask.sum()), 'item')} {text}", list(ids[mask])))
+    few = (answers > 0) & (answers < FEW_ANSWERS)
+    if few.any():
+        share = few.sum() / max((answers > 0).sum(), 1)
+        text = f"{_n(int(few.sum()), 'item')} with fewer than {FEW_ANSWERS} answers: expect wide intervals"
+        found.append(_about("few-answers-per-item", "warning" if share > 0.5 else "note", text, list(ids[few])))
+    if not comparisons.items.is_integer:
+        found += _look_alikes(comparisons.items.ids)
+    return found
+
+
+def _look_alikes(ids: list[str]) -> list[Finding]:
+    seen: dict[str, list[str]] = {}
+    for value in ids:
+        seen.setdefault(" ".join(value.split()).lower(), []).append(value)
+    alike = [value for group in seen.values() if len(group) > 1 for value in group]
+    if not alike:
+        return []
+    shown = [f'"{value}"' for value in alike]
+    text = f"{len(alike)} item ids differ from another only in spaces or in upper and lower case; are they the same?"
+    return [_about("look-alike-items", "warning", text, shown)]
+
+
+def _groups(comparisons: Comparisons) -> list[Finding]:
+    n = comparisons.n_items
+    links = coo_array((np.ones(comparisons.n_rows), (comparisons.left, comparisons.right)), shape=(n, n))
+    _, label = connected_components(links.tocsr(), directed=False)
+    seen = np.zeros(n, dtype=bool)
+    seen[comparisons.left] = seen[comparisons.right] = True
+    groups, first, sizes = np.unique(label[seen], return_index=True, return_counts=True)
+    if len(groups) < 2:
+        return []
+    order = np.argsort(-sizes, kind="stable")
+    examples = tuple(comparisons.items.array()[seen][first[order]][:5])
+    told = ", ".join(str(size) for size in sizes[order][:5]) + (", ..." if len(sizes) > 5 else "")
+    message = (
+        f"The items fall into {len(groups)} groups that were never compared with each other (sizes {told}; one item "
+        f"of each: {', '.join(str(value) for value in examples[:3])}). Scores across groups rest on the prior only; "
+        "ask questions that join them, or rank each group by itself."
+    )
+    return [Finding("unconnected-items", "warning", message, len(groups), examples)]
+
+
+def _sides(comparisons: Comparisons) -> list[Finding]:
+    left, right = comparisons.intake.left_wins, comparisons.intake.right_wins
+    decided = left + right
+    if decided < 10:
+        return []
+    if min(left, right) == 0:
+        side = "left" if left else "right"
+        message = (
+            f"The {side} item won all {decided:.0f} decided answers: the file seems to list the "
+            f"{'winner' if left else 'loser'} first, so left/right bias cannot be checked; "
+            "randomise the sides when asking, and write them down as shown."
+        )
+        return [Finding("winner-always-one-side", "note", message, round(decided))]
+    share = left / decided
+    p = math.erfc(abs(left - right) / math.sqrt(2 * decided))
+    strong = p < 0.001 and abs(share - 0.5) >= 0.02
+    verdict = (
+        "people favour one side; randomise the sides when asking"
+        if strong
+        else "a slight lean to one side"
+        if p < 0.05
+        else "no sign of a left/right bias"
+    )
+    message = f"The left item won {share:.1%} of {decided:.0f} decided answers (p = {p:.2g}): {verdict}."
+    return [Finding("left-right-bias", "warning" if strong else "note", message, round(decided))]
+
+
+def _people(comparisons: Comparisons) -> list[Finding]:
+    if not comparisons.has_users:
+        return []
+    amount = np.bincount(comparisons.user, comparisons.weight, minlength=comparisons.n_users)
+    found = []
+    once = np.flatnonzero((amount > 0) & (amount <= 1))
+    if len(once):
+        text = f"{len(once)} of {_n(comparisons.n_users, 'user')} gave one answer: little can be said about each"
+        found.append(_about("users-with-one-answer", "note", text, list(comparisons.users.labels(once))))
+    if comparisons.n_users > 1 and comparisons.n_rows:
+        top = max(1, math.ceil(comparisons.n_users / 100))
+        order = np.argsort(-amount, kind="stable")[:top]
+        share = amount[order].sum() / amount.sum()
+        # With very few people somebody always has a large share.
+        if share > max(HEAVY_SHARE, 1.5 * top / comparisons.n_users):
+            text = (
+                f"{_n(top, 'user')} of {comparisons.n_users} gave {share:.0%} of all answers "
+                "and can dominate a pooled ranking"
+            )
+            found.append(_about("heavy-users", "warning", text, list(comparisons.users.labels(order))))
+    return found
+
+
+def _answers(comparisons: Comparisons) -> list[Finding]:
+    found = []
+    total = comparisons.n_answers
+    tied = float(comparisons.weight[comparisons.outcome == 0].sum())
+    if tied:
+        message = f"{tied / total:.1%} of {total:.0f} answers are ties."
+        if tied > total / 2:
+            message += " More than half: the items may be hard to tell apart, or ties may mean something else."
+        found.append(Finding("ties", "warning" if tied > total / 2 else "note", message, round(tied)))
+    if comparisons.has_users and comparisons.n_rows > 1:
+        same = np.ones(comparisons.n_rows - 1, dtype=bool)
+        for part in (comparisons.user, comparisons.left, comparisons.right):
+            same &= part[1:] == part[:-1]
+        n_pairs = int((same & ~np.append(False, same[:-1])).sum())
+        if n_pairs:
+            message = (
+                f"{_n(n_pairs, 'time')} a user answered the same question in different ways; all answers are kept."
+            )
+            found.append(Finding("contradictions", "note", message, n_pairs))
+    if total < FEW_IN_ALL or total < comparisons.n_items:
+        message = (
+            f"Only {_n(round(total), 'answer')} for {_n(comparisons.n_items, 'item')}: "
+            "the ranking rests largely on the prior."
+        )
+        found.append(Finding("few-answers", "warning", message, round(total)))
+    return found
+
+
+def _n(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,123 @@
+"""Which column of a table holds what, from the names in common use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from predilect.errors import DataError
+
+__all__ = ["guess_columns", "guess_one"]
+
+USER = (
+    "user", "user_id", "worker", "worker_id", "judge", "judge_id", "annotator", "annotator_id", "rater", "rater_id",
+    "participant", "participant_id", "respondent", "respondent_id", "person", "person_id", "voter", "voter_id",
+    "visitor_id", "public_username", "subject", "subject_id", "session_id", "session_hash",
+)  # fmt: skip
+PAIRS = (
+    ("left", "right"),
+    ("model_a", "model_b"),
+    ("item_a", "item_b"),
+    ("item1", "item2"),
+    ("a", "b"),
+    ("option_a", "option_b"),
+    ("video_a", "video_b"),
+    ("left_item", "right_item"),
+    ("model_a_name", "model_b_name"),
+)
+WINNER = (
+    "winner", "label", "chosen", "choice", "outcome", "result", "preferred", "preference", "chosen_model_name", "vote",
+)  # fmt: skip
+WEIGHT = ("weight", "count")
+ITEM = ("item", "item_id", "id", "model", "name")
+
+
+def guess_one(names: Sequence[str], candidates: Sequence[str]) -> str | None:
+    """First candidate that names a column, whatever its case, underscores, hyphens and spaces."""
+    plain = {_plain(name): name for name in reversed(names)}
+    return next((plain[_plain(candidate)] for candidate in candidates if _plain(candidate) in plain), None)
+
+
+def guess_columns(
+    names: Sequence[str],
+    *,
+    user: str | bool | None = None,
+    left: str | None = None,
+    right: str | None = None,
+    winner: str | None = None,
+    weight: str | bool | None = None,
+    need_winner: bool = True,
+) -> dict[str, str]:
+    """Column for each role: as named by the caller, otherwise guessed.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns there are.
+    user, left, right, winner, weight : str, optional
+        Names given by the caller. ``user=False`` and ``weight=False`` mean: no such column.
+    need_winner : bool
+        False when the outcomes come separately.
+
+    Returns
+    -------
+    dict of str to str
+        Keys "left", "right" and, where there is one, "user", "winner", "weight".
+
+    Raises
+    ------
+    DataError
+        If a named column is not there, or one that is needed cannot be guessed.
+    """
+    found: dict[str, str] = {}
+    pair = _guess_pair(names, left, right)
+    roles: list[tuple[str, str | bool | None, str | None, bool]] = [
+        ("user", user, guess_one(names, USER), False),
+        ("left", left, pair[0], True),
+        ("right", right, pair[1], True),
+        ("winner", winner, guess_one(names, WINNER), need_winner),
+        ("weight", weight, guess_one(names, WEIGHT), False),
+    ]
+    for role, given, guess, needed in roles:
+        if given is False or (role == "winner" and not need_winner):
+            continue
+        if isinstance(given, str):
+            if given not in names:
+                raise DataError(f'there is no column "{given}" (given as {role}); the columns are {_listed(names)}.')
+            found[role] = given
+        elif guess is not None and (given is True or guess not in (user, left, right, winner, weight)):
+            found[role] = guess
+        elif needed or given is True:
+            raise DataError(
+                f"found no column for the {role}{' item' if role in ('left', 'right') else ''}; the columns are "
+                f'{_listed(names)}. Name it with --{role} NAME ({role}="NAME").'
+            )
+    _refuse_shared(found, names)
+    return found
+
+
+def _guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tuple[str | None, str | None]:
+    for first, second in PAIRS:
+        one, two = guess_one(names, [first]), guess_one(names, [second])
+        if one is not None and two is not None and left in (None, one) and right in (None, two):
+            return one, two
+    return None, None
+
+
+def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
+    for role, column in found.items():
+        twin = next((other for other in found if other != role and found[other] == column), None)
+        if twin is not None:
+            raise DataError(
+                f'column "{column}" cannot be both {role} and {twin}; the columns are {_listed(names)}. '
+                f'Name another with --{twin} NAME ({twin}="NAME").'
+            )
+        if list(names).count(column) > 1:
+            raise DataError(f'there are {list(names).count(column)} columns called "{column}"; rename all but one.')
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names) or "(none)"

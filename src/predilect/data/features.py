@@ -1,0 +1,212 @@
+"""Features of items and of people as a standardised matrix aligned with a vocabulary."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from predilect.data.columns import ITEM, USER, guess_one
+from predilect.data.encoding import Output, encode, plan_outputs
+from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
+from predilect.data.vocabulary import Vocabulary
+from predilect.errors import DataError, DataWarning
+
+__all__ = ["ItemFeatures", "PersonFeatures"]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFeatures:
+    """Features of items, encoded as numbers, and the plan that encodes those of new items.
+
+    Numbers and booleans are standardised to mean 0 and standard deviation 1 over the items; a missing number
+    becomes the mean, and a further column marks where. Text becomes one standardised 0/1 column per category.
+    Constant columns and free text are dropped, and the report says so.
+
+    Attributes
+    ----------
+    ids : Vocabulary
+    matrix : float64 array, shape (n_items, n_columns)
+        Rows in the order of ``ids``; read-only.
+    outputs : tuple of Output
+        How each column is made.
+    n_columns_before_constants : int
+        Number of encoded columns before the constant ones were dropped.
+    report : tuple of str
+    """
+
+    ids: Vocabulary
+    matrix: NDArray[np.float64]
+    outputs: tuple[Output, ...]
+    n_columns_before_constants: int
+    report: tuple[str, ...] = ()
+
+    what: ClassVar[str] = "item"
+    id_names: ClassVar[tuple[str, ...]] = ITEM
+
+    def __post_init__(self) -> None:
+        matrix = np.asarray(self.matrix, dtype=np.float64).view()
+        matrix.flags.writeable = False
+        object.__setattr__(self, "matrix", matrix)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        id_column: str | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+        categorical: Iterable[str] = (),
+    ) -> Self:
+        """Encode a table with one row per item.
+
+        Parameters
+        ----------
+        frame : data frame or dict of columns
+        id_column : str, optional
+            By default the first of item, item_id, id, model, name (for people: user, user_id, ...).
+        columns : iterable of str, optional
+            The features to use; by default all other columns.
+        categorical : iterable of str
+            Numeric columns whose values are labels and not amounts.
+
+        Raises
+        ------
+        DataError
+            If ids are missing, an item has two different rows, or a number is infinite.
+        """
+        table, _ = open_frame(frame)
+        names = column_names(table)
+        id_column = id_column or guess_one(names, cls.id_names)
+        if id_column is None or id_column not in names:
+            raise DataError(
+                f"found no column with the {cls.what} ids{'' if id_column is None else f' called {id_column!r}'}; "
+                f'the columns are {", ".join(names) or "(none)"}. Name it, id_column="NAME".'
+            )
+        wanted = [name for name in (names if columns is None else columns) if name != id_column]
+        unknown = [name for name in categorical if name not in wanted]
+        if unknown:
+            raise DataError(f"categorical names columns that are not there: {', '.join(unknown)}.")
+        series = to_columns(table, [id_column, *wanted])
+        ids = clean_ids(series.pop(id_column), id_column)
+        if not len(ids):
+            raise DataError(f"the table of {cls.what} features has no rows. Is it the right file?")
+        if ids.null_count():
+            row = int(ids.is_null().arg_max() or 0) + 1
+            raise DataError(f'column "{id_column}" holds {ids.null_count()} missing ids (first: row {row}).')
+        series, ids, report = _one_row_each(series, ids, cls.what)
+        outputs, n_encoded, told = plan_outputs(series, set(categorical), ids.to_list(), cls.what)
+        matrix, _ = encode(outputs, series, cls.what) if series else (np.zeros((len(ids), 0)), [])
+        return cls(Vocabulary(ids), matrix, outputs, n_encoded, (*report, *told))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of the matrix."""
+        return [output.name for output in self.outputs]
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the columns the matrix is made from."""
+        return list(dict.fromkeys(output.source for output in self.outputs))
+
+    def transform(self, frame: Any) -> NDArray[np.float64]:
+        """Matrix of the features of new items, in the order of the rows; shape (n_rows, n_columns).
+
+        An unknown category is none of the known ones, and a ``DataWarning`` counts them.
+
+        Raises
+        ------
+        DataError
+            If a column is missing or holds another kind of value.
+        """
+        table, _ = open_frame(frame)
+        names = column_names(table)
+        series = to_columns(table, [name for name in names if name in self.sources] or names[:1])
+        matrix, report = encode(self.outputs, series, self.what)
+        for line in report:
+            warnings.warn(line, DataWarning, stacklevel=2)
+        return matrix
+
+    def align(self, items: Vocabulary) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Rows for the ids of another vocabulary.
+
+        Parameters
+        ----------
+        items : Vocabulary
+
+        Returns
+        -------
+        matrix : float64 array, shape (len(items), n_columns)
+            Zeros, the mean, where an id has no features.
+        has_features : bool array, shape (len(items),)
+        """
+        code = self.ids.codes(items.series(), unknown="minus_one", what=self.what)
+        has_features = code >= 0
+        matrix = np.zeros((len(items), self.matrix.shape[1]))
+        matrix[has_features] = self.matrix[code[has_features]]
+        return matrix, has_features
+
+    def to_dict(self, *, with_matrix: bool = True) -> dict[str, Any]:
+        """Plain values for JSON: the plan and, unless ``with_matrix=False``, the ids and the matrix."""
+        plain: dict[str, Any] = {
+            "what": self.what,
+            "outputs": [asdict(output) for output in self.outputs],
+            "n_columns_before_constants": self.n_columns_before_constants,
+            "report": list(self.report),
+        }
+        if with_matrix:
+            plain |= {"ids": list(self.ids.ids), "matrix": self.matrix.tolist()}
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The features that ``to_dict`` wrote; without a matrix they have no rows but encode new items."""
+        outputs = tuple(Output(**output) for output in plain["outputs"])
+        ids = Vocabulary(plain.get("ids", []))
+        matrix = np.array(plain.get("matrix", []), dtype=np.float64).reshape(len(ids), len(outputs))
+        return cls(ids, matrix, outputs, int(plain["n_columns_before_constants"]), tuple(plain["report"]))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class PersonFeatures(ItemFeatures):
+    """Features of people; as ``ItemFeatures``, with the id column guessed from the names in use for people."""
+
+    what: ClassVar[str] = "person"
+    id_names: ClassVar[tuple[str, ...]] = (*USER, "id", "name")
+
+
+def _one_row_each(
+    series: dict[str, pl.Series], ids: pl.Series, what: str
+) -> tuple[dict[str, pl.Series], pl.Series, list[str]]:
+    """Rows in the order of the sorted ids, identical ones merged."""
+    order = ids.arg_sort()
+    code = Vocabulary(ids).codes(ids, what=what)[order.to_numpy()]
+    again = np.append(False, code[1:] == code[:-1])
+    sorted_ids = ids.gather(order)
+    moved = {name: column.gather(order) for name, column in series.items()}
+    if not again.any():
+        return moved, sorted_ids, []
+    for name, column in moved.items():
+        values = column if column.dtype != pl.Object else _as_comparable(column)
+        differ = again & values.ne_missing(values.shift(1)).to_numpy()
+        if differ.any():
+            row = int(np.flatnonzero(differ)[0])
+            raise DataError(
+                f'{len(np.unique(code[differ]))} {what} ids have rows that differ in column "{name}" '
+                f"(first: {sorted_ids[row]}, {column[row - 1]!r} and {column[row]!r}). Keep one row per {what}."
+            )
+    first = pl.Series(~again)
+    merged = {name: column.filter(first) for name, column in moved.items()}
+    return merged, sorted_ids.filter(first), [f"Merged {int(again.sum())} repeated identical rows."]
+
+
+def _as_comparable(column: pl.Series) -> pl.Series:
+    """Python objects as their text, which polars can compare."""
+    return pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])

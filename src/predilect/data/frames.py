@@ -1,0 +1,259 @@
+"""Columns of any data frame as polars series, and data frames of the caller's own kind out of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from predilect.errors import DataError
+
+__all__ = ["as_text", "build_frame", "clean_ids", "column_names", "open_frame", "to_columns", "to_series"]
+
+
+def open_frame(frame: Any) -> tuple[Any, str]:
+    """Bring a data frame of any kind into memory.
+
+    Parameters
+    ----------
+    frame : data frame or dict
+        Anything narwhals reads, eager or lazy, or a dict of equally long columns.
+
+    Returns
+    -------
+    table : narwhals.DataFrame or dict
+        Something ``column_names`` and ``to_columns`` understand.
+    backend : str
+        Name of the caller's kind of frame; a dict counts as "polars".
+
+    Raises
+    ------
+    DataError
+        If ``frame`` is not a table.
+    """
+    if isinstance(frame, Mapping):
+        lengths = {str(name): len(column) for name, column in frame.items()}
+        if len(set(lengths.values())) > 1:
+            raise DataError(f"the columns of a dict must be equally long, but their lengths are {lengths}.")
+        return dict(frame), "polars"
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        table: Any = frame
+    else:
+        try:
+            table = nw.from_native(frame)
+        except (TypeError, ValueError, nw.exceptions.NarwhalsError) as error:
+            raise DataError(
+                f"expected a data frame (pandas, polars, Arrow ...) or a dict of columns, got {type(frame).__name__}"
+                f" ({error}). Read a file with read_comparisons(path)."
+            ) from error
+    if isinstance(table, nw.LazyFrame):
+        table = table.collect()
+    return table, str(table.implementation.value)
+
+
+def column_names(table: Any) -> list[str]:
+    """Names of the columns of what ``open_frame`` returned."""
+    return [str(name) for name in (table if isinstance(table, dict) else table.columns)]
+
+
+def to_columns(frame: Any, names: Iterable[str]) -> dict[str, pl.Series]:
+    """Columns of a data frame as polars series; pandas frames need no pyarrow for it.
+
+    Parameters
+    ----------
+    frame : data frame, dict, or what ``open_frame`` returned
+    names : iterable of str
+        The columns wanted; the others are not touched.
+
+    Returns
+    -------
+    dict of str to polars.Series
+        Missing values (None, NaN, NA) are null. Columns of Python objects that are not all text come
+        as ``pl.Object`` and keep their values.
+
+    Raises
+    ------
+    DataError
+        If a column is not there.
+    """
+    table = frame if isinstance(frame, dict) else open_frame(frame)[0]
+    have = column_names(table)
+    columns = {}
+    for name in names:
+        if name not in have:
+            raise DataError(f'there is no column "{name}"; the columns are {", ".join(have) or "(none)"}.')
+        columns[name] = to_series(table[name], name)
+    return columns
+
+
+def to_series(values: Any, name: str = "") -> pl.Series:
+    """One column (a series of any kind, an array or a list) as a polars series with nulls for what is missing."""
+    if isinstance(values, pl.Series):
+        return _plain(values).alias(name)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+        return _plain(pl.Series(name, values))
+    if not isinstance(values, nw.Series):
+        try:
+            values = nw.from_native(values, series_only=True)
+        except TypeError:
+            return _from_objects(list(values), name)
+    native = values.to_native()
+    if isinstance(native, pl.Series):
+        return _plain(native).alias(name)
+    if values.implementation.value == "pyarrow":
+        return _plain(pl.Series(name, native))
+    missing = values.is_null().to_numpy()
+    if values.dtype.is_numeric() and not missing.any():
+        return _plain(pl.Series(name, values.to_numpy()))
+    objects = np.asarray(values.to_numpy(), dtype=object)
+    if missing.any():
+        objects = objects.copy()
+        objects[missing] = None
+    return _from_objects(objects.tolist(), name)
+
+
+def _plain(series: pl.Series) -> pl.Series:
+    """Categories become text and NaN becomes null, so that later steps know one form of each."""
+    if series.dtype in (pl.Categorical, pl.Enum):
+        return series.cast(pl.String)
+    if series.dtype.is_float():
+        return series.cast(pl.Float64).fill_nan(None)
+    if series.dtype == pl.Object:
+        return _from_objects(series.to_list(), series.name)
+    return series
+
+
+def _from_objects(values: list[Any], name: str) -> pl.Series:
+    values = [None if _is_missing(value) else value for value in values]
+    kinds = {type(value) for value in values} - {type(None)}
+    if not kinds:
+        return pl.Series(name, [None] * len(values), dtype=pl.String)
+    if all(issubclass(kind, str) for kind in kinds):
+        return pl.Series(name, values, dtype=pl.String)
+    if all(issubclass(kind, bool | np.bool_) for kind in kinds):
+        return pl.Series(name, [None if value is None else bool(value) for value in values], dtype=pl.Boolean)
+    if all(issubclass(kind, int | np.integer) and not issubclass(kind, bool) for kind in kinds):
+        return pl.Series(name, [None if value is None else int(value) for value in values])
+    if all(issubclass(kind, int | float | np.number) and not issubclass(kind, bool) for kind in kinds):
+        return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
+    return pl.Series(name, values, dtype=pl.Object)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value is None
+    # NaN differs from itself; pandas' NA answers every comparison with itself and has no truth value.
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ == "NAType"
+
+
+def clean_ids(series: pl.Series, column: str) -> pl.Series:
+    """Ids as text or 64-bit integers, with null for what is missing (None, NaN, empty or blank text).
+
+    Parameters
+    ----------
+    series : polars.Series, shape (n_rows,)
+    column : str
+        Name for messages.
+
+    Returns
+    -------
+    polars.Series, shape (n_rows,)
+        ``pl.String`` or ``pl.Int64``. Text is otherwise unchanged: " a" and "a" are two ids.
+
+    Raises
+    ------
+    DataError
+        If the ids are neither all text nor all whole numbers.
+    """
+    dtype = series.dtype
+    if dtype == pl.Null:
+        return series.cast(pl.String)
+    if dtype == pl.String:
+        return series.set(series.str.strip_chars().str.len_bytes() == 0, None)
+    if dtype.is_integer():
+        try:
+            return series.cast(pl.Int64)
+        except pl.exceptions.InvalidOperationError as error:
+            raise DataError(
+                f'column "{column}" holds integer ids beyond 64 signed bits (largest: {series.max()!r}). '
+                "Turn the column into text first."
+            ) from error
+    if dtype.is_float():
+        odd = (series != series.round(0)) | (series.abs() >= 2.0**53)
+        if odd.any():
+            row = int(odd.fill_null(False).arg_max() or 0)
+            raise DataError(
+                f'column "{column}" holds {int(odd.sum())} ids that are fractions or too large to be exact '
+                f"(first: row {row + 1}, {series[row]!r}). Ids must be text or whole numbers; "
+                "turn the column into text first."
+            )
+        return series.cast(pl.Int64)
+    if dtype == pl.Object:
+        raise DataError(_mixed_message(series.to_list(), column))
+    kind = "true/false values" if dtype == pl.Boolean else f"values of type {dtype}"
+    raise DataError(f'column "{column}" holds {kind}; ids must be text or whole numbers. Is it the right column?')
+
+
+def _mixed_message(values: list[Any], column: str) -> str:
+    first: dict[str, str] = {}
+    for row, value in enumerate(values):
+        if value is not None:
+            first.setdefault(type(value).__name__, f"row {row + 1}, {value!r}")
+    examples = "; ".join(f"first {kind}: {example}" for kind, example in first.items())
+    return (
+        f'column "{column}" mixes kinds of ids ({examples}); ids must be all text or all integers. '
+        f'Turn them into text first, with pandas: frame["{column}"] = frame["{column}"].astype(str).'
+    )
+
+
+def as_text(series: pl.Series) -> pl.Series:
+    """Values as text, whole numbers without a fraction, blank and missing as null; shape (n_rows,)."""
+    if series.dtype == pl.Boolean:
+        series = series.cast(pl.Int8)
+    elif series.dtype.is_float():
+        whole = (series == series.round(0)).fill_null(False)
+        text = series.cast(pl.String)
+        return text.zip_with(~whole, series.set(~whole, None).cast(pl.Int64, strict=False).cast(pl.String))
+    elif series.dtype == pl.Object:
+        series = pl.Series(series.name, [None if v is None else str(v) for v in series.to_list()], dtype=pl.String)
+    text = series.cast(pl.String)
+    return text.set((text.str.strip_chars().str.len_bytes() == 0).fill_null(False), None)
+
+
+def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
+    """Native data frame of the caller's own kind.
+
+    Parameters
+    ----------
+    columns : mapping of str to array, list or polars.Series, each of shape (n_rows,)
+    backend : str
+        "polars", "pandas", "pyarrow" or another eager library that narwhals knows and that is installed.
+
+    Raises
+    ------
+    DataError
+        If the library is unknown or not installed.
+    """
+    if backend == "polars":
+        return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
+    lists = {name: _portable(column) for name, column in columns.items()}
+    try:
+        return nw.from_dict(lists, backend=cast(Any, backend)).to_native()
+    except (ImportError, ValueError, nw.exceptions.NarwhalsError) as error:
+        raise DataError(
+            f'cannot make a data frame of kind "{backend}" ({error}). Choose "polars", "pandas" or "pyarrow" and '
+            "install that library."
+        ) from error
+
+
+def _portable(column: Any) -> Any:
+    if isinstance(column, pl.Series):
+        return column.to_numpy() if column.dtype.is_numeric() and not column.null_count() else column.to_list()
+    array = np.asarray(column)
+    return array.tolist() if array.dtype.kind in "OUS" else array

@@ -1,0 +1,116 @@
+"""What was read, what was left out, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+__all__ = ["REASONS", "Intake", "counted"]
+
+REASONS = ("missing id", "self-pair", "unknown winner", "weight zero")
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Account of reading comparisons.
+
+    Attributes
+    ----------
+    rows_read : int
+    left_out : dict of str to int
+        Rows left out by reason: "missing id", "self-pair", "unknown winner", "weight zero".
+    ties_by_word : dict of str to float
+        Weight of the ties by the word that stood for them.
+    duplicates : int
+        Rows that were merged into an identical one, with their weights added.
+    left_wins, right_wins, ties : float
+        Weight of the answers by outcome, left and right as the question was shown.
+    columns : dict of str to str
+        Column used for each role.
+    ignored_columns : tuple of str
+    winner_reading : str
+        "item ids", "side words", "signs" or "given outcome".
+    unused_items, unused_users : tuple
+        Ids that were met only in rows left out; they are not in the vocabularies.
+    """
+
+    rows_read: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    ties_by_word: Mapping[str, float] = field(default_factory=dict)
+    duplicates: int = 0
+    left_wins: float = 0.0
+    right_wins: float = 0.0
+    ties: float = 0.0
+    columns: Mapping[str, str] = field(default_factory=dict)
+    ignored_columns: tuple[str, ...] = ()
+    winner_reading: str = "given outcome"
+    unused_items: tuple[Any, ...] = ()
+    unused_users: tuple[Any, ...] = ()
+
+    @property
+    def rows_left_out(self) -> int:
+        """Rows left out, for whatever reason."""
+        return sum(self.left_out.values())
+
+    def describe(self) -> list[str]:
+        """The account in plain sentences."""
+        used = self.rows_read - self.rows_left_out
+        lines = [f"Read {counted(self.rows_read, 'row')}; used {used}."]
+        for reason, count in self.left_out.items():
+            lines.append(f"Left out {counted(count, 'row')}: {reason}.")
+        if self.columns:
+            roles = ", ".join(f'{role} from "{column}"' for role, column in self.columns.items())
+            lines.append(f"Columns: {roles}.")
+        if self.ignored_columns:
+            lines.append("Columns not used: " + ", ".join(f'"{name}"' for name in self.ignored_columns) + ".")
+        lines.append(f"The winner was read as {self.winner_reading}.")
+        lines.append(
+            f"Answers by weight: left {_number(self.left_wins)}, right {_number(self.right_wins)}, "
+            f"ties {_number(self.ties)}."
+        )
+        if self.ties_by_word:
+            words = ", ".join(f'"{word}" {_number(weight)}' for word, weight in self.ties_by_word.items())
+            lines.append(f"Counted as ties: {words}.")
+        if self.duplicates:
+            lines.append(f"Merged {counted(self.duplicates, 'row')} into identical ones, adding the weights.")
+        for ids, noun in ((self.unused_items, "item"), (self.unused_users, "user")):
+            if ids:
+                shown = ", ".join(str(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
+                lines.append(f"No usable answer for {counted(len(ids), noun)} met only in rows left out: {shown}.")
+        return lines
+
+    def merge(self, other: Intake) -> Intake:
+        """Account of both readings together; for columns, the first reading's stay where both name one."""
+        return replace(
+            self,
+            rows_read=self.rows_read + other.rows_read,
+            left_out=_add(self.left_out, other.left_out),
+            ties_by_word=_add(self.ties_by_word, other.ties_by_word),
+            duplicates=self.duplicates + other.duplicates,
+            left_wins=self.left_wins + other.left_wins,
+            right_wins=self.right_wins + other.right_wins,
+            ties=self.ties + other.ties,
+            columns={**other.columns, **self.columns},
+            ignored_columns=tuple(dict.fromkeys(self.ignored_columns + other.ignored_columns)),
+            winner_reading=(
+                self.winner_reading
+                if self.winner_reading == other.winner_reading
+                else f"{self.winner_reading} and {other.winner_reading}"
+            ),
+            unused_items=tuple(dict.fromkeys(self.unused_items + other.unused_items)),
+            unused_users=tuple(dict.fromkeys(self.unused_users + other.unused_users)),
+        )
+
+
+def _add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: first.get(key, 0) + second.get(key, 0) for key in [*first, *(k for k in second if k not in first)]}
+
+
+def counted(count: int, noun: str) -> str:
+    """The number with its noun in the singular or plural."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"

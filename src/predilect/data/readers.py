@@ -1,0 +1,202 @@
+"""Files of answers and of features: CSV, TSV, Parquet and JSON lines."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+import polars as pl
+
+from predilect.data.assemble import ReadOptions
+from predilect.data.columns import ITEM, guess_columns, guess_one
+from predilect.data.comparisons import Comparisons
+from predilect.data.delimited import read_delimited
+from predilect.errors import DataError
+
+__all__ = ["read_comparisons", "read_frame", "read_item_map"]
+
+_TEXT = {".csv": None, ".txt": None, ".tsv": "\t"}
+_JSON = (".jsonl", ".ndjson")
+_KINDS = ".csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz) or .parquet"
+
+
+def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Comparisons:
+    """Read a file with one answer a row.
+
+    Parameters
+    ----------
+    path : str or Path
+        A .csv, .tsv, .txt, .jsonl or .ndjson file, each also with .gz, or a .parquet file. Columns may be
+        separated by comma, semicolon or tab. Ids in text files are text and stay as they are written:
+        "01" is not "1".
+    **options
+        user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self and
+        drop_unknown, as for ``Comparisons.from_frame``.
+
+    Returns
+    -------
+    Comparisons
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or its answers cannot be read in one clear way.
+
+    Notes
+    -----
+    A million rows take about a second. Only the columns used are kept in memory.
+    """
+    path = _existing(path)
+    kind = _kind(path)
+    need_winner = options.get("outcome") is None
+    given = {role: options.get(role) for role in ("user", "left", "right", "winner", "weight")}
+
+    def wanted(names: list[str]) -> list[str]:
+        return list(guess_columns(names, need_winner=need_winner, **given).values())  # type: ignore[arg-type]
+
+    names, frame = _load(path, kind, wanted)
+    comparisons = Comparisons.from_frame(frame, **options)
+    unused = tuple(name for name in names if name not in comparisons.intake.columns.values())
+    return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
+
+
+def read_frame(path: str | Path, *, id_column: str | None = None) -> pl.DataFrame:
+    """Read a table of features of items or people.
+
+    Parameters
+    ----------
+    path : str or Path
+        As for ``read_comparisons``.
+    id_column : str, optional
+        Column kept as text in text files; guessed from item, item_id, id, model, name and the names in use
+        for people. Other columns get the type of their values.
+
+    Returns
+    -------
+    polars.DataFrame
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    path = _existing(path)
+    kind = _kind(path)
+    names, frame = _load(path, kind, None)
+    if id_column is not None and id_column not in names:
+        raise DataError(f'{path} has no column "{id_column}"; its columns are {", ".join(names)}.')
+    if kind in _TEXT:
+        keep = {id_column, guess_one(names, ITEM), guess_one(names, ("user", "user_id", "worker", "respondent"))}
+        frame = frame.with_columns(_typed(frame[name]) for name in frame.columns if name not in keep)
+    return frame
+
+
+def read_item_map(path: str | Path, *, key: str | None = None, value: str | None = None) -> dict[Any, Any]:
+    """Read which id replaces which, from two columns of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+    key : str, optional
+        Column of the ids in the answers; by default "item", or the first column.
+    value : str, optional
+        Column of the ids that replace them; by default the other column of a file with two.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or one id is mapped to two.
+    """
+    path = _existing(path)
+    names, frame = _load(path, _kind(path), None)
+    key = key or guess_one(names, ("item",)) or names[0]
+    others = [name for name in names if name != key]
+    if value is None and len(others) == 1:
+        value = others[0]
+    for column in (key, value):
+        if column not in names:
+            raise DataError(
+                f"{path}: expected the columns of an item map, key and value; "
+                f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
+                f'The columns are {", ".join(names)}; name one of them, value="NAME".'
+            )
+    pairs = frame.select(key, str(value)).unique(maintain_order=True)
+    repeated = pairs.filter(pairs[key].is_duplicated())
+    if len(repeated):
+        first = repeated.row(0)[0]
+        to = ", ".join(str(row[1]) for row in repeated.filter(repeated[key] == first).rows()[:2])
+        raise DataError(
+            f'{path}: {repeated[key].n_unique()} ids are mapped to more than one (first: "{first}", to {to}).'
+        )
+    return dict(pairs.rows())
+
+
+def _existing(path: str | Path) -> Path:
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path} is a directory; name one file: {_KINDS}.")
+    if not path.exists():
+        raise DataError(f"there is no file {path} (looked in {Path.cwd()}). Check the name.")
+    return path
+
+
+def _kind(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
+    if kind == ".parquet" and suffixes[-1] != ".gz":
+        return kind
+    if kind not in _TEXT and kind not in _JSON:
+        raise DataError(f'{path} ends in "{"".join(suffixes[-2:]) or "nothing"}"; expected {_KINDS}.')
+    return kind
+
+
+def _load(path: Path, kind: str, wanted: Any) -> tuple[list[str], pl.DataFrame]:
+    """All column names, and the columns that ``wanted(names)`` asks for (None: all of them)."""
+    try:
+        if kind == ".parquet":
+            scan = pl.scan_parquet(path)
+            names = scan.collect_schema().names()
+            return names, (scan if wanted is None else scan.select(list(dict.fromkeys(wanted(names))))).collect()
+        data = _bytes(path)
+        if kind in _JSON:
+            frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+            return frame.columns, frame if wanted is None else frame.select(list(dict.fromkeys(wanted(frame.columns))))
+        return read_delimited(data, str(path), _TEXT[kind], wanted)
+    # Some damaged Parquet files make polars panic, and a panic is not an Exception.
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error) as error:
+        noun = {".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines"}.get(kind, "delimited text")
+        raise DataError(
+            f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "
+            "It may be truncated, damaged, or of another kind than its name says; write or download it again."
+        ) from error
+
+
+def _bytes(path: Path) -> bytes:
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path) as stream:
+            data = stream.read()
+    else:
+        data = path.read_bytes()
+    if not data.strip():
+        raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
+    return data
+
+
+def _typed(series: pl.Series) -> pl.Series:
+    """Text as booleans, integers or floats if every value is one, as polars reads a file."""
+    text = series.str.strip_chars()
+    text = text.set((text.str.len_bytes() == 0).fill_null(False), None)
+    if text.null_count() == len(text):
+        return text
+    lower = text.str.to_lowercase()
+    if lower.drop_nulls().is_in(["true", "false"]).all():
+        return lower == "true"
+    for dtype in (pl.Int64, pl.Float64):
+        number = text.cast(dtype, strict=False)
+        if number.null_count() == text.null_count():
+            return number
+    return series

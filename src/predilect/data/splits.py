@@ -1,0 +1,207 @@
+"""Deterministic splits of answers, people and items, the same for any order of the rows read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from predilect.data.canonical import row_offsets
+from predilect.data.comparisons import Comparisons
+from predilect.errors import DataError
+
+__all__ = ["k_folds_answers", "split_answers", "split_groups", "split_hash", "split_items", "split_people"]
+
+Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+Seed = int | np.random.SeedSequence | np.random.Generator
+
+
+def split_answers(
+    comparisons: Comparisons,
+    test_share: float = 0.2,
+    *,
+    n_test_per_person: int | None = None,
+    random_state: Seed = 0,
+) -> Masks:
+    """Hold out some pairs of every person.
+
+    All answers of one person to one pair go to the same side, and every person keeps at least one pair for
+    training; people with one pair are never tested.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+    test_share : float
+        Expected share of each person's pairs, in (0, 1); a fraction of a pair is rounded at random.
+    n_test_per_person : int, optional
+        That many pairs of each person instead, or all but one where there are fewer.
+    random_state : int, SeedSequence or Generator
+
+    Returns
+    -------
+    train, test : bool arrays, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        If the share is not in (0, 1) or the number is negative.
+
+    Notes
+    -----
+    O(n log n), no loop over people.
+    """
+    if n_test_per_person is not None and n_test_per_person < 0:
+        raise DataError(f"n_test_per_person must be at least 0, got {n_test_per_person}.")
+    group, person = _pairs_of_people(comparisons)
+    rng = np.random.default_rng(random_state)
+    place, n_pairs = _shuffled_place(person, comparisons.n_users, rng)
+    if n_test_per_person is None:
+        n_test = _rounded(n_pairs * _share(test_share), rng)
+    else:
+        n_test = np.full(len(n_pairs), n_test_per_person, dtype=np.int64)
+    n_test = np.minimum(n_test, np.maximum(n_pairs - 1, 0))
+    test = (place < n_test[person])[group]
+    return ~test, test
+
+
+def k_folds_answers(comparisons: Comparisons, n_folds: int = 5, *, random_state: Seed = 0) -> NDArray[np.int8]:
+    """Fold in which each row is tested, balanced within every person.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+    n_folds : int
+        From 2 to 127.
+    random_state : int, SeedSequence or Generator
+
+    Returns
+    -------
+    int8 array, shape (n_rows,)
+        0 to ``n_folds - 1``; -1 is always training, for people with one pair. The numbers of a person's pairs
+        per fold differ by at most one; all answers of a person to one pair share a fold.
+
+    Raises
+    ------
+    DataError
+        If ``n_folds`` is out of range.
+    """
+    if not 2 <= n_folds <= 127:
+        raise DataError(f"n_folds must lie between 2 and 127, got {n_folds}.")
+    group, person = _pairs_of_people(comparisons)
+    rng = np.random.default_rng(random_state)
+    place, n_pairs = _shuffled_place(person, comparisons.n_users, rng)
+    # People start at different folds, or the first folds would hold all the surplus pairs.
+    start = rng.integers(0, n_folds, size=len(n_pairs))
+    fold = ((place + start[person]) % n_folds).astype(np.int8)
+    fold[n_pairs[person] < 2] = -1
+    return fold[group]
+
+
+def split_groups(groups: ArrayLike, test_share: float = 0.2, *, random_state: Seed = 0) -> Masks:
+    """Hold out whole groups of rows, such as tasks.
+
+    Parameters
+    ----------
+    groups : array-like, shape (n_rows,)
+        Label of the group of each row.
+    test_share : float
+        Share of the groups; at least one group lands on each side.
+    random_state : int, SeedSequence or Generator
+
+    Returns
+    -------
+    train, test : bool arrays, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two groups.
+    """
+    labels, code = np.unique(np.asarray(groups), return_inverse=True)
+    test = _held_out(len(labels), test_share, random_state, "groups")[code]
+    return ~test, test
+
+
+def split_people(comparisons: Comparisons, test_share: float = 0.2, *, random_state: Seed = 0) -> Masks:
+    """Hold out all answers of some people; as ``split_groups``."""
+    test = _held_out(comparisons.n_users, test_share, random_state, "people")[comparisons.user]
+    return ~test, test
+
+
+def split_items(comparisons: Comparisons, test_share: float = 0.2, *, random_state: Seed = 0) -> Masks:
+    """Hold out some items: every row that shows one of them is a test row; as ``split_groups``."""
+    held_out = _held_out(comparisons.n_items, test_share, random_state, "items")
+    test = held_out[comparisons.left] | held_out[comparisons.right]
+    return ~test, test
+
+
+def split_hash(split: ArrayLike, comparisons: Comparisons) -> str:
+    """Fingerprint of a split that two programs can compare.
+
+    Parameters
+    ----------
+    split : bool or int array, shape (n_rows,)
+        Test mask, or folds (negative: never tested).
+    comparisons : Comparisons
+
+    Returns
+    -------
+    str
+        First 16 hexadecimal digits of the SHA-256 of the ids, outcomes and folds of the test rows.
+    """
+    split = np.asarray(split)
+    if split.shape != (comparisons.n_rows,):
+        raise DataError(f"the split has shape {split.shape}, expected ({comparisons.n_rows},).")
+    rows = np.flatnonzero(split if split.dtype == bool else split >= 0)
+    columns: list[list[Any]] = [
+        comparisons.users.labels(comparisons.user[rows]).tolist(),
+        comparisons.items.labels(comparisons.left[rows]).tolist(),
+        comparisons.items.labels(comparisons.right[rows]).tolist(),
+        comparisons.outcome[rows].tolist(),
+        split[rows].astype(int).tolist(),
+    ]
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:16]
+
+
+def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Number of the (user, pair) group of each row, and the user of each group."""
+    fresh = np.ones(comparisons.n_rows, dtype=bool)
+    same = np.ones(max(comparisons.n_rows - 1, 0), dtype=bool)
+    for part in (comparisons.user, comparisons.left, comparisons.right):
+        same &= part[1:] == part[:-1]
+    fresh[1:] = ~same
+    return np.cumsum(fresh) - 1, comparisons.user[fresh]
+
+
+def _shuffled_place(
+    person: NDArray[np.int32], n_people: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Place of each group in a random order of its person's groups, and the number of groups of each person."""
+    offsets = row_offsets(person, n_people)
+    order = np.lexsort((rng.random(len(person)), person))
+    place = np.empty(len(person), dtype=np.int64)
+    place[order] = np.arange(len(person)) - offsets[person]
+    return place, np.diff(offsets)
+
+
+def _rounded(values: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Round up or down at random, so that the expected total is right even for people with few pairs."""
+    return np.floor(values + rng.random(len(values))).astype(np.int64)
+
+
+def _share(test_share: float) -> float:
+    if not 0 < test_share < 1:
+        raise DataError(f"test_share must lie strictly between 0 and 1, got {test_share}.")
+    return test_share
+
+
+def _held_out(n: int, test_share: float, random_state: Seed, noun: str) -> NDArray[np.bool_]:
+    if n < 2:
+        raise DataError(f"cannot split {n} {noun}: at least 2 are needed, one for each side.")
+    n_test = min(max(round(n * _share(test_share)), 1), n - 1)
+    held_out = np.zeros(n, dtype=bool)
+    held_out[np.random.default_rng(random_state).permutation(n)[:n_test]] = True
+    return held_out

@@ -1,0 +1,196 @@
+"""One pass of expectation propagation over a range of people: the loop in which nearly all time is spent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from predilect._compile import kernel
+from predilect.posteriors.compiled.person_state import direction, person_statistics, prior_state, rank_one, replay
+from predilect.likelihoods.probit import tilted_scalar
+
+__all__ = ["em_pass", "refresh_site"]
+
+_MAX_INNER = 200  # inner iterations of a site that stands for many identical answers
+_INNER_TOLERANCE = 1e-12
+
+
+@kernel
+def refresh_site(y, w, mu, v, lam, eta, delta):
+    """New (λ, η) of one of w identical answers, given the person's current posterior N(mu, v) of the margin."""
+    if w == 1.0:
+        denominator = 1.0 - lam * v
+        v_c = v / denominator
+        m_c = (mu - v * eta) / denominator
+        _, slope, curvature, _, _ = tilted_scalar(y, m_c, v_c, delta)
+        denominator = 1.0 - curvature * v_c
+        return curvature / denominator, (slope + curvature * m_c) / denominator
+    # All w copies move together: iterate to the fixed point of the group against everything else, N(m_r, v_r).
+    # Undamped, the copies overshoot in step (10^5 copies swing for ever), so the step is halved when they do.
+    denominator = 1.0 - w * lam * v
+    v_r = v / denominator
+    m_r = (mu - v * w * eta) / denominator
+    step = 1.0
+    last = 0.0
+    for _ in range(_MAX_INNER):
+        denominator = 1.0 + w * lam * v_r
+        v = v_r / denominator
+        mu = (m_r + v_r * w * eta) / denominator
+        denominator = 1.0 - lam * v
+        v_c = v / denominator
+        m_c = (mu - v * eta) / denominator
+        _, slope, curvature, _, _ = tilted_scalar(y, m_c, v_c, delta)
+        denominator = 1.0 - curvature * v_c
+        change_lam = curvature / denominator - lam
+        change_eta = (slope + curvature * m_c) / denominator - eta
+        if abs(change_lam) <= _INNER_TOLERANCE * (1.0 + lam) and abs(change_eta) <= _INNER_TOLERANCE * (1.0 + abs(eta)):
+            break
+        if change_lam * last < 0.0:
+            step = max(0.5 * step, 0.05)
+        last = change_lam
+        lam += step * change_lam
+        eta += step * change_eta
+    return lam, eta
+
+
+@kernel
+def _sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c):
+    """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
+    log_det = 0.0
+    largest = 0.0
+    for p in range(n):
+        g = first + p
+        if in_pair_space:
+            v, mean = direction(C, mu, p, -1, d, c)
+        else:
+            v, mean = direction(C, mu, la[g], lb[g], d, c)
+        new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, lam[g], eta[g], delta)
+        d_lam = new_lam - lam[g]
+        d_eta = new_eta - eta[g]
+        # What the change does to the margin itself, in units of its noise: the scale-free measure of convergence.
+        change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * weight[g] * v / (1.0 + math.sqrt(v))
+        largest = max(largest, change)
+        log_det += rank_one(C, mu, c, d, weight[g] * d_lam, weight[g] * d_eta, v, mean)
+        lam[g] = new_lam
+        eta[g] = new_eta
+    return log_det, largest
+
+
+@kernel
+def _person_evidence(in_pair_space, items, la, lb, outcome, weight, lam, eta, first, n, k, d, delta, m, C, mu, c, log_det, out):
+    """Add the person's log Z, its gradient and curvature in δ to ``out`` (population.md section 2)."""
+    value = -0.5 * log_det
+    for i in range(d):
+        c[i] = 0.0
+    for p in range(n):
+        g = first + p
+        w = weight[g]
+        if in_pair_space:
+            v = C[p, p]
+            mean = mu[p]
+        else:
+            a = la[g]
+            b = lb[g]
+            v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
+            mean = mu[a] - mu[b]
+        denominator = 1.0 - lam[g] * v
+        v_c = v / denominator
+        m_c = (mean - v * eta[g]) / denominator
+        log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome[g], m_c, v_c, delta)
+        denominator = 1.0 + lam[g] * v_c
+        value += w * (
+            log_z
+            + 0.5 * math.log(denominator)
+            + 0.5 * (lam[g] * m_c * m_c - 2.0 * m_c * eta[g] - v_c * eta[g] * eta[g]) / denominator
+        )
+        out[1] += w * slope_delta
+        out[2] += w * curvature_delta
+        z_bar = m[items[la[g]]] - m[items[lb[g]]]
+        e = w * (eta[g] - lam[g] * z_bar)
+        value += w * (eta[g] * z_bar - 0.5 * lam[g] * z_bar * z_bar)
+        if in_pair_space:
+            c[p] = e
+        else:
+            c[la[g]] += e
+            c[lb[g]] -= e
+    for i in range(d):
+        value += 0.5 * c[i] * c[i] * C[i, i]
+        for j in range(i):
+            value += c[i] * c[j] * C[i, j]
+    out[0] += value
+
+
+@kernel
+def em_pass(
+    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, lam, eta,
+    Sigma, m, delta, n_sweeps, tolerance, H, D, r, out,
+):
+    """Sweep people ``start .. stop`` once (or until they stand still) and add up what they contribute.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of people.
+    answer_ptr, item_ptr : int64[n_users + 1]
+        Where each person's answers and items begin.
+    item_idx : int32[...]
+        Each person's own items, as global item codes.
+    la, lb, outcome, weight : int32, int32, int8, float64 [n_rows]
+        Answers: left and right as positions in the person's own items.
+    lam, eta : float64[n_rows]
+        Sites of *one* copy of each answer; updated in place.
+    Sigma, m : float64[n_items, n_items], float64[n_items]
+        Population covariance and consensus.
+    delta : float
+        Tie threshold.
+    n_sweeps, tolerance : int, float
+        At most so many sweeps a person, fewer if the largest change falls below the tolerance.
+    H, D, r : float64[n_items, n_items], float64[n_items, n_items], float64[n_items]
+        Sums of Xᵀ Q X, of Xᵀ α αᵀ X - Xᵀ Q X, and of Xᵀ α; added to.
+    out : float64[4]
+        Added to: evidence, its gradient and curvature in δ; and the largest site change (a maximum).
+    """
+    max_d = 1
+    max_k = 1
+    for u in range(start, stop):
+        n = answer_ptr[u + 1] - answer_ptr[u]
+        k = item_ptr[u + 1] - item_ptr[u]
+        max_d = max(max_d, min(n, k))
+        max_k = max(max_k, k)
+    C = np.empty((max_d, max_d))
+    mu = np.empty(max_d)
+    c = np.empty(max_d)
+    x = np.empty(max_k)
+    Q = np.empty((max_k, max_k))
+    P = np.empty((max_d, max_d))
+    W = np.empty((max_d, max_d))
+    for u in range(start, stop):
+        first = answer_ptr[u]
+        n = answer_ptr[u + 1] - first
+        items = item_idx[item_ptr[u]: item_ptr[u + 1]]
+        k = items.shape[0]
+        if n == 0:
+            continue
+        in_pair_space = n <= k
+        d = n if in_pair_space else k
+        prior_state(in_pair_space, items, la, lb, first, n, k, Sigma, m, C, mu)
+        log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
+        largest = 0.0
+        for _ in range(n_sweeps):
+            change_of_log_det, largest = _sweep(
+                in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c
+            )
+            log_det += change_of_log_det
+            if largest < tolerance:
+                break
+        out[3] = max(out[3], largest)
+        _person_evidence(
+            in_pair_space, items, la, lb, outcome, weight, lam, eta, first, n, k, d, delta, m, C, mu, c, log_det, out
+        )
+        person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
+        for i in range(k):
+            r[items[i]] += x[i]
+            for j in range(k):
+                H[items[i], items[j]] += Q[i, j]
+                D[items[i], items[j]] += x[i] * x[j] - Q[i, j]

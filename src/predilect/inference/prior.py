@@ -1,0 +1,90 @@
+"""Hyper-parameters of the population model, and the item covariance K₀ that they and the features make."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.kernels import squared_exponential
+
+__all__ = ["FeatureSpace", "Hyperparameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """What the prior of the population model says (population.md section 1).
+
+    Attributes
+    ----------
+    strength : float
+        ν₀, the weight of the prior of the population covariance, in people.
+    scale : float
+        s₀, prior variance of a person's utility about the consensus, in units of the answer noise.
+    consensus_scale : float
+        s_t, prior variance of a consensus utility, in the same units.
+    feature_weight : float
+        w, share of the prior variance that item features explain.
+    length_scale : float
+        ℓ of the squared exponential kernel, in standard deviations of a feature.
+    """
+
+    strength: float
+    scale: float
+    consensus_scale: float
+    feature_weight: float
+    length_scale: float
+
+    def to_dict(self) -> dict[str, float]:
+        """As plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSpace:
+    """Where items lie, for the kernel part of K₀.
+
+    Attributes
+    ----------
+    matrix : array of float, shape (n_items, n_columns)
+        Standardised features; no columns if there are none.
+    known : array of bool, shape (n_items,)
+        Which items have features. One without is alike to no other item.
+    """
+
+    matrix: FloatArray
+    known: npt.NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, n_items: int) -> FeatureSpace:
+        """Items without features."""
+        return cls(np.zeros((n_items, 0)), np.zeros(n_items, dtype=bool))
+
+    @property
+    def informative(self) -> bool:
+        """Whether features can say anything: at least one column, and two items that have it."""
+        return self.matrix.shape[1] > 0 and int(self.known.sum()) > 1
+
+    def covariance(self, weight: float, length_scale: float) -> FloatArray:
+        """K₀ = w K_θ + (1 - w) I, shape (n_items, n_items); unit diagonal."""
+        n_items = len(self.known)
+        if weight == 0.0 or not self.informative:
+            return np.eye(n_items)
+        K = weight * self._kernel(self, length_scale)
+        np.fill_diagonal(K, 1.0)
+        return K
+
+    def cross(self, new: FeatureSpace, weight: float, length_scale: float) -> FloatArray:
+        """K_*o between new items and these: the kernel part alone, shape (n_new, n_items)."""
+        if weight == 0.0 or not self.informative:
+            return np.zeros((len(new.known), len(self.known)))
+        return np.asarray(weight * self._kernel(new, length_scale).T)
+
+    def _kernel(self, other: FeatureSpace, length_scale: float) -> FloatArray:
+        kernel = squared_exponential(self.matrix, other.matrix, length_scale)
+        kernel[~self.known] = 0.0
+        kernel[:, ~other.known] = 0.0
+        return kernel

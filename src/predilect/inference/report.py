@@ -1,0 +1,67 @@
+"""What every iterative computation says about itself."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from predilect.errors import ConvergenceError, ConvergenceWarning
+
+__all__ = ["Report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How an iteration went.
+
+    Attributes
+    ----------
+    method : str
+        Name of the algorithm.
+    iterations : int
+        Passes over the answers (or Newton steps).
+    residual : float
+        The quantity that the stopping rule looks at, in the unit of ``tolerance``.
+    tolerance : float
+        What it was compared with.
+    converged : bool
+        Whether the rule was met.
+    jitter : float
+        Largest amount added to a diagonal, relative to its mean.
+    seconds : float
+        Wall time.
+    unit : str
+        Unit of residual and tolerance.
+    """
+
+    method: str
+    iterations: int
+    residual: float
+    tolerance: float
+    converged: bool
+    jitter: float
+    seconds: float
+    unit: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return asdict(self)
+
+    def require(self, strict: bool) -> None:
+        """Warn if the iteration did not converge, or raise where ``strict``.
+
+        Raises
+        ------
+        ConvergenceError
+            If ``strict`` and not converged.
+        """
+        if self.converged:
+            return
+        message = (
+            f"{self.method} stopped after {self.iterations} passes with {self.residual:.3g} {self.unit}, above the "
+            f"tolerance of {self.tolerance:.3g}. Raise max_passes, or loosen tolerance if that is close enough"
+        )
+        if strict:
+            raise ConvergenceError(message)
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)

@@ -1,0 +1,248 @@
+"""Choose the hyper-parameters of the population model by held-out answers.
+
+m and Σ are point estimates, so neither the evidence nor J may choose ν₀, s₀, w or a length-scale: the first prefers the
+weakest prior, the second the strongest (population.md section 4). Answers that were held out within people do find the
+best, by a short walk on a coarse grid around the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons, Vocabulary, k_folds_answers
+from predilect.posteriors.people import lay_out
+from predilect.inference.population import PopulationPrior, PopulationState, fit_population
+from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.likelihoods.probit import tilted
+from predilect.posteriors.population import PopulationPosterior
+
+__all__ = ["DEFAULTS", "Selection", "select_hyperparameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+DEFAULTS = {"strength": 30.0, "scale": 8.0, "feature_weight": 0.5}
+GRIDS: dict[str, Sequence[float]] = {
+    "strength": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
+    "scale": (0.125, 0.5, 2.0, 8.0, 32.0, 128.0),
+    "feature_weight": (0.0, 0.5, 0.9, 0.98),
+    "length_scale": (0.25, 0.5, 1.0, 2.0, 4.0),  # times the default
+}
+
+_N_FOLDS = 5
+_MOST_PEOPLE = 1000
+_ENOUGH_HELD_OUT = 1000.0  # answers; more folds are fitted until so many were held out
+_FEWEST_HELD_OUT = 20.0
+_TOLERANCE = 1e-4
+_MAX_PASSES = 60
+# A move must gain so many standard errors of the paired difference: small data should stay near the defaults.
+_SIGNIFICANCE = 0.5
+_MAX_TRIALS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was searched and what was chosen.
+
+    Attributes
+    ----------
+    hyperparameters : Hyperparameters
+        The choice.
+    trials : list of dict
+        Each setting tried, with its held-out log loss in nats an answer.
+    n_people, n_held_out : int, float
+        People that took part, and answers that were held out (over the folds fitted).
+    start : PopulationState or None
+        The population fitted last at the chosen setting: where the full fit may start.
+    """
+
+    hyperparameters: Hyperparameters
+    trials: list[dict[str, float]]
+    n_people: int
+    n_held_out: float
+    start: PopulationState | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for the report."""
+        return {
+            "chosen": self.hyperparameters.to_dict(),
+            "trials": self.trials,
+            "n_people": self.n_people,
+            "n_held_out": self.n_held_out,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    losses: FloatArray  # an answer row held out
+    weights: FloatArray
+    states: list[PopulationState]
+
+    @property
+    def loss(self) -> float:
+        return float(np.average(self.losses, weights=self.weights))
+
+
+def select_hyperparameters(
+    comparisons: Comparisons,
+    space: FeatureSpace,
+    start: Hyperparameters,
+    free: Sequence[str],
+    *,
+    tie_consensus_scale: bool = True,
+    delta: float | None = None,
+    random_state: int | np.random.SeedSequence = 0,
+    executor: ThreadPoolExecutor | None = None,
+    progress: Callable[[int, Hyperparameters, float], None] | None = None,
+) -> Selection:
+    """Walk on a grid around ``start``, one hyper-parameter at a time, while held-out answers say it pays.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        All answers; at most 1 000 people take part, and at most five folds.
+    space : FeatureSpace
+        Item features.
+    start : Hyperparameters
+        Where to start; what is not in ``free`` stays.
+    free : sequence of str
+        Names of hyper-parameters to choose, in the order in which they are tried.
+    tie_consensus_scale : bool, default True
+        Let s_t follow s₀.
+    delta : float, optional
+        Tie threshold, if it is held fixed.
+    random_state : int or SeedSequence
+        Chooses people and folds.
+    executor, progress
+        Threads; a callback (trial, setting, loss).
+
+    Returns
+    -------
+    selection : Selection
+
+    Notes
+    -----
+    population.md section 4. About ten fits, warm-started and loose, to at most 1 000 people.
+    """
+    seeds = np.random.SeedSequence(random_state).spawn(2) if isinstance(random_state, int) else random_state.spawn(2)
+    some = _some_people(comparisons, np.random.default_rng(seeds[0]))
+    folds = _folds(some, seeds[1])
+    n_held_out = sum(float(some.weight[test].sum()) for test in folds)
+    if not free or n_held_out < _FEWEST_HELD_OUT:
+        return Selection(start, [], some.n_users, n_held_out, None)
+    runs = [_Fold(some, test, space, delta, executor) for test in folds]
+    trials: list[dict[str, float]] = []
+
+    def run(setting: Hyperparameters, warm: _Trial | None) -> _Trial:
+        results = [fold.run(setting, None if warm is None else warm.states[i]) for i, fold in enumerate(runs)]
+        trial = _Trial(
+            np.concatenate([r[0] for r in results]), np.concatenate([r[1] for r in results]), [r[2] for r in results]
+        )
+        trials.append({**setting.to_dict(), "log_loss": trial.loss})
+        if progress:
+            progress(len(trials), setting, trial.loss)
+        return trial
+
+    base_length = start.length_scale
+    best_setting, best = start, run(start, None)
+    for name in free:
+        grid = [base_length * g for g in GRIDS[name]] if name == "length_scale" else list(GRIDS[name])
+        for direction in (1, -1):
+            moved = False
+            while len(trials) < _MAX_TRIALS:
+                value = _neighbour(grid, getattr(best_setting, name), direction)
+                if value is None:
+                    break
+                changes = {name: value}
+                if name == "scale" and tie_consensus_scale:
+                    changes["consensus_scale"] = value
+                setting = replace(best_setting, **changes)
+                trial = run(setting, best)
+                if not _better(trial, best):
+                    break
+                best_setting, best, moved = setting, trial, True
+            if moved:
+                break
+    return Selection(best_setting, trials, some.n_users, n_held_out, best.states[0])
+
+
+class _Fold:
+    """One split of the answers, fitted again and again under different priors."""
+
+    def __init__(
+        self, comparisons: Comparisons, test: npt.NDArray[np.bool_], space: FeatureSpace, delta: float | None,
+        executor: ThreadPoolExecutor | None,
+    ) -> None:  # fmt: skip
+        self.people = lay_out(comparisons.take(~test))
+        self.test = comparisons.take(test)
+        self.space = space
+        self.delta = delta
+        self.executor = executor
+
+    def run(
+        self, setting: Hyperparameters, warm: PopulationState | None
+    ) -> tuple[FloatArray, FloatArray, PopulationState]:
+        prior = PopulationPrior(
+            self.space.covariance(setting.feature_weight, setting.length_scale),
+            setting.strength, setting.scale, setting.consensus_scale,
+        )  # fmt: skip
+        state = fit_population(
+            self.people, prior, delta=self.delta, start=warm, tolerance=_TOLERANCE, max_passes=_MAX_PASSES,
+            site_tolerance=1e-4, executor=self.executor,
+        )  # fmt: skip
+        posterior = PopulationPosterior(state.m, state.C_m, state.Sigma, self.people, state.sites)
+        test = self.test
+        mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
+        return -tilted(test.outcome, mean, var, state.delta)[0], test.weight, state
+
+
+def _some_people(comparisons: Comparisons, rng: np.random.Generator) -> Comparisons:
+    """At most 1 000 people with more than one row, renumbered; items stay as they are."""
+    counts = np.bincount(comparisons.user, minlength=comparisons.n_users)
+    able = np.flatnonzero(counts > 1)
+    if len(able) <= _MOST_PEOPLE and len(able) == comparisons.n_users:
+        return comparisons
+    # People with one answer cannot be tested but do train: keep their share.
+    share = min(1.0, _MOST_PEOPLE / max(len(able), 1))
+    single = np.flatnonzero(counts == 1)
+    chosen = [rng.permutation(group)[: max(1, round(share * len(group)))] for group in (able, single) if len(group)]
+    keep = np.zeros(comparisons.n_users, dtype=bool)
+    keep[np.concatenate(chosen)] = True
+    rows = comparisons.take(keep[comparisons.user])
+    codes, user = np.unique(rows.user, return_inverse=True)
+    return replace(rows, users=Vocabulary(rows.users.labels(codes)), user=user)
+
+
+def _folds(comparisons: Comparisons, seed: np.random.SeedSequence) -> list[npt.NDArray[np.bool_]]:
+    """Test masks: as many of five folds as it takes to hold out enough answers."""
+    fold = k_folds_answers(comparisons, _N_FOLDS, random_state=seed)
+    masks: list[npt.NDArray[np.bool_]] = []
+    held_out = 0.0
+    for k in range(_N_FOLDS):
+        mask = fold == k
+        if not mask.any() or held_out >= _ENOUGH_HELD_OUT:
+            continue
+        masks.append(mask)
+        held_out += float(comparisons.weight[mask].sum())
+    return masks
+
+
+def _neighbour(grid: list[float], value: float, direction: int) -> float | None:
+    """The next grid value above or below, or None at the end of the grid."""
+    beyond = [g for g in grid if (g - value) * direction > 1e-9 * abs(value)]
+    if not beyond:
+        return None
+    return min(beyond) if direction > 0 else max(beyond)
+
+
+def _better(trial: _Trial, best: _Trial) -> bool:
+    gain = best.losses - trial.losses
+    weights = trial.weights / trial.weights.sum()
+    mean = float(weights @ gain)
+    error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
+    return mean > _SIGNIFICANCE * error

@@ -1,0 +1,201 @@
+"""From answers and features to a posterior: choose the hyper-parameters, then fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from predilect.covariance.dense import factorise
+from predilect.data import Comparisons
+from predilect.errors import DataError
+from predilect.inference.pooled import PooledState, fit_pooled
+from predilect.inference.population import PopulationPrior, fit_population
+from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.inference.report import Report
+from predilect.inference.selection import DEFAULTS, GRIDS, select_hyperparameters
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.people import lay_out
+from predilect.posteriors.population import PopulationPosterior
+
+__all__ = ["Trained", "extend", "train_personal", "train_pooled"]
+
+# Dense items x items algebra: about 12 n² floats and a few n³ operations a pass.
+_MOST_ITEMS_PERSONAL = 3000
+_MOST_ITEMS_POOLED = 10_000
+_FLAT_SCALE = 1e10  # stands for an improper flat prior, and keeps an item that never wins finite
+_POOLED_GRID = {"consensus_scale": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": GRIDS["feature_weight"]}
+_ITEMS_FOR_FEATURE_SEARCH = 1000
+
+
+class Watcher(Protocol):
+    """What is told of progress: a stage in words, and how far it got."""
+
+    def __call__(self, stage: str, done: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A posterior and how it came about.
+
+    Attributes
+    ----------
+    posterior : PopulationPosterior or GaussianPosterior
+    hyperparameters : Hyperparameters
+    delta : float
+        Tie threshold.
+    log_evidence : float
+        In nats.
+    fit : Report
+    selection : dict
+        What was searched, and what was chosen.
+    """
+
+    posterior: PopulationPosterior | GaussianPosterior
+    hyperparameters: Hyperparameters
+    delta: float
+    log_evidence: float
+    fit: Report
+    selection: dict[str, Any]
+
+
+def train_personal(
+    comparisons: Comparisons,
+    space: FeatureSpace,
+    default_length_scale: float,
+    given: Mapping[str, float],
+    *,
+    delta: float | None,
+    tolerance: float,
+    max_passes: int,
+    random_state: int,
+    executor: ThreadPoolExecutor | None,
+    watch: Watcher | None,
+) -> Trained:
+    """Fit the population model.
+
+    Parameters
+    ----------
+    comparisons, space
+        Answers; features of the items in the order of the vocabulary.
+    default_length_scale : float
+        Where the search for ℓ starts.
+    given : mapping
+        Hyper-parameters that the caller fixed, by name; the others are chosen by held-out answers.
+    delta : float or None
+        Tie threshold, or None to learn it.
+    tolerance, max_passes, random_state, executor
+        As in :func:`~predilect.inference.population.fit_population`.
+    watch : callable, optional
+        Told of progress.
+
+    Raises
+    ------
+    DataError
+        If there are more items than dense algebra can hold.
+    """
+    _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
+    start = _start(space, default_length_scale, given)
+    searchable = ["strength", "scale", "feature_weight", "length_scale"] if space.informative else ["strength", "scale"]
+    selection = select_hyperparameters(
+        comparisons, space, start, [name for name in searchable if name not in given],
+        tie_consensus_scale="consensus_scale" not in given, delta=delta, random_state=random_state, executor=executor,
+        progress=None if watch is None else lambda trial, *_: watch("choosing the prior by held-out answers", trial),
+    )  # fmt: skip
+    chosen = selection.hyperparameters
+    prior = PopulationPrior(
+        space.covariance(chosen.feature_weight, chosen.length_scale), chosen.strength, chosen.scale,
+        chosen.consensus_scale,
+    )  # fmt: skip
+    people = lay_out(comparisons)
+    state = fit_population(
+        people, prior, delta=delta, tolerance=tolerance, max_passes=max_passes, executor=executor,
+        population=selection.start,
+        progress=None if watch is None else lambda done, _: watch("fitting", done),
+    )  # fmt: skip
+    posterior = PopulationPosterior(state.m, state.C_m, state.Sigma, people, state.sites)
+    return Trained(posterior, chosen, state.delta, state.evidence, state.report, selection.to_dict())
+
+
+def train_pooled(
+    comparisons: Comparisons,
+    space: FeatureSpace,
+    default_length_scale: float,
+    given: Mapping[str, float],
+    *,
+    delta: float | None,
+    watch: Watcher | None,
+) -> Trained:
+    """Fit the pooled model; what is not ``given`` maximises Laplace's evidence on a small grid.
+
+    Here the utilities are integrated out, so the evidence may choose the prior. Raises and parameters as in
+    :func:`train_personal`.
+    """
+    _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
+    start = _start(space, default_length_scale, given)
+    rows = comparisons.pooled()
+    trials: list[dict[str, float]] = []
+    results: dict[tuple[float, float], PooledState] = {}
+
+    def run(scale: float, weight: float) -> PooledState:
+        if (scale, weight) not in results:
+            K = space.covariance(weight, start.length_scale)
+            results[scale, weight] = fit_pooled(rows, K, scale, delta=delta)
+            trials.append(
+                {"consensus_scale": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
+            )
+            if watch:
+                watch("fitting", len(trials))
+        return results[scale, weight]
+
+    scale, weight = start.consensus_scale, start.feature_weight
+    if "consensus_scale" not in given:
+        scale = max(_POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence)
+    # Each further kernel costs a factorisation of all items; with very many the default must do.
+    if "feature_weight" not in given and space.informative and comparisons.n_items <= _ITEMS_FOR_FEATURE_SEARCH:
+        weight = max(_POOLED_GRID["feature_weight"], key=lambda w: run(scale, w).evidence)
+    best = run(scale, weight)
+    chosen = Hyperparameters(start.strength, start.scale, scale, weight, start.length_scale)
+    return Trained(
+        GaussianPosterior(best.m, best.C_m), chosen, best.delta, best.evidence, best.report,
+        {"chosen": chosen.to_dict(), "trials": trials},
+    )  # fmt: skip
+
+
+def extend(
+    posterior: PopulationPosterior | GaussianPosterior,
+    hyperparameters: Hyperparameters,
+    space: FeatureSpace,
+    new: FeatureSpace,
+) -> PopulationPosterior | GaussianPosterior:
+    """The posterior with new items appended, predicted from their features (population.md section 6)."""
+    h = hyperparameters
+    K_oo = factorise(space.covariance(h.feature_weight, h.length_scale))
+    K_new = space.cross(new, h.feature_weight, h.length_scale)
+    A = K_oo.solve(K_new.T).T
+    R = new.covariance(h.feature_weight, h.length_scale) - A @ K_new.T
+    if isinstance(posterior, GaussianPosterior):
+        return posterior.extended(A, R, consensus_scale=h.consensus_scale)
+    trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.scale
+    return posterior.extended(
+        A, R, consensus_scale=h.consensus_scale, scale=h.scale, strength=h.strength, trace=trace
+    )
+
+
+def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
+    settings = {**DEFAULTS, "length_scale": default_length_scale, **given}
+    if not space.informative:
+        settings["feature_weight"] = 0.0
+    settings["consensus_scale"] = min(settings.get("consensus_scale", settings["scale"]), _FLAT_SCALE)
+    return Hyperparameters(**settings)
+
+
+def _refuse_many_items(n_items: int, most: int, model: str) -> None:
+    if n_items > most:
+        raise DataError(
+            f"there are {n_items} items, but {model} works with at most {most}: its algebra is dense, items x items. "
+            "Map items to groups (item_map=..., --item-map FILE), or keep the items that matter and leave out the rest"
+        )

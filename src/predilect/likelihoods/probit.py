@@ -1,0 +1,131 @@
+"""The probit likelihood of one answer, strict or with ties.
+
+    strict  P(left) = Φ(z)                                      (δ = 0: no ties)
+    ties    P(left) = Φ(z - δ),  P(right) = Φ(-z - δ),  P(tie) = Φ(δ - z) - Φ(-δ - z),  δ > 0
+
+``outcome`` is +1 (left), 0 (tie) or -1 (right), z is the margin and the noise of one answer has variance 1. Since
+z ~ N(m, v) only widens the noise, the expectation E P(outcome | z) has the same form at (m, s = sqrt(1 + v)), so one
+function serves both views: :func:`tilted`, with log E P and its derivatives in m for expectation propagation and
+prediction, and :func:`at`, the plain log P and its derivatives in z, which is its value at v = 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from predilect._compile import kernel
+from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_ratio_scalar
+
+__all__ = ["at", "outcome_probabilities", "threshold_for_tie_share", "tilted", "tilted_scalar"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@kernel
+def tilted_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float, float, float, float, float]:
+    """(log Ẑ, ∂/∂m, -∂²/∂m², ∂/∂δ, ∂²/∂δ²) of log E P(outcome | z), z ~ N(m, v), for one answer."""
+    s = math.sqrt(1.0 + v)
+    if outcome != 0:
+        r = (outcome * m - delta) / s
+        rho = mills_ratio_scalar(r)
+        curvature = rho * (rho + r) / (s * s)
+        return log_ndtr_scalar(r), outcome * rho / s, curvature, -rho / s, -curvature
+    # A tie. By symmetry work with |m|, so that both ends of the interval lie in the tail where log Φ is accurate.
+    sign = 1.0 if m >= 0.0 else -1.0
+    a = (-delta - abs(m)) / s
+    b = (delta - abs(m)) / s
+    log_b = log_ndtr_scalar(b)
+    log_z = log_b + math.log(-math.expm1(log_ndtr_scalar(a) - log_b))
+    ratio_a = math.exp(-0.5 * a * a - _HALF_LOG_2PI - log_z)  # φ(a) / Z
+    ratio_b = math.exp(-0.5 * b * b - _HALF_LOG_2PI - log_z)
+    slope = (ratio_a - ratio_b) / s
+    curvature = slope * slope - (a * ratio_a - b * ratio_b) / (s * s)
+    slope_delta = (ratio_a + ratio_b) / s
+    curvature_delta = (a * ratio_a - b * ratio_b) / (s * s) - slope_delta * slope_delta
+    return log_z, sign * slope, curvature, slope_delta, curvature_delta
+
+
+@kernel
+def _tilted_arrays(
+    outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float, out: FloatArray
+) -> None:
+    for p in range(m.shape[0]):
+        value, slope, curvature, slope_delta, curvature_delta = tilted_scalar(outcome[p], m[p], v[p], delta)
+        out[0, p] = value
+        out[1, p] = slope
+        out[2, p] = curvature
+        out[3, p] = slope_delta
+        out[4, p] = curvature_delta
+
+
+def tilted(
+    outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: float = 0.0
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Log E P(outcome | z) for z ~ N(m, v), with its derivatives.
+
+    Parameters
+    ----------
+    outcome : array of int, shape (n,)
+        +1 left, 0 tie, -1 right.
+    m, v : arrays of float, shape (n,)
+        Mean and variance of the margin, in units of the answer noise.
+    delta : float, default 0
+        Tie threshold, in the same units; ties need ``delta > 0``.
+
+    Returns
+    -------
+    value, slope, curvature, slope_delta, curvature_delta : arrays of float, shape (n,)
+        log Ẑ, ∂ log Ẑ/∂m, -∂² log Ẑ/∂m² (always in (0, 1)), ∂ log Ẑ/∂δ and ∂² log Ẑ/∂δ².
+
+    Notes
+    -----
+    population.md section 2. Right for margins beyond ±40; nothing is clipped.
+    """
+    m, v, y = np.broadcast_arrays(
+        np.asarray(m, dtype=float), np.asarray(v, dtype=float), np.asarray(outcome, dtype=np.int8)
+    )
+    out = np.empty((5, m.size))
+    _tilted_arrays(np.ascontiguousarray(y).ravel(), np.ascontiguousarray(m).ravel(), np.ascontiguousarray(v).ravel(), float(delta), out)
+    return out[0], out[1], out[2], out[3], out[4]
+
+
+def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: float = 0.0) -> tuple[FloatArray, ...]:
+    """Log P(outcome | z) with its derivatives: :func:`tilted` at variance 0, for Laplace and maximum likelihood."""
+    return tilted(outcome, z, np.zeros(np.shape(z)), delta)
+
+
+def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: float = 0.0) -> FloatArray:
+    """Probabilities of (left, tie, right) for margins z ~ N(m, v).
+
+    Parameters
+    ----------
+    m, v : arrays of float, shape (n,)
+        Mean and variance of the margin.
+    delta : float, default 0
+        Tie threshold; 0 gives ties probability 0.
+
+    Returns
+    -------
+    probabilities : array of float, shape (n, 3)
+        Rows sum to 1.
+    """
+    m = np.asarray(m, dtype=float)
+    s = np.sqrt(1.0 + np.asarray(v, dtype=float))
+    left = np.exp(log_ndtr((m - delta) / s))
+    right = np.exp(log_ndtr((-m - delta) / s))
+    if delta == 0.0:
+        return np.column_stack([left, np.zeros_like(left), right])
+    tie = np.exp(tilted(np.zeros(m.shape, dtype=np.int8), m, s * s - 1.0, delta)[0])
+    probabilities = np.column_stack([left, tie, right])
+    return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+
+def threshold_for_tie_share(share: float) -> float:
+    """The threshold that gives ties a share if all margins were zero: where the search for δ starts."""
+    return max(1e-3, float(ndtri(0.5 * (1.0 + min(share, 0.99)))))

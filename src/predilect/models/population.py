@@ -1,0 +1,389 @@
+"""``Population``: the default model, one ranking for the crowd and one for every person."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._compile import announced
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
+from predilect.decisions.ranking import rank_items
+from predilect.errors import DataError, DataWarning
+from predilect.inference.prior import FeatureSpace
+from predilect.inference.training import Watcher, extend, train_personal, train_pooled
+from predilect.likelihoods.probit import outcome_probabilities, tilted
+from predilect.models.parameters import given_hyperparameters, given_threshold
+from predilect.models.queries import Queries, new_item_space, read_queries
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.population import PopulationPosterior
+from predilect.report.tables import board_columns
+from predilect.scale.shards import workers
+
+__all__ = ["Population"]
+
+FloatArray = npt.NDArray[np.float64]
+Auto = float | str
+
+
+class Population(BaseEstimator):
+    """Hierarchical probit model of a crowd: a consensus, how people differ from it, and every person.
+
+    Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
+    Φ(f_u(left) - f_u(right)), so a utility is measured in units of the noise of one answer. The consensus m, the
+    population covariance Σ and, where there are ties, their threshold are learned; a person with few answers stays near
+    the consensus, along the directions in which people are seen to differ.
+
+    Parameters
+    ----------
+    personal : bool, default True
+        False gives the pooled model: one utility function for everybody. It is used anyway where the data name fewer
+        than two people.
+    strength, scale, consensus_scale, feature_weight, length_scale : float or "auto", default "auto"
+        Prior: ν₀ (people's worth of belief in the prior covariance), s₀ and s_t (prior variance of a person's utility
+        about the consensus, and of the consensus), w (share of them that item features explain, 0 to 1) and ℓ (length
+        scale of the features' kernel, in standard deviations). "auto" chooses by held-out answers, s_t follows s₀; the
+        pooled model chooses s_t and w by evidence. ``consensus_scale=inf`` is a flat prior (variance 1e10).
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float, default 1e-5
+        Stop when the objective rises by less, in nats an answer, over five iterations.
+    max_passes : int, default 300
+        Most passes over the answers.
+    n_jobs : int, optional
+        Threads; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of the folds that choose the prior, and of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : PopulationPosterior or GaussianPosterior
+    items_, users_ : Vocabulary
+        ``users_`` is None where nobody is told apart.
+    personal_ : bool
+    hyperparameters_ : Hyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        Σ_u log Z_u of the answers given m and Σ (pooled: Laplace's evidence), in nats.
+    report_ : dict
+        Convergence, what was searched for the prior, what was read and left out, what became of the features.
+    n_answers_ : float
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    population.md. Linear in people and answers; 12 n_items² floats of memory. At most 3 000 items (10 000 pooled).
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {
+    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
+    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+    ... }
+    >>> model = predilect.Population().fit(answers)
+    >>> model.rank()["item"].to_list()
+    ['tea', 'milk', 'juice']
+    """
+
+    def __init__(
+        self,
+        personal: bool = True,
+        strength: Auto = "auto",
+        scale: Auto = "auto",
+        consensus_scale: Auto = "auto",
+        feature_weight: Auto = "auto",
+        length_scale: Auto = "auto",
+        tie_threshold: Auto = "auto",
+        tolerance: float = 1e-5,
+        max_passes: int = 300,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.personal = personal
+        self.strength = strength
+        self.scale = scale
+        self.consensus_scale = consensus_scale
+        self.feature_weight = feature_weight
+        self.length_scale = length_scale
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Learn from answers.
+
+        Parameters
+        ----------
+        X : Comparisons or data frame
+            A frame needs columns for left, right and (unless ``y`` is given) winner, and perhaps user; they are found
+            by common names. Use :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>` to name them.
+        y : array of int, shape (n,), optional
+            1 left, 0 tie, -1 right, for the rows of a frame.
+        items : data frame or ItemFeatures, optional
+            Features of items, one row an item. Items that no one answered on are ranked too.
+        users : data frame or PersonFeatures, optional
+            Features of people; kept, not used.
+        watch : callable, optional
+            Told of progress: ``watch(stage, done)``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used.
+        """
+        given = given_hyperparameters(self)
+        delta = given_threshold(self.tie_threshold)
+        comparisons = _comparisons(X, y)
+        if not np.any(comparisons.outcome):
+            raise DataError(
+                f"all {comparisons.n_answers:g} answers are ties: nothing says which item is better. Collect answers "
+                "that prefer one, or check which words were read as ties (intake.ties_by_word)"
+            )
+        if delta == 0.0 and comparisons.has_ties:
+            raise DataError(
+                "tie_threshold=0 says that ties cannot happen, but some answers are ties. Use 'auto', or leave them out"
+            )
+        features = items if isinstance(items, ItemFeatures) or items is None else ItemFeatures.from_frame(items)
+        if features is not None:
+            comparisons = comparisons.with_items(features.ids)
+        people = users if isinstance(users, PersonFeatures) or users is None else PersonFeatures.from_frame(users)
+        personal = bool(self.personal) and comparisons.has_users and comparisons.n_users > 1
+        space = _space(features, comparisons.items)
+        length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
+        with announced(), workers(self.n_jobs) as executor:
+            if personal:
+                trained = train_personal(
+                    comparisons, space, length_scale, given, delta=delta, tolerance=self.tolerance,
+                    max_passes=self.max_passes, random_state=self.random_state, executor=executor, watch=watch,
+                )  # fmt: skip
+            else:
+                trained = train_pooled(comparisons, space, length_scale, given, delta=delta, watch=watch)
+        self.posterior_ = trained.posterior
+        self.items_ = comparisons.items
+        self.users_ = comparisons.users if comparisons.has_users else None
+        self.personal_ = personal
+        self.hyperparameters_ = trained.hyperparameters
+        self.tie_threshold_ = trained.delta
+        self.log_evidence_ = trained.log_evidence
+        self.features_ = features
+        self.user_features_ = people
+        self.space_ = space
+        self.backend_ = comparisons.backend
+        self.n_answers_ = comparisons.n_answers
+        self.n_by_item_ = _answers_by_item(comparisons)
+        self.report_ = {
+            "model": "population" if personal else "pooled",
+            "fit": trained.fit.to_dict(),
+            "prior": trained.selection,
+            "intake": comparisons.intake.describe(),
+            "features": [] if features is None else _feature_lines(features, space),
+        }
+        trained.fit.require(self.strict)
+        return self
+
+    @property
+    def classes_(self) -> list[str]:
+        """Order of the columns of :meth:`predict_proba`."""
+        return ["left", "tie", "right"]
+
+    def predict_margin(self, X: Any, *, items: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right) for each pair.
+
+        Parameters
+        ----------
+        X : Comparisons or data frame
+            Columns left, right and perhaps user, in any order of rows; a person whom the model does not know gets the
+            population's prediction. (Comparisons are in their canonical order.)
+        items : data frame, optional
+            Features of items that the model does not know. Without them such an item gets the prior, with a warning.
+
+        Returns
+        -------
+        mean, variance : arrays of float, shape (n,)
+            In units of the noise of one answer, which is not included.
+
+        Notes
+        -----
+        population.md section 6 for new items. Microseconds a pair.
+        """
+        check_is_fitted(self, "posterior_")
+        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None)
+        posterior = self._extended(queries, items)
+        if isinstance(posterior, GaussianPosterior):
+            return posterior.margins(queries.users, queries.left, queries.right)
+        with announced(), workers(self.n_jobs) as executor:
+            return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
+
+    def predict_proba(self, X: Any, *, items: Any = None) -> FloatArray:
+        """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
+        mean, var = self.predict_margin(X, items=items)
+        return outcome_probabilities(mean, var, self.tie_threshold_)
+
+    def predict(self, X: Any, *, items: Any = None) -> npt.NDArray[np.int64]:
+        """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
+        return np.array([1, 0, -1])[np.argmax(self.predict_proba(X, items=items), axis=1)]
+
+    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> float:
+        """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
+        check_is_fitted(self, "posterior_")
+        answers = _comparisons(X, y)
+        if self.tie_threshold_ == 0.0 and answers.has_ties:
+            warnings.warn(
+                "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "
+                "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=2,
+            )  # fmt: skip
+            return -math.inf
+        mean, var = self.predict_margin(answers, items=items)
+        return float(np.average(tilted(answers.outcome, mean, var, self.tie_threshold_)[0], weights=answers.weight))
+
+    def utilities(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of one person's utilities, centred, over :attr:`items_`.
+
+        Parameters
+        ----------
+        user : id, optional
+            A person; by default someone without answers, drawn from the population.
+
+        Returns
+        -------
+        mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
+        """
+        from predilect.decisions.ranking import centre
+
+        check_is_fitted(self, "posterior_")
+        return centre(*self.posterior_.utilities(self._user_code(user)))
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of the consensus, centred, over :attr:`items_`; shapes as :meth:`utilities`."""
+        from predilect.decisions.ranking import centre
+
+        check_is_fitted(self, "posterior_")
+        return centre(*self.posterior_.consensus())
+
+    def rank(self, user: Any = None) -> Any:
+        """The board of the crowd, or of one person, best first.
+
+        Parameters
+        ----------
+        user : id, optional
+            A person; by default the consensus, in which every person has an equal voice (pooled: every answer).
+
+        Returns
+        -------
+        board : data frame of the caller's kind
+            Columns item, mean, sd, lower, upper (utility centred over the items, in units of the noise of one answer;
+            95 % interval), rank, rank_low, rank_high (95 % interval of the rank), p_best, tier, n (answers).
+        """
+        check_is_fitted(self, "posterior_")
+        code = -1 if user is None else self._user_code(user)
+        mean, covariance = self.posterior_.consensus() if user is None else self.posterior_.utilities(code)
+        board = rank_items(mean, covariance, random_state=self.random_state)
+        return build_frame(board_columns(board, self.items_, self.n_answers_by_item(user)), self.backend_)
+
+    def n_answers_by_item(self, user: Any = None) -> FloatArray:
+        """Number of answers on each item, of everybody or of one person; shape (n_items,)."""
+        check_is_fitted(self, "posterior_")
+        if user is None or isinstance(self.posterior_, GaussianPosterior):
+            return self.n_by_item_
+        return self.posterior_.people.answers_by_item(self._user_code(user))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a folder: ``model.json`` and ``arrays.npz`` (docs/model-format.md)."""
+        from predilect.models.storage import save_population
+
+        check_is_fitted(self, "posterior_")
+        save_population(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no model, or one of a later format.
+        """
+        from predilect.models.storage import load_population
+
+        model: Self = load_population(cls, Path(path))
+        return model
+
+    def _user_code(self, user: Any) -> int:
+        if user is None or self.users_ is None:
+            return -1
+        return int(self.users_.codes([user], what="user")[0])
+
+    def _extended(self, queries: Queries, items: Any) -> PopulationPosterior | GaussianPosterior:
+        """The posterior, with items that it does not know appended."""
+        if queries.n_unknown_users:
+            warnings.warn(
+                f"{queries.n_unknown_users} pairs name people without answers in this model: they get the population's "
+                "prediction", DataWarning, stacklevel=4,
+            )  # fmt: skip
+        posterior: PopulationPosterior | GaussianPosterior = self.posterior_
+        if not queries.new_items:
+            return posterior
+        new = new_item_space(queries.new_items, self.features_, items, self.space_.matrix.shape[1])
+        if not new.known.all():
+            lost = [item for item, known in zip(queries.new_items, new.known, strict=True) if not known]
+            warnings.warn(
+                f"{len(lost)} items are not known to the model and come without features (first: {lost[0]!r}): they "
+                "get the prior. Give their features with items=...", DataWarning, stacklevel=4,
+            )  # fmt: skip
+        return extend(posterior, self.hyperparameters_, self.space_, new)
+
+
+def _comparisons(X: Any, y: npt.ArrayLike | None) -> Comparisons:
+    if isinstance(X, Comparisons):
+        if y is not None:
+            raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
+        return X
+    return Comparisons.from_frame(X, outcome=y)
+
+
+def _space(features: ItemFeatures | None, items: Vocabulary) -> FeatureSpace:
+    return FeatureSpace.empty(len(items)) if features is None else FeatureSpace(*features.align(items))
+
+
+def _answers_by_item(comparisons: Comparisons) -> FloatArray:
+    n = comparisons.n_items
+    counts = np.bincount(comparisons.left, comparisons.weight, n) + np.bincount(
+        comparisons.right, comparisons.weight, n
+    )
+    return np.asarray(counts)
+
+
+def _feature_lines(features: ItemFeatures, space: FeatureSpace) -> list[str]:
+    lines = list(features.report)
+    missing = int((~space.known).sum())
+    if missing:
+        lines.append(f"{missing} of {len(space.known)} items have no features: they are alike to no other item.")
+    return lines

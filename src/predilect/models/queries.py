@@ -1,0 +1,133 @@
+"""Pairs to predict, read from a frame in its own order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from predilect.data import Comparisons, ItemFeatures, Vocabulary
+from predilect.data.columns import ITEM, guess_columns, guess_one
+from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
+from predilect.errors import DataError
+from predilect.inference.prior import FeatureSpace
+
+__all__ = ["Queries", "new_item_space", "read_queries"]
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Pairs to predict.
+
+    Attributes
+    ----------
+    users : int32[n]
+        Codes; -1 for someone the model does not know, or where nobody is named.
+    left, right : int32[n]
+        Codes of known items, or ``n_known + position`` in ``new_items``.
+    new_items : list
+        Ids that the model does not know, sorted.
+    n_unknown_users : int
+        Number of rows that name a person the model does not know.
+    """
+
+    users: npt.NDArray[np.int32]
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    new_items: list[Any]
+    n_unknown_users: int
+
+
+def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries:
+    """Read pairs from a frame with left and right, and perhaps user, or from comparisons.
+
+    Parameters
+    ----------
+    X : data frame, dict of columns or Comparisons
+        Comparisons keep their canonical order, a frame its own.
+    items : Vocabulary
+        Items of the model.
+    users : Vocabulary or None
+        People of the model; None if it tells nobody apart.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, an id is missing, or a pair compares an item with itself.
+    """
+    if isinstance(X, Comparisons):
+        left, right = (pl.Series(X.items.labels(codes)) for codes in (X.left, X.right))
+        user = pl.Series(X.users.labels(X.user)) if X.has_users else None
+    else:
+        table, _ = open_frame(X)
+        names = column_names(table)
+        roles = guess_columns(names, need_winner=False, weight=False)
+        columns = to_columns(table, roles.values())
+        left, right = (clean_ids(columns[roles[side]], roles[side]) for side in ("left", "right"))
+        user = clean_ids(columns[roles["user"]], roles["user"]) if "user" in roles else None
+        for side, series in (("left", left), ("right", right)):
+            if series.null_count():
+                row = int(series.is_null().arg_max() or 0) + 1
+                raise DataError(
+                    f'column "{roles[side]}" holds {series.null_count()} missing ids (first: row {row}); '
+                    "there is nothing to predict in such rows. Leave them out"
+                )
+    codes_left = items.codes(left, unknown="minus_one")
+    codes_right = items.codes(right, unknown="minus_one")
+    new = Vocabulary(pl.concat([left.filter(pl.Series(codes_left < 0)), right.filter(pl.Series(codes_right < 0))]))
+    for codes, series in ((codes_left, left), (codes_right, right)):
+        lost = codes < 0
+        if lost.any():
+            codes[lost] = len(items) + new.codes(series.filter(pl.Series(lost)))
+    same = np.flatnonzero(codes_left == codes_right)
+    if len(same):
+        raise DataError(
+            f"{len(same)} pairs compare an item with itself (first: row {same[0] + 1}, {left[int(same[0])]!r}). "
+            "Leave them out"
+        )
+    codes_user = np.full(len(left), -1, dtype=np.int32)
+    n_unknown = 0
+    if users is not None and user is not None:
+        codes_user = users.codes(user, unknown="minus_one", what="user")
+        n_unknown = int((codes_user < 0).sum())
+    return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown)
+
+
+def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: Any, n_columns: int) -> FeatureSpace:
+    """Where new items lie, as far as ``frame`` says; shape (n_new, n_columns).
+
+    Parameters
+    ----------
+    new_items : list
+        Their ids, sorted.
+    features : ItemFeatures or None
+        How the model encodes features.
+    frame : data frame or None
+        Features of new items, and perhaps of others.
+    n_columns : int
+        Columns of the model's features.
+
+    Raises
+    ------
+    DataError
+        If the frame lacks the id or a feature, or has two rows for an item.
+    """
+    space = FeatureSpace(np.zeros((len(new_items), n_columns)), np.zeros(len(new_items), dtype=bool))
+    if frame is None or features is None:
+        return space
+    table, _ = open_frame(frame)
+    names = column_names(table)
+    id_column = guess_one(names, ITEM)
+    if id_column is None:
+        raise DataError(f"found no column with the item ids; the columns are {', '.join(names)}. Call it item")
+    ids = clean_ids(to_columns(table, [id_column])[id_column], id_column)
+    if ids.n_unique() < len(ids):
+        raise DataError(f'column "{id_column}" holds repeated item ids; keep one row per item')
+    code = Vocabulary(new_items).codes(ids, unknown="minus_one")
+    matrix = features.transform(table)
+    space.matrix[code[code >= 0]] = matrix[code >= 0]
+    space.known[code[code >= 0]] = True
+    return space

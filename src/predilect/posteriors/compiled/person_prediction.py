@@ -1,0 +1,133 @@
+"""Predictions for known people: the loops behind :class:`predilect.posteriors.PopulationPosterior`.
+
+For a person with own items o and the sums x = Xᵀ α, Q = Xᵀ Q_u X on them (population.md section 3), any direction d over
+items has, with the consensus m ~ N(m, C) integrated out,
+
+    E dᵀf   = dᵀm + cᵀ x                 with c = Σ_od
+    Var dᵀf = dᵀΣd - cᵀ Q c + bᵀ C b     with b = d - Q c placed on the person's items.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from predilect._compile import kernel
+from predilect.posteriors.compiled.person_state import person_statistics, prior_state, replay
+
+__all__ = ["centred_utilities", "person_sums", "predict_margins"]
+
+
+@kernel
+def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m):
+    """x (k) and Q (k x k) of person u at the stored sites."""
+    first = answer_ptr[u]
+    n = answer_ptr[u + 1] - first
+    items = item_idx[item_ptr[u] : item_ptr[u + 1]]
+    k = items.shape[0]
+    in_pair_space = n <= k
+    d = n if in_pair_space else k
+    C = np.empty((d, d))
+    mu = np.empty(d)
+    c = np.empty(d)
+    x = np.empty(k)
+    Q = np.empty((k, k))
+    P = np.empty((d, d))
+    W = np.empty((d, d))
+    prior_state(in_pair_space, items, la, lb, first, n, k, Sigma, m, C, mu)
+    replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
+    person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
+    return x, Q
+
+
+@kernel
+def predict_margins(
+    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m, C_m, mean, var
+):
+    """Mean and variance of the margins of queries grouped by person.
+
+    Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to person ``users[i]``; ``mean`` and ``var`` are filled.
+    """
+    for i in range(users.shape[0]):
+        u = users[i]
+        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
+        k = items.shape[0]
+        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m)
+        c = np.empty(k)
+        e = np.empty(k)
+        for q in range(query_ptr[i], query_ptr[i + 1]):
+            a = left[q]
+            b = right[q]
+            value = m[a] - m[b]
+            for j in range(k):
+                c[j] = Sigma[items[j], a] - Sigma[items[j], b]
+                value += c[j] * x[j]
+            spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
+            spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
+            for j in range(k):
+                total = 0.0
+                for l in range(k):
+                    total += Q[j, l] * c[l]
+                e[j] = total
+            for j in range(k):
+                row = items[j]
+                cross = 0.0
+                for l in range(j):
+                    cross += C_m[row, items[l]] * e[l]
+                spread += e[j] * (2.0 * cross + C_m[row, row] * e[j] - c[j] - 2.0 * (C_m[row, a] - C_m[row, b]))
+            mean[q] = value
+            var[q] = spread
+
+
+@kernel
+def centred_utilities(
+    users, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m, C_m, mean, var
+):
+    """Mean and variance of every item's utility, centred over all items, for each of ``users``; (n, n_items) outputs."""
+    n_items = m.shape[0]
+    Sigma_sum = np.zeros(n_items)
+    C_sum = np.zeros(n_items)
+    for i in range(n_items):
+        for j in range(n_items):
+            Sigma_sum[i] += Sigma[i, j]
+            C_sum[i] += C_m[i, j]
+    V_sum = np.empty(n_items)
+    for row in range(users.shape[0]):
+        u = users[row]
+        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
+        k = items.shape[0]
+        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m)
+        F = np.zeros((n_items, k))  # Σ_·o Q
+        column = np.zeros(k)  # 1ᵀ F
+        for i in range(n_items):
+            total = m[i]
+            for j in range(k):
+                s = Sigma[i, items[j]]
+                total += s * x[j]
+                for l in range(k):
+                    F[i, l] += s * Q[j, l]
+            mean[row, i] = total
+            for j in range(k):
+                column[j] += F[i, j]
+        weights = np.zeros(k)  # Σ_o· 1 + C_o· 1 - C_oo Fᵀ 1
+        for j in range(k):
+            weights[j] = Sigma_sum[items[j]] + C_sum[items[j]]
+            for l in range(k):
+                weights[j] -= C_m[items[j], items[l]] * column[l]
+        grand = 0.0
+        average = 0.0
+        for i in range(n_items):
+            total = Sigma_sum[i] + C_sum[i]
+            for j in range(k):
+                total -= F[i, j] * weights[j] + C_m[i, items[j]] * column[j]
+            V_sum[i] = total
+            grand += total
+            average += mean[row, i]
+        for i in range(n_items):
+            own = Sigma[i, i] + C_m[i, i]
+            for j in range(k):
+                cross = 0.0
+                for l in range(k):
+                    cross += C_m[items[j], items[l]] * F[i, l]
+                own += F[i, j] * (cross - Sigma[i, items[j]] - 2.0 * C_m[i, items[j]])
+            mean[row, i] -= average / n_items
+            var[row, i] = own - 2.0 * V_sum[i] / n_items + grand / (n_items * n_items)

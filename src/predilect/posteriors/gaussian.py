@@ -1,0 +1,68 @@
+"""The posterior of one utility function shared by everybody: the pooled model, and the consensus of a population."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import symmetrise
+
+__all__ = ["GaussianPosterior", "pair_variance"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+
+def pair_variance(covariance: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """Variance of f(left) - f(right) for each pair, from the covariance of f."""
+    diagonal = np.diagonal(covariance)
+    return np.asarray(diagonal[left] + diagonal[right] - 2.0 * covariance[left, right])
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianPosterior:
+    """f ~ N(mean, covariance) over items, the same for every person.
+
+    Attributes
+    ----------
+    mean : array of float, shape (n_items,)
+    covariance : array of float, shape (n_items, n_items)
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.mean)
+
+    def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f(left) - f(right); ``users`` makes no difference. Shapes (n,)."""
+        return self.mean[left] - self.mean[right], pair_variance(self.covariance, left, right)
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of the utilities."""
+        return self.mean, self.covariance
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """The same as :meth:`utilities`: one function stands for everybody."""
+        return self.mean, self.covariance
+
+    def extended(self, A: FloatArray, R: FloatArray, *, consensus_scale: float) -> GaussianPosterior:
+        """With new items appended: mean A f, covariance s_t R + A C Aᵀ (population.md section 6).
+
+        Parameters
+        ----------
+        A : array of float, shape (n_new, n_items)
+            K_*o K_oo⁻¹.
+        R : array of float, shape (n_new, n_new)
+            K_** - A K_o*.
+        consensus_scale : float
+            s_t.
+        """
+        cross = A @ self.covariance
+        block = np.block([[self.covariance, cross.T], [cross, consensus_scale * R + cross @ A.T]])
+        return GaussianPosterior(np.concatenate([self.mean, A @ self.mean]), symmetrise(block))

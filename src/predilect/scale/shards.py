@@ -1,0 +1,94 @@
+"""Cut people into shards and map a function over them in threads, with the same bits for any number of threads."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+__all__ = ["cut", "map_shards", "resolve_n_jobs", "workers"]
+
+Shard = tuple[int, int]
+Result = TypeVar("Result")
+
+
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Number of threads: ``None`` and -1 mean every core that this process may use."""
+    if n_jobs is None or n_jobs == -1:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs < 1:
+        raise ValueError(f"n_jobs must be a positive number of threads, -1 or None, not {n_jobs}")
+    return n_jobs
+
+
+def cut(costs: npt.NDArray[np.float64], cost_per_shard: float, most: int) -> list[Shard]:
+    """Cut people into consecutive ranges of about equal cost.
+
+    The cut depends on the data alone, never on the number of threads: sums over shards are taken in the shards' order,
+    so a result has the same bits however many threads worked on it.
+
+    Parameters
+    ----------
+    costs : array of float, shape (n_people,)
+        Expected work of each person, in any unit.
+    cost_per_shard : float
+        Work below which a shard is not worth its overhead, in the same unit.
+    most : int
+        At most so many shards.
+
+    Returns
+    -------
+    shards : list of (start, stop)
+    """
+    n_people = len(costs)
+    total = float(costs.sum())
+    n_shards = int(np.clip(total // cost_per_shard, 1, max(1, min(most, n_people))))
+    bounds = np.searchsorted(np.cumsum(costs), total * np.arange(1, n_shards) / n_shards, side="left") + 1
+    edges = np.unique(np.concatenate([[0], np.minimum(bounds, n_people), [n_people]]))
+    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def map_shards(
+    function: Callable[[Shard], Result], shards: Sequence[Shard], executor: ThreadPoolExecutor | None, n_ahead: int = 2
+) -> Iterator[Result]:
+    """Yield ``function(shard)`` in the order of the shards, working at most ``n_ahead`` shards ahead.
+
+    The bound keeps memory at ``n_ahead`` results however many shards there are.
+    """
+    if executor is None or len(shards) == 1:
+        for shard in shards:
+            yield function(shard)
+        return
+    waiting: deque[Future[Result]] = deque()
+    for shard in shards:
+        waiting.append(executor.submit(function, shard))
+        if len(waiting) >= n_ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+@contextmanager
+def workers(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
+    """A pool of threads (None for one thread), with BLAS held at one thread of its own.
+
+    BLAS threads inside threads slow each other down, and their number would change the last bits of a sum.
+    """
+    n_threads = resolve_n_jobs(n_jobs)
+    with threadpool_limits(limits=1, user_api="blas"):
+        if n_threads == 1:
+            yield None
+            return
+        executor = ThreadPoolExecutor(n_threads, thread_name_prefix="predilect")
+        try:
+            yield executor
+        finally:
+            # After an error or Ctrl-C nothing that still waits in the queue is wanted.
+            executor.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,1 @@
+"""Puts ``tests/`` on the path, so that tests can import ``tolerances``, ``simulate`` and ``referees``."""

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from predilect.data import Comparisons
+from predilect.errors import DataError
+
+PAIR = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
+
+
+def read(winner, **options):
+    return Comparisons.from_frame({**PAIR, "winner": winner}, **options)
+
+
+def test_unknown_winner_says_where_and_what_to_do():
+    message = (
+        'column "winner" holds 2 values that are neither the left nor the right item nor a tie '
+        '(first: row 2, "skipped"; row 3, empty). Count a word as a tie with --tie skipped (ties=["skipped"]), '
+        "or leave such rows out with --drop-unknown (drop_unknown=True)."
+    )
+    with pytest.raises(DataError, match=re.escape(message)):
+        read(["a", "skipped", " "])
+    dropped = read(["a", "skipped", None], drop_unknown=True)
+    assert dropped.intake.left_out == {"unknown winner": 2}
+    assert dropped.intake.unused_items == ("c",)
+    assert read(["a", "Skipped ", "tie"], ties=["skipped"]).intake.ties_by_word == {"Skipped ": 1.0, "tie": 1.0}
+    assert read(["a", "skipped", "tie"], ties="skipped").n_rows == 3
+
+
+@pytest.mark.parametrize("blank", [None, "", "  ", np.nan])
+def test_missing_ids(blank):
+    frame = pd.DataFrame({"left": ["a", blank, "c"], "right": ["b", "c", "a"], "winner": ["a", "c", "c"]})
+    with pytest.raises(DataError, match=r'an id is missing in 1 row .*"left" 1; first: row 2'):
+        Comparisons.from_frame(frame)
+    comparisons = Comparisons.from_frame(frame, drop_missing=True)
+    assert comparisons.intake.left_out == {"missing id": 1}
+    assert comparisons.n_rows == 2
+
+
+def test_missing_user():
+    frame = {**PAIR, "user": ["u", None, "v"], "winner": ["a", "b", "c"]}
+    with pytest.raises(DataError, match='"user" 1'):
+        Comparisons.from_frame(frame)
+    assert Comparisons.from_frame(frame, drop_missing=True).n_rows == 2
+
+
+def test_self_pairs_and_an_item_only_seen_in_them():
+    frame = {"left": ["a", "z"], "right": ["b", "z"], "winner": ["a", "z"]}
+    with pytest.raises(DataError, match=r'an item is compared with itself in 1 row \(first: row 2, "z"\)'):
+        Comparisons.from_frame(frame)
+    comparisons = Comparisons.from_frame(frame, drop_self=True)
+    assert comparisons.items.ids == ["a", "b"]
+    assert comparisons.intake.unused_items == ("z",)
+    assert any("self-pair" in line for line in comparisons.intake.describe())
+
+
+def test_nothing_usable_is_always_an_error():
+    with pytest.raises(DataError, match=r"no usable answer: all 3 rows were left out \(3 × unknown winner\)"):
+        read(["x", "y", "z"], drop_unknown=True)
+    with pytest.raises(DataError, match=r"no usable answer.*self-pair"):
+        Comparisons.from_frame({"left": ["a"], "right": ["a"], "winner": ["a"]}, drop_self=True)
+    with pytest.raises(DataError, match="no rows"):
+        Comparisons.from_frame({"left": [], "right": [], "winner": []})
+    with pytest.raises(DataError, match=r"no usable answer.*weight zero"):
+        Comparisons.from_frame({**PAIR, "winner": ["a", "b", "c"], "weight": [0, 0, 0]})
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
+def test_bad_weights(value):
+    frame = {**PAIR, "winner": ["a", "b", "c"], "weight": [1.0, value, 1.0]}
+    with pytest.raises(DataError, match=r"missing, infinite or negative weights in 1 row \(first: row 2"):
+        Comparisons.from_frame(frame)
+
+
+def test_zero_and_textual_weights():
+    frame = {**PAIR, "winner": ["a", "b", "c"], "count": ["1", "0", "2.5"]}
+    comparisons = Comparisons.from_frame(frame)
+    assert comparisons.n_answers == 3.5
+    assert comparisons.intake.left_out == {"weight zero": 1}
+    frame["count"][0] = "many"
+    with pytest.raises(DataError, match="weight=False"):
+        Comparisons.from_frame(frame)
+
+
+def test_mixed_ids():
+    with pytest.raises(DataError, match=r"first int: row 1, 1; first str: row 2, 'b'.*all text or all integers"):
+        Comparisons.from_frame(pd.DataFrame({"left": [1, "b"], "right": ["b", "c"], "winner": ["b", "b"]}))
+    with pytest.raises(DataError, match=r'"left" holds integers.*"right" holds text'):
+        Comparisons.from_frame({"left": [1, 2], "right": ["b", "c"], "winner": ["b", "c"]})
+
+
+def test_ids_of_other_types():
+    for left, told in (([1.5, 2.0], "fractions"), ([True, False], "true/false"), ([2**63, 1], "64 signed bits")):
+        column = pl.Series(left, dtype=pl.UInt64) if told.startswith("64") else left
+        with pytest.raises(DataError, match=told):
+            Comparisons.from_frame({"left": column, "right": [3, 4], "winner": [3, 4]})
+
+
+def test_columns_are_guessed_or_asked_for():
+    frame = {"Model A": ["x"], "model_b": ["y"], "Winner": ["model_a"], "Judge": ["j"], "lang": ["en"]}
+    intake = Comparisons.from_frame(frame).intake
+    assert dict(intake.columns) == {"user": "Judge", "left": "Model A", "right": "model_b", "winner": "Winner"}
+    assert intake.ignored_columns == ("lang",)
+    with pytest.raises(DataError, match=r'no column for the left item; the columns are "x", "winner".*--left NAME'):
+        Comparisons.from_frame({"x": ["a"], "winner": ["a"]})
+    with pytest.raises(DataError, match=r"no column for the winner.*--winner NAME"):
+        Comparisons.from_frame(PAIR)
+    with pytest.raises(DataError, match='no column "who"'):
+        read(["a", "b", "c"], user="who")
+    with pytest.raises(DataError, match="cannot be both"):
+        read(["a", "b", "c"], left="right", right="right")
+    both = Comparisons.from_frame({**PAIR, "winner": ["a", "b", "c"], "label": ["b", "c", "a"], "user_id": [1, 1, 1]})
+    assert both.intake.columns["winner"] == "winner"
+    assert both.users.ids == [1]
+
+
+def test_not_a_table():
+    with pytest.raises(DataError, match="expected a data frame"):
+        Comparisons.from_frame([1, 2, 3])
+    with pytest.raises(DataError, match="equally long"):
+        Comparisons.from_frame({"left": ["a"], "right": ["b", "c"], "winner": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("words", "reading"),
+    [
+        (["left", "Right ", "tie"], "side words"),
+        (["model_a", "model_b", "both_bad"], "side words"),
+        ([1, 2, None], "side words"),
+        (["1", "-1", "0"], "signs"),
+        ([1.0, -1.0, 0.0], "signs"),
+        (["a", "c", "tie (bothbad)"], "item ids"),
+    ],
+)
+def test_readings_of_the_winner(words, reading):
+    frame = {"left": ["a", "b", "c"], "right": ["x", "c", "a"], "winner": words}
+    comparisons = Comparisons.from_frame(frame, drop_unknown=True)
+    assert comparisons.intake.winner_reading == reading
+    assert comparisons.intake.left_wins == comparisons.intake.right_wins == 1
+
+
+def test_two_readings_that_disagree():
+    frame = {"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]}
+    with pytest.raises(DataError, match=r"item ids and as side words.*disagree in 1 row\..*--winner-is item"):
+        Comparisons.from_frame(frame)
+    assert Comparisons.from_frame(frame, winner_is="item").outcome.tolist() == [-1, 1]
+    assert Comparisons.from_frame(frame, winner_is="side").outcome.tolist() == [-1]
+    agreeing = {"left": ["a", "a"], "right": ["b", "b"], "winner": ["a", "b"]}
+    assert Comparisons.from_frame(agreeing).outcome.tolist() == [-1, 1]
+    numbers = {"left": [1, 2, 3], "right": [2, 1, 1], "winner": [1, 1, 1]}
+    with pytest.raises(DataError, match="disagree in 2 rows"):
+        Comparisons.from_frame(numbers)
+    # A third item among the winners can only be an id, which settles the reading of the whole column.
+    assert Comparisons.from_frame({**numbers, "winner": [1, 1, 3]}).intake.winner_reading == "item ids"
+    with pytest.raises(DataError, match="winner_is must be"):
+        Comparisons.from_frame(frame, winner_is="id")
+
+
+def test_ones_and_zeros_are_ambiguous():
+    for winner in ([1, 0, 1], [True, False, True], ["1", "0", "1"], [1.0, 0.0, 1.0]):
+        with pytest.raises(DataError, match="holds only 1 and 0"):
+            read(winner)
+    assert read([1, 0, 1], winner_is="side").intake.right_wins == 1
+    assert read([1, 0, 1], winner_is="sign").intake.ties == 1
+    assert read([1, 0, 1], ties=["0"]).intake.ties == 1
+    ids = {"left": [0, 1], "right": [1, 2], "winner": [0, 1]}
+    assert Comparisons.from_frame(ids).intake.winner_reading == "item ids"
+
+
+def test_an_item_called_like_a_tie():
+    frame = {"left": ["draw", "x", "x"], "right": ["y", "y", "draw"], "winner": ["draw", "x", "x"]}
+    assert Comparisons.from_frame(frame).intake.ties == 0
+    frame["winner"][1] = "draw"
+    with pytest.raises(DataError, match='"draw" in column "winner" is both'):
+        Comparisons.from_frame(frame)
+    assert Comparisons.from_frame(frame, winner_is="item").intake.ties == 1
+
+
+def test_integer_items_with_a_tie_word_as_pandas_reads_them():
+    frame = pd.DataFrame({"left": [24, 15], "right": [15, 31], "winner": ["15", "tie"]})
+    assert Comparisons.from_frame(frame).outcome.tolist() == [1, 0]
+    mixed = pd.DataFrame({"left": [24, 15], "right": [15, 31], "winner": [15, "tie"]})
+    assert Comparisons.from_frame(mixed) == Comparisons.from_frame(frame)
+    holes = pd.DataFrame({"left": [24, 15], "right": [15, 31], "winner": [15.0, np.nan]})
+    assert Comparisons.from_frame(holes, drop_unknown=True).outcome.tolist() == [1]

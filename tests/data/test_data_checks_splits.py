@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect.data import (
+    Comparisons,
+    check,
+    k_folds_answers,
+    split_answers,
+    split_groups,
+    split_hash,
+    split_items,
+    split_people,
+)
+from predilect.errors import DataError
+
+
+def answers(n=2000, seed=0, n_users=40, n_items=12):
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, n_items, n)
+    right = (left + rng.integers(1, n_items, n)) % n_items
+    frame = {"user": rng.integers(0, n_users, n), "left": left, "right": right}
+    return frame, rng.choice([1, 0, -1], n)
+
+
+def codes(comparisons, *extra):
+    return {finding.code: finding for finding in check(comparisons, *extra)}
+
+
+def test_unconnected_and_unanswered_items():
+    frame = {"left": ["a", "b", "x", "x"], "right": ["b", "c", "y", "y"], "winner": ["left", "right", "tie", "tie"]}
+    found = codes(Comparisons.from_frame(frame).with_items(["q"]), ["z", "a"])
+    assert found["unconnected-items"].count == 2
+    assert "sizes 3, 2" in found["unconnected-items"].message
+    assert found["items-without-answers"].examples == ("q", "z")
+    assert found["items-only-ties"].examples == ("x", "y")
+    assert found["items-never-lose"].examples == ("a", "c")
+    assert found["items-never-win"].examples == ("b",)
+    assert found["few-answers"].severity == "warning"
+    severities = [finding.severity for finding in check(Comparisons.from_frame(frame))]
+    assert severities == sorted(severities, reverse=True)
+
+
+def test_sides():
+    frame, _ = answers()
+    n = len(frame["left"])
+    assert (
+        "list the winner first"
+        in codes(Comparisons.from_frame(frame, outcome=np.ones(n)))["winner-always-one-side"].message
+    )
+    half = np.where(np.arange(n) % 2, 1, -1)
+    fair = codes(Comparisons.from_frame(frame, outcome=half))["left-right-bias"]
+    assert (fair.severity, fair.count) == ("note", n)
+    assert "50.0%" in fair.message
+    skewed = np.where(np.arange(n) % 5 < 3, 1, -1)
+    biased = codes(Comparisons.from_frame(frame, outcome=skewed))["left-right-bias"]
+    assert biased.severity == "warning"
+    assert "60.0%" in biased.message  # fmt: skip
+
+
+def test_people_ties_and_contradictions():
+    frame, _ = answers(200, n_users=5)
+    frame["user"] = np.array(["heavy"] * 180 + [f"u{k}" for k in range(20)])
+    outcome = np.zeros(200, dtype=int)
+    outcome[:60] = np.tile([1, -1], 30)
+    found = codes(Comparisons.from_frame(frame, outcome=outcome))
+    assert found["heavy-users"].examples == ("heavy",)
+    assert found["users-with-one-answer"].count == 20
+    assert found["ties"].severity == "warning"
+    assert "70.0%" in found["ties"].message
+    twice = {"user": ["u"] * 3, "left": ["a", "b", "a"], "right": ["b", "a", "b"]}
+    assert codes(Comparisons.from_frame(twice, outcome=[1, 1, 0]))["contradictions"].count == 1
+
+
+def test_no_rows_at_all():
+    frame, outcome = answers(50)
+    comparisons = Comparisons.from_frame(frame, outcome=outcome).take([])
+    assert codes(comparisons)["items-without-answers"].count == comparisons.n_items
+    assert split_answers(comparisons)[1].shape == (0,)
+    assert k_folds_answers(comparisons).shape == (0,)
+
+
+def test_look_alikes_and_items_left_out():
+    frame = {"left": ["GPT", "gpt ", "c"], "right": ["c", "d", "z"], "winner": ["GPT", "d", "?"]}
+    found = codes(Comparisons.from_frame(frame, drop_unknown=True))
+    assert found["look-alike-items"].count == 2
+    assert found["items-left-out"].examples == ("z",)
+
+
+def test_split_answers_keeps_pairs_together_and_people_in_training():
+    frame, outcome = answers()
+    frame["user"][0] = 999
+    comparisons = Comparisons.from_frame(frame, outcome=outcome)
+    train, test = split_answers(comparisons, 0.25, random_state=1)
+    assert (train ^ test).all()
+    assert abs(test.mean() - 0.25) < 0.03
+    pair = np.stack([comparisons.user, comparisons.left, comparisons.right])
+    held, kept = ({tuple(column) for column in pair[:, mask].T} for mask in (test, train))
+    assert not held & kept
+    assert set(comparisons.user[train]) == set(range(comparisons.n_users))
+    lone = comparisons.users.codes([999])[0]
+    assert not test[comparisons.user == lone].any()
+    _, two = split_answers(comparisons, n_test_per_person=2)
+    per_person = [len({c for c in map(tuple, pair[:, two].T) if c[0] == u}) for u in range(comparisons.n_users)]
+    assert per_person == [0 if u == lone else 2 for u in range(comparisons.n_users)]
+
+
+def test_splits_ignore_the_order_of_rows_and_depend_on_the_seed():
+    frame, outcome = answers()
+    order = np.random.default_rng(3).permutation(len(outcome))
+    first = Comparisons.from_frame(frame, outcome=outcome)
+    second = Comparisons.from_frame({name: column[order] for name, column in frame.items()}, outcome=outcome[order])
+    for split in (split_answers, split_people, split_items):
+        a, b = split(first, random_state=5)[1], split(second, random_state=5)[1]
+        assert split_hash(a, first) == split_hash(b, second)
+        assert split_hash(split(first, random_state=6)[1], first) != split_hash(a, first)
+    folds = k_folds_answers(first, 4)
+    assert split_hash(folds, first) == split_hash(k_folds_answers(second, 4), second)
+    with pytest.raises(DataError, match="expected"):
+        split_hash(folds[1:], first)
+
+
+def test_folds_are_balanced_within_people():
+    frame, outcome = answers(500, n_users=60)
+    comparisons = Comparisons.from_frame(frame, outcome=outcome)
+    folds = k_folds_answers(comparisons, 3, random_state=2)
+    for user in range(comparisons.n_users):
+        mine = comparisons.user == user
+        pairs = {
+            (a, b): f for a, b, f in zip(comparisons.left[mine], comparisons.right[mine], folds[mine], strict=True)
+        }
+        counts = np.bincount([f for f in pairs.values() if f >= 0], minlength=3)
+        assert counts.max() - counts.min() <= 1
+        assert (len(pairs) < 2) == (-1 in pairs.values())
+    assert np.ptp(np.bincount(folds[folds >= 0], minlength=3)) < 60
+
+
+def test_held_out_items_people_and_groups():
+    frame, outcome = answers()
+    comparisons = Comparisons.from_frame(frame, outcome=outcome)
+    train, test = split_items(comparisons, 0.2)
+    seen = set(comparisons.left[train]) | set(comparisons.right[train])
+    out = set(range(comparisons.n_items)) - seen
+    assert len(out) == 2
+    assert all((left in out) or (right in out)
+               for left, right in zip(comparisons.left[test], comparisons.right[test], strict=True))  # fmt: skip
+    train, test = split_people(comparisons, 0.1)
+    assert len(set(comparisons.user[test])) == 4
+    assert not set(comparisons.user[test]) & set(comparisons.user[train])
+    groups = np.arange(comparisons.n_rows) // 10
+    train, test = split_groups(groups, 0.3)
+    assert not set(groups[test]) & set(groups[train])
+    with pytest.raises(DataError, match="strictly between 0 and 1"):
+        split_answers(comparisons, 1.0)
+    with pytest.raises(DataError, match="at least 0"):
+        split_answers(comparisons, n_test_per_person=-1)
+    with pytest.raises(DataError, match="between 2 and 127"):
+        k_folds_answers(comparisons, 1)
+    with pytest.raises(DataError, match="cannot split 1 groups"):
+        split_groups([1, 1])

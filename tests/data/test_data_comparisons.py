@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from predilect.data import Comparisons, Vocabulary, build_frame
+from predilect.errors import DataError, DataWarning
+
+ROWS = {
+    "user": ["v", "u", "u", "u"],
+    "left": ["b", "a", "c", "b"],
+    "right": ["a", "c", "a", "c"],
+    "winner": ["b", "a", "c", "tie"],
+}
+
+
+def rows_of(comparisons):
+    frame = comparisons.to_frame("polars")
+    return frame.select("user", "left", "right", "outcome", "weight").rows()
+
+
+def test_rows_are_canonical_and_contradictions_stay():
+    comparisons = Comparisons.from_frame(ROWS)
+    assert rows_of(comparisons) == [
+        ("u", "a", "c", -1, 1.0),
+        ("u", "a", "c", 1, 1.0),
+        ("u", "b", "c", 0, 1.0),
+        ("v", "a", "b", -1, 1.0),
+    ]
+    assert (comparisons.n_users, comparisons.n_items, comparisons.n_answers) == (2, 3, 4.0)
+    assert comparisons.user_offsets.tolist() == [0, 3, 4]
+    assert comparisons.has_ties
+    # The item shown on the left won thrice, whatever the canonical orientation.
+    assert (comparisons.intake.left_wins, comparisons.intake.right_wins, comparisons.intake.ties) == (3, 0, 1)
+
+
+def test_arrays_are_read_only():
+    comparisons = Comparisons.from_frame(ROWS)
+    with pytest.raises(ValueError, match="read-only"):
+        comparisons.weight[0] = 3
+    with pytest.raises(AttributeError):
+        comparisons.weight = np.ones(4)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_go_in_and_out_in_the_callers_kind(kind):
+    comparisons = Comparisons.from_frame(build_frame(ROWS, kind))
+    assert comparisons.backend == kind
+    out = comparisons.to_frame()
+    assert nw.from_native(out).implementation.value == kind
+    assert Comparisons.from_frame(out) == comparisons == Comparisons.from_frame(ROWS)
+
+
+def test_lazy_object_categorical_and_nullable_columns():
+    expected = Comparisons.from_frame(ROWS)
+    assert Comparisons.from_frame(pl.LazyFrame(ROWS)) == expected
+    assert Comparisons.from_frame(pd.DataFrame(ROWS).astype(object)) == expected
+    assert Comparisons.from_frame(pd.DataFrame(ROWS).astype("category")) == expected
+    assert Comparisons.from_frame(pa.table(ROWS)) == expected
+    numbers = pd.DataFrame({"left": [3, 10, None], "right": [10, 2, 2], "winner": [3, 2, 2]})
+    for frame in (numbers, numbers.astype("Int64")):
+        comparisons = Comparisons.from_frame(frame, drop_missing=True)
+        assert comparisons.items.ids == [2, 3, 10]
+        assert comparisons.intake.left_out == {"missing id": 1}
+
+
+def test_without_users_there_is_everyone():
+    comparisons = Comparisons.from_frame(ROWS, user=False)
+    assert not comparisons.has_users
+    assert comparisons.users.ids == ["everyone"]
+    assert comparisons == Comparisons.from_frame(ROWS).pooled()
+    assert "user" not in comparisons.to_frame().columns
+
+
+def test_weights_add_up_over_equal_rows():
+    frame = {"left": ["p", "q", "p"], "right": ["q", "p", "q"], "winner": ["p", "p", "q"], "weight": [0.5, 2, 1]}
+    comparisons = Comparisons.from_frame(frame)
+    assert comparisons.weight.tolist() == [1.0, 2.5]
+    assert comparisons.intake.duplicates == 1
+    assert comparisons.intake.columns["weight"] == "weight"
+    assert Comparisons.from_frame(frame, weight=False).weight.tolist() == [1.0, 2.0]
+
+
+def test_a_hundred_thousand_times_the_same_answer():
+    n = 10**5
+    comparisons = Comparisons.from_frame({"left": ["a"] * n, "right": ["b"] * n, "winner": ["a"] * n})
+    assert comparisons.n_rows == 1
+    assert comparisons.n_answers == n
+    assert comparisons.intake.duplicates == n - 1
+
+
+def test_one_comparison_and_all_ties():
+    one = Comparisons.from_frame({"user": ["u"], "left": ["q"], "right": ["p"], "winner": ["q"]})
+    assert rows_of(one) == [("u", "p", "q", -1, 1.0)]
+    ties = Comparisons.from_frame({"left": ["a", "b"], "right": ["b", "c"], "winner": ["tie", "both_bad"]})
+    assert ties.outcome.tolist() == [0, 0]
+    assert ties.intake.ties_by_word == {"both_bad": 1.0, "tie": 1.0}
+
+
+def test_append_adds_vocabularies_counts_and_weights():
+    first = Comparisons.from_frame(ROWS)
+    second = Comparisons.from_frame({"user": ["a", "u"], "left": ["0", "a"], "right": ["c", "c"], "winner": ["c", "a"]})
+    both = first.append(second)
+    together = Comparisons.from_frame({k: ROWS[k] + v for k, v in {
+        "user": ["a", "u"], "left": ["0", "a"], "right": ["c", "c"], "winner": ["c", "a"]}.items()})  # fmt: skip
+    assert both == together
+    assert both.intake == together.intake
+    with pytest.raises(DataError, match="tells people apart"):
+        first.append(second.pooled())
+    with pytest.raises(DataError, match="all text or all integers"):
+        Comparisons.from_frame({"left": [1], "right": [2], "winner": [1]}, winner_is="item").append(first.pooled())
+
+
+def test_with_items_keeps_the_order_of_rows():
+    comparisons = Comparisons.from_frame(ROWS)
+    more = comparisons.with_items(["0", "bb", "a"])
+    assert more.items.ids == ["0", "a", "b", "bb", "c"]
+    assert rows_of(more) == rows_of(comparisons)
+    assert comparisons.with_items(["a"]) is comparisons
+
+
+def test_take_keeps_vocabularies_and_order():
+    comparisons = Comparisons.from_frame(ROWS)
+    assert rows_of(comparisons.take([3, 0])) == [rows_of(comparisons)[0], rows_of(comparisons)[3]]
+    assert comparisons.take(comparisons.outcome == 0).n_items == 3
+    assert comparisons.take([]).n_rows == 0
+    for bad in ([4], [-1], [True], [0.5]):
+        with pytest.raises(DataError):
+            comparisons.take(bad)
+
+
+def test_shards_cover_all_users_once():
+    rng = np.random.default_rng(0)
+    user = np.sort(rng.integers(0, 50, 1000))
+    frame = {"user": user, "left": rng.integers(0, 9, 1000), "right": np.full(1000, 9)}
+    comparisons = Comparisons.from_frame(frame, outcome=np.ones(1000))
+    ranges = comparisons.shards(4)
+    assert ranges[0][0] == 0
+    assert ranges[-1][1] == comparisons.n_users
+    assert all(a[1] == b[0] for a, b in pairwise(ranges))
+    sizes = [comparisons.user_offsets[b] - comparisons.user_offsets[a] for a, b in ranges]
+    assert max(sizes) < 1.3 * comparisons.n_rows / 4
+    assert comparisons.shards(1) == [(0, comparisons.n_users)]
+    assert len(Comparisons.from_frame(ROWS).shards(10)) <= 2
+
+
+def test_given_outcome():
+    frame = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
+    comparisons = Comparisons.from_frame(frame, outcome=[1, 0, -1])
+    assert comparisons.outcome.tolist() == [1, 1, 0]
+    assert comparisons.intake.winner_reading == "given outcome"
+    assert comparisons.intake.ties_by_word == {"0": 1.0}
+    with pytest.raises(DataError, match=r"came in 1 row \(first: row 2, 2\)"):
+        Comparisons.from_frame(frame, outcome=[1, 2, -1])
+    with pytest.raises(DataError, match="2 outcomes for 3 rows"):
+        Comparisons.from_frame(frame, outcome=[1, -1])
+    with pytest.raises(DataError, match="missing in 1 of 3 rows"):
+        Comparisons.from_frame(frame, outcome=[1, np.nan, -1])
+    assert Comparisons.from_frame(frame, outcome=[1, np.nan, -1], drop_unknown=True).n_rows == 2
+    many = {name: column * 10 for name, column in frame.items()}
+    with pytest.warns(DataWarning, match="0 is read as a tie"):
+        Comparisons.from_frame(many, outcome=[1, 0, 1] * 10)
+
+
+def test_item_map_merges_items_and_self_pairs_are_counted():
+    frame = {"left": ["a1", "a2", "b1"], "right": ["b1", "a1", "a2"], "winner": ["a1", "a2", "b1"]}
+    mapping = {"a1": "a", "a2": "a", "b1": "b"}
+    with pytest.raises(DataError, match="after the items were mapped"):
+        Comparisons.from_frame(frame, item_map=mapping)
+    comparisons = Comparisons.from_frame(frame, item_map=mapping, drop_self=True)
+    assert comparisons.items.ids == ["a", "b"]
+    assert sorted(comparisons.outcome.tolist()) == [-1, 1]
+    two_columns = {"item": ["b1", "a2", "a1"], "model": ["b", "a", "a"]}
+    assert Comparisons.from_frame(frame, item_map=two_columns, drop_self=True) == comparisons
+    with pytest.raises(DataError, match=r"says nothing about 1 of 3 items \(first: b1\)"):
+        Comparisons.from_frame(frame, item_map={"a1": "a", "a2": "a"}, drop_self=True)
+
+
+def test_pickle_and_vocabulary_lookups():
+    comparisons = pickle.loads(pickle.dumps(Comparisons.from_frame(ROWS)))
+    assert comparisons == Comparisons.from_frame(ROWS)
+    text, number = Vocabulary(["10", "7", "x"]), Vocabulary([10, 7])
+    assert text.ids == ["10", "7", "x"]
+    assert number.ids == [7, 10]
+    assert text.codes([7, 10]).tolist() == [1, 0]
+    assert number.codes(["7", "07", "x", None], unknown="minus_one").tolist() == [0, -1, -1, -1]
+    assert number.codes(np.arange(20), unknown="minus_one").tolist() == [-1] * 7 + [0, -1, -1, 1] + [-1] * 9
+    assert text.codes(np.arange(20), unknown="minus_one").tolist() == [-1] * 7 + [1, -1, -1, 0] + [-1] * 9
+    assert 7 in text
+    assert "07" not in number
+    assert text.labels([2, 0]).tolist() == ["x", "10"]
+    assert number.extend(["3"]).ids == [3, 7, 10]
+    assert hash(Vocabulary(["a"])) == hash(Vocabulary(["a", "a"]))
+    assert Vocabulary(["7"]) != Vocabulary([7])
+    with pytest.raises(DataError, match=r'1 of 2 item ids are not known \(first: "y"\)'):
+        text.codes(["x", "y"])
+    with pytest.raises(IndexError):
+        text.labels([-1])
+    assert Vocabulary([]).codes(["a"] * 9, unknown="minus_one").tolist() == [-1] * 9
+
+
+answers = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(1, 4), st.sampled_from([1, 0, -1]), st.floats(0.1, 9)),
+    min_size=1,
+    max_size=25,
+)
+
+
+def frame_of(rows):
+    left = [f"i{left}" for _, left, _, _, _ in rows]
+    right = [f"i{(left + step) % 5}" for _, left, step, _, _ in rows]
+    winner = [{1: a, -1: b, 0: "tie"}[row[3]] for a, b, row in zip(left, right, rows, strict=True)]
+    weight = [row[4] for row in rows]
+    return {"user": [f"u{row[0]}" for row in rows], "left": left, "right": right, "winner": winner, "weight": weight}
+
+
+@settings(max_examples=60, deadline=None)
+@given(answers, st.randoms(use_true_random=False))
+def test_order_of_rows_and_sides_do_not_matter(rows, random):
+    frame = frame_of(rows)
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    moved = {name: [column[k] for k in order] for name, column in frame.items()}
+    for k in range(len(rows)):
+        if random.random() < 0.5:
+            moved["left"][k], moved["right"][k] = moved["right"][k], moved["left"][k]
+    first, second = Comparisons.from_frame(frame), Comparisons.from_frame(moved)
+    assert first == second
+    assert (first.left < first.right).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(answers, st.integers(2, 4))
+def test_repeating_rows_is_the_same_as_weights(rows, times):
+    rows = [(*row[:4], 1.0) for row in rows]
+    repeated = Comparisons.from_frame(frame_of(rows * times))
+    weighted = Comparisons.from_frame(frame_of([(*row[:4], float(times)) for row in rows]))
+    assert repeated == weighted
+
+
+@settings(max_examples=40, deadline=None)
+@given(answers)
+def test_ids_and_answers_round_trip(rows):
+    comparisons = Comparisons.from_frame(frame_of(rows))
+    for kind in ("polars", "pandas"):
+        assert Comparisons.from_frame(comparisons.to_frame(kind)) == comparisons
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=20))
+def test_any_text_is_an_id(ids):
+    ids = [value for value in ids if value.isprintable()] or ["x"]
+    vocabulary = Vocabulary(ids)
+    assert vocabulary.ids == sorted(set(ids))
+    assert vocabulary.labels(vocabulary.codes(ids)).tolist() == ids

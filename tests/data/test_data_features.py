@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
+from predilect.errors import DataError, DataWarning
+
+FRAME = {
+    "item": ["c", "a", "b", "d"],
+    "size": [3.0, 1.0, None, 5.0],
+    "kind": ["x", "y", "x", None],
+    "new": [True, False, True, False],
+    "same": [7, 7, 7, 7],
+}
+
+
+def test_columns_are_standardised_and_aligned():
+    features = ItemFeatures.from_frame(FRAME)
+    assert features.ids.ids == ["a", "b", "c", "d"]
+    assert features.columns == ["size", "size missing", "kind=x", "kind=y", "new"]
+    assert features.n_columns_before_constants == 6
+    np.testing.assert_allclose(features.matrix.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(features.matrix[:, 1:].std(axis=0), 1)
+    size = np.array([1.0, 0, 3, 5])
+    np.testing.assert_allclose(features.matrix[:, 0], np.where(size > 0, (size - 3) / np.sqrt(8 / 3), 0))
+    assert any('"same"' in line for line in features.report)
+    with pytest.raises(ValueError, match="read-only"):
+        features.matrix[0, 0] = 1
+
+
+def test_missing_is_the_mean_and_order_does_not_matter():
+    shuffled = {name: [column[k] for k in (3, 1, 0, 2)] for name, column in FRAME.items()}
+    first, second = ItemFeatures.from_frame(FRAME), ItemFeatures.from_frame(pd.DataFrame(shuffled))
+    assert first.matrix.tobytes() == second.matrix.tobytes()
+    assert first.matrix[1, 0] == 0.0
+
+
+def test_new_items_are_encoded_the_same_also_after_json():
+    features = ItemFeatures.from_frame(FRAME)
+    again = ItemFeatures.from_dict(json.loads(json.dumps(features.to_dict())))
+    np.testing.assert_array_equal(again.matrix, features.matrix)
+    for one in (features, again, ItemFeatures.from_dict(features.to_dict(with_matrix=False))):
+        np.testing.assert_allclose(one.transform(pl.DataFrame(FRAME))[[1, 2, 0, 3]], features.matrix)
+    with pytest.warns(DataWarning, match=r'1 values belong to no known category \(first: "z"\)'):
+        row = features.transform({"size": [3.0], "kind": ["z"], "new": [True], "more": [1]})
+    no_kind = features.transform({"size": [3.0], "kind": [None], "new": [True]})
+    np.testing.assert_array_equal(row, no_kind)
+    with pytest.raises(DataError, match="lack the columns kind, new"):
+        features.transform({"size": [1.0]})
+    with pytest.raises(DataError, match="held numbers"):
+        features.transform({**FRAME, "size": ["big"] * 4})
+
+
+def test_features_for_half_the_items():
+    features = ItemFeatures.from_frame(FRAME)
+    matrix, has = features.align(Vocabulary(["a", "b", "y", "z"]))
+    assert has.tolist() == [True, True, False, False]
+    np.testing.assert_array_equal(matrix[:2], features.matrix[:2])
+    assert (matrix[2:] == 0).all()
+    text = ItemFeatures.from_frame({"item": ["7", "8"], "x": [1, 2]})
+    assert text.align(Vocabulary([7, 9]))[1].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_feature(value):
+    with pytest.raises(DataError, match=r'feature "size" is infinite in 1 row \(first: item b'):
+        ItemFeatures.from_frame({"item": ["a", "b"], "size": [1.0, value]})
+    with pytest.raises(DataError, match="infinite"):
+        ItemFeatures.from_frame({"item": ["a", "b"], "size": [1.0, 2.0]}).transform({"size": [value]})
+
+
+def test_repeated_items():
+    frame = {"item": ["a", "b", "a"], "size": [1, 2, 1]}
+    assert len(ItemFeatures.from_frame(frame)) == 2
+    frame["size"][2] = 9
+    with pytest.raises(DataError, match=r'differ in column "size" \(first: a, 1 and 9\)'):
+        ItemFeatures.from_frame(frame)
+
+
+def test_constant_free_text_and_other_types():
+    n = 60
+    frame = pl.DataFrame({
+        "item": [f"i{k}" for k in range(n)],
+        "text": [f"some text {k}" for k in range(n)],
+        "flat": [0.1] * n,
+        "day": [None] * n,
+        "list": [[1, 2]] * n,
+    })  # fmt: skip
+    features = ItemFeatures.from_frame(frame)
+    assert features.matrix.shape == (n, 0)
+    told = " ".join(features.report)
+    for words in ('"text": free text', '"flat"', '"list": values of type', "No usable feature"):
+        assert words in told
+
+
+def test_integer_labels_and_people():
+    frame = {"user": [1, 2, 3], "region": [10, 20, 30]}
+    assert PersonFeatures.from_frame(frame).columns == ["region"]
+    assert PersonFeatures.from_frame(frame, categorical=["region"]).columns == [
+        "region=10", "region=20", "region=30"]  # fmt: skip
+    with pytest.raises(DataError, match="found no column with the item ids"):
+        ItemFeatures.from_frame(frame)
+    with pytest.raises(DataError, match="not there: age"):
+        PersonFeatures.from_frame(frame, categorical=["age"])
+    with pytest.raises(DataError, match="1 missing ids"):
+        PersonFeatures.from_frame({"user": ["a", None], "x": [1, 2]})

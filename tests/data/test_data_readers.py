@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from predilect.data import Comparisons, read_comparisons, read_frame, read_item_map
+from predilect.errors import DataError
+
+TEXT = "user,left,right,winner\n1,01,1,01\n1,1,x,tie\n2,x,01,x\n"
+
+
+def write(path, data):
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def test_ids_of_text_files_stay_as_written(tmp_path):
+    comparisons = read_comparisons(write(tmp_path / "a.csv", TEXT))
+    assert comparisons.items.ids == ["01", "1", "x"]
+    assert comparisons.users.ids == ["1", "2"]
+    assert comparisons.backend == "polars"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", b"\xef\xbb\xbf" + TEXT.encode()),
+        ("a.csv", TEXT.replace("\n", "\r\n")),
+        ("a.csv", TEXT.replace(",", ";")),
+        ("a.tsv", TEXT.replace(",", "\t")),
+        ("a.txt", TEXT.replace(",", "\t")),
+        ("a.csv", TEXT + "\n\n"),
+        ("a.csv", TEXT.rstrip("\n")),
+        ("a.CSV.gz", gzip.compress(TEXT.encode())),
+    ],
+)
+def test_variants_of_text_files(tmp_path, name, data):
+    expected = read_comparisons(write(tmp_path / "plain.csv", TEXT))
+    assert read_comparisons(write(tmp_path / name, data)) == expected
+
+
+def test_parquet_and_json_lines(tmp_path):
+    frame = read_frame(write(tmp_path / "a.csv", TEXT)).with_columns(pl.lit("en").alias("lang"))
+    frame = frame.with_columns(pl.all().cast(pl.String))
+    expected = Comparisons.from_frame(frame)
+    frame.write_parquet(tmp_path / "a.parquet")
+    lines = "".join(json.dumps(row) + "\n" for row in frame.to_dicts())
+    write(tmp_path / "a.jsonl", lines)
+    write(tmp_path / "a.ndjson.gz", gzip.compress(lines.encode()))
+    for name in ("a.parquet", "a.jsonl", "a.ndjson.gz"):
+        comparisons = read_comparisons(tmp_path / name)
+        assert comparisons == expected
+        assert comparisons.intake.ignored_columns == ("lang",)
+
+
+def test_quoted_line_ends_and_separators(tmp_path):
+    text = 'left,right,note,winner\n"a\nb",c,"x, y","a\nb"\nc,d,,d\n'
+    comparisons = read_comparisons(write(tmp_path / "a.csv", text))
+    assert comparisons.items.ids == ["a\nb", "c", "d"]
+    assert comparisons.intake.right_wins == 1
+
+
+def test_weights_and_options(tmp_path):
+    text = "a,b,pick,count\nx,y,x,2\ny,z,skip,1\n"
+    comparisons = read_comparisons(write(tmp_path / "a.csv", text), winner="pick", drop_unknown=True)
+    assert comparisons.weight.tolist() == [2.0]
+    assert comparisons.intake.left_out == {"unknown winner": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"\n\n", "is empty"),
+        ("a.csv", b"left,right,winner\n", "but no rows"),
+        ("a.csv", b"left,right,winner\na,\xe9\xff,a\n", "not UTF-8 text (first at line 2"),
+        ("a.csv", b"l\xe9ft,right,winner\na,b,a\n", "not UTF-8 text (first at line 1"),
+        ("a.csv", b"left,right,winner\na,b,a\na,b\nb,c,b,d\n",
+         "2 rows without the 3 fields of the header (first: row 2, 2"),
+        ("a.csv", b'left,right,winner,note\na,b,a,"x"\na,b,a,"x",y\n', "1 row without the 4 fields"),
+        ("a.csv", b"left,left,right,winner\na,b,a,b\n", '2 columns called "left"'),
+        ("a.csv", b"first,right,winner\na,b,a\n", 'the columns are "first", "right", "winner"'),
+        ("a.parquet", b"PAR1 and no more", "cannot be read as Parquet"),
+        ("a.jsonl", b'{"left": "a"}\n{"left": ', "cannot be read as JSON lines"),
+        ("a.csv.gz", gzip.compress(TEXT.encode() * 50)[:60], "truncated, damaged"),
+        ("a.csv.gz", b"not gzip", "truncated, damaged"),
+        ("a.xlsx", b"x", 'ends in ".xlsx"; expected .csv'),
+        ("a", b"x", 'ends in "nothing"'),
+    ],
+)  # fmt: skip
+def test_bad_files(tmp_path, name, data, told):
+    with pytest.raises(DataError, match=re.escape(told)):
+        read_comparisons(write(tmp_path / name, data))
+
+
+def test_truncated_parquet(tmp_path):
+    frame = pl.DataFrame({"left": ["a"] * 1000, "right": ["b"] * 1000, "winner": ["a"] * 1000})
+    frame.write_parquet(tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    for share in (0.2, 0.9):
+        with pytest.raises(DataError, match="cannot be read as Parquet") as caught:
+            read_comparisons(write(tmp_path / "cut.parquet", whole[: int(len(whole) * share)]))
+        assert caught.value.__cause__ is not None
+
+
+def test_missing_file_and_directory(tmp_path):
+    with pytest.raises(DataError, match="there is no file"):
+        read_comparisons(tmp_path / "none.csv")
+    with pytest.raises(DataError, match="is a directory"):
+        read_comparisons(tmp_path)
+
+
+def test_read_frame_infers_all_but_the_id(tmp_path):
+    text = "item,size,share,new,kind,empty\n01,1,0.5,true,a,\n2,,1,False,7,\n"
+    frame = read_frame(write(tmp_path / "a.csv", text))
+    assert [str(frame[name].dtype) for name in ("item", "size", "share", "new", "kind")] == [
+        "String", "Int64", "Float64", "Boolean", "String"]  # fmt: skip
+    assert frame["item"].to_list() == ["01", "2"]
+    assert frame["empty"].null_count() == 2
+    kept = read_frame(write(tmp_path / "a.csv", text), id_column="size")
+    assert kept["size"].to_list() == ["1", None]
+    with pytest.raises(DataError, match="has no column"):
+        read_frame(tmp_path / "a.csv", id_column="nope")
+
+
+def test_read_item_map(tmp_path):
+    path = write(tmp_path / "m.csv", "item,model,n\n01,a,1\n02,a,2\n")
+    assert read_item_map(path, value="model") == {"01": "a", "02": "a"}
+    assert read_item_map(write(tmp_path / "two.csv", "x,y\n1,a\n")) == {"1": "a"}
+    with pytest.raises(DataError, match="no value column was named"):
+        read_item_map(path)
+    with pytest.raises(DataError, match=r'1 ids are mapped to more than one \(first: "1", to a, b\)'):
+        read_item_map(write(tmp_path / "bad.csv", "item,to\n1,a\n1,b\n"))
+
+
+def test_importing_is_light():
+    code = "import predilect.data, sys; print([m for m in ('pandas', 'sklearn', 'numba') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
