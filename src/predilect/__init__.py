@@ -12,9 +12,7 @@
 ['tea', 'milk', 'juice']
 """
 
-from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
-from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
-from predilect.models.population import Population
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -32,3 +30,26 @@ __all__ = [
     "check",
     "read_comparisons",
 ]
+
+if TYPE_CHECKING:
+    from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
+    from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
+    from predilect.models.population import Population
+
+
+def __getattr__(name: str) -> Any:
+    # Numba, scikit-learn and polars take a second to import: they are loaded when something of theirs is first used.
+    import importlib
+
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    for module in ("errors", "data", "models.population"):
+        found = importlib.import_module(f"{__name__}.{module}")
+        if hasattr(found, name):
+            globals()[name] = getattr(found, name)
+            return globals()[name]
+    raise AssertionError(f"{name} is listed in __all__ but defined nowhere")  # pragma: no cover
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -32,9 +32,9 @@ def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            return numba.vectorize([signature], cache=True, nopython=True)(function)
+            return numba.vectorize([signature], cache=True, nopython=True)(function)  # type: ignore[no-untyped-call]
         except RuntimeError:
-            return numba.vectorize([signature], nopython=True)(function)
+            return numba.vectorize([signature], nopython=True)(function)  # type: ignore[no-untyped-call]
 
     return decorate
 

@@ -103,7 +103,7 @@ def person_ep(
             # w copies taken to the new site one after the other, each changed 1/w of the way
             lam[p] += (new_lam - lam[p]) / max(1.0, w[p])
             eta[p] += (new_eta - eta[p]) / max(1.0, w[p])
-        if largest < tolerance * (1.0 + np.abs(eta).max()):
+        if largest < tolerance * (1.0 + np.abs(eta).max(initial=0.0)):
             break
     else:
         raise RuntimeError(f"the referee's EP still moves by {largest:g}")
@@ -132,12 +132,12 @@ def person_ep(
     Q = np.linalg.inv(np.diag(1.0 / W) + G)
     alpha = Q @ (eta / lam - z_bar)
     return Person(
-        X, lam, eta, formula, log_sites + _gaussian_integral(Sigma, m, X, W, w * eta), X.T @ alpha, X.T @ Q @ X,
+        X, lam, eta, formula, log_sites + gaussian_integral(Sigma, m, X, W, w * eta), X.T @ alpha, X.T @ Q @ X,
         np.outer(X.T @ alpha, X.T @ alpha), slope_delta, Sigma, w,
     )  # fmt: skip
 
 
-def _gaussian_integral(Sigma: np.ndarray, m: np.ndarray, X: np.ndarray, W: np.ndarray, linear: np.ndarray) -> float:
+def gaussian_integral(Sigma: np.ndarray, m: np.ndarray, X: np.ndarray, W: np.ndarray, linear: np.ndarray) -> float:
     """Log of ∫ N(f; m, Σ) exp(-½ fᵀXᵀWXf + fᵀXᵀ linear) df, in item space, by dense determinants."""
     if not Sigma.any():
         return float(-0.5 * (X @ m) @ (W * (X @ m)) + linear @ (X @ m))

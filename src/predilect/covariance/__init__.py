@@ -1,0 +1,1 @@
+"""Covariances: kernels, and dense factorisations."""

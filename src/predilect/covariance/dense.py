@@ -50,7 +50,7 @@ class Factor:
         return symmetrise(self.solve(np.eye(len(self.lower))))
 
     def log_det(self) -> float:
-        """log |A|."""
+        """Log |A|."""
         return 2.0 * float(np.log(np.diagonal(self.lower)).sum())
 
 
@@ -73,7 +73,7 @@ def factorise(matrix: FloatArray) -> Factor:
     """
     scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
     if not np.isfinite(scale):
-        raise NotPositiveDefiniteError("a covariance matrix holds values that are not finite; check the features' scale")
+        raise NotPositiveDefiniteError("a covariance matrix holds values that are not finite; check the scales given")
     for relative in _JITTER_LADDER:
         jitter = relative * scale
         attempt = matrix + jitter * np.eye(len(matrix)) if jitter else matrix

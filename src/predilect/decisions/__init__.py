@@ -1,0 +1,1 @@
+"""From a posterior to a decision: rankings, tiers, and the probability of being best."""

@@ -56,9 +56,7 @@ def centre(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatA
     return mean - mean.mean(), covariance - row[None, :] - row[:, None] + row.mean()
 
 
-def rank_items(
-    mean: FloatArray, covariance: FloatArray, *, random_state: int = 0, n_draws: int = N_DRAWS
-) -> Board:
+def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 0, n_draws: int = N_DRAWS) -> Board:
     """Rank items by their mean utility, and say how sure each place is.
 
     Parameters

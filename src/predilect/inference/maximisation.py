@@ -43,7 +43,13 @@ def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -
 
 
 def covariance_step(
-    Sigma: FloatArray, current: Expectation, n_users: int, prior_mean: FloatArray, strength: float, *, power: float = 1.0
+    Sigma: FloatArray,
+    current: Expectation,
+    n_users: int,
+    prior_mean: FloatArray,
+    strength: float,
+    *,
+    power: float = 1.0,
 ) -> FloatArray:
     """New population covariance Σ' = (U Σ + Σ (N - H) Σ + ν₀ s₀ K₀) / (U + ν₀), over-relaxed along the geodesic.
 

@@ -23,9 +23,9 @@ from scipy.optimize import minimize
 from predilect.covariance.dense import Factor, factorise, symmetrise
 from predilect.inference.expectation import Expectation, expectation
 from predilect.inference.maximisation import consensus_step, covariance_step, threshold_step
-from predilect.posteriors.people import People, Sites
 from predilect.inference.report import Report
 from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.posteriors.people import People, Sites
 
 __all__ = ["PopulationPrior", "PopulationState", "fit_population", "settle"]
 
@@ -35,7 +35,7 @@ Progress = Callable[[int, float], None]
 _MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTORY_FLOATS
 _HISTORY_FLOATS = 4e7
 _WINDOW = 5  # the rise of J is judged over so many iterations, since single ones may stall
-_SITE_TOLERANCE = 1e-3  # a second sweep of a person only where the first one still moved a margin by more
+_SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
 _MOST_SETTLING_SWEEPS = 100
 
 
@@ -169,7 +169,11 @@ def fit_population(
         point = _Point(start.m, start.Sigma, delta or 0.0)
     search.sites = sites
     point, C_m = search.closed_form(point, n_closed_form, learn_delta)
-    point, residual = search.lbfgs(point, C_m, learn_delta, tolerance * people.n_answers, max_passes)
+    residual, again = math.inf, True
+    while again and search.passes < max_passes:
+        point, residual, again = search.lbfgs(point, C_m, learn_delta, tolerance * people.n_answers, max_passes)
+        if again:
+            point, C_m = search.closed_form(point, 0, learn_delta)
     final = settle(people, sites, point.Sigma, point.m, point.delta, tolerance=site_tolerance, executor=executor)
     search.passes += 1
     _, C_m = consensus_step(point.m, search.precision, final)
@@ -220,12 +224,13 @@ class _Search:
         self.root = math.sqrt(prior.scale) * factor_K.lower  # of s₀ K₀
         self.sites = Sites.flat(0)
         self.passes = 0
+        self.site_tolerance = _SITE_TOLERANCE
 
     def evaluate(self, point: _Point, n_sweeps: int = 2) -> Expectation:
         self.passes += 1
         return expectation(
             self.people, self.sites, point.Sigma, point.m, point.delta, n_sweeps=n_sweeps,
-            tolerance=_SITE_TOLERANCE, executor=self.executor,
+            tolerance=self.site_tolerance, executor=self.executor,
         )  # fmt: skip
 
     def log_prior(self, m: FloatArray, factor: Factor) -> float:
@@ -240,7 +245,12 @@ class _Search:
         for _ in range(n_steps):
             m, _ = consensus_step(point.m, self.precision, current)
             Sigma = covariance_step(
-                point.Sigma, current, self.people.n_active, self.prior.scale * self.prior.K, self.prior.strength, power=2.0
+                point.Sigma,
+                current,
+                self.people.n_active,
+                self.prior.scale * self.prior.K,
+                self.prior.strength,
+                power=2.0,
             )
             delta = threshold_step(point.delta, current) if learn_delta else point.delta
             point = _Point(m, Sigma, delta)
@@ -252,8 +262,8 @@ class _Search:
 
     def lbfgs(
         self, start: _Point, C_m: FloatArray, learn_delta: bool, tolerance: float, max_passes: int
-    ) -> tuple[_Point, float]:
-        """Maximise J from ``start`` in coordinates whitened there; returns the point and J's last rise."""
+    ) -> tuple[_Point, float, bool]:
+        """Maximise J from ``start`` in coordinates whitened there; the point, J's last rise, and whether to go on."""
         n = self.people.n_items
         L = factorise(start.Sigma).lower
         T = factorise(C_m).lower
@@ -261,15 +271,17 @@ class _Search:
         nu = self.prior.strength
         tril = np.tril_indices(n)
         eye = np.arange(n)
-        theta_scale = 1.0 / math.sqrt(self.people.n_answers) if learn_delta else 1.0
+        # With these scales the Hessian of J is about 1 in every coordinate that the answers determine well.
+        M_scale = 1.0 / math.sqrt(self.people.n_active + nu)
+        theta_scale = 1.0 / math.sqrt(self.people.n_answers) if learn_delta else 0.0
         fixed = 2.0 * nu * float(np.log(np.diagonal(L)).sum())
 
         def unpack(x: FloatArray) -> tuple[_Point, FloatArray, FloatArray]:
             M = np.zeros((n, n))
-            M[tril] = x[n:-1]
+            M[tril] = M_scale * x[n:-1]
             M[eye, eye] = np.exp(M[eye, eye])
             A = L @ M
-            delta = start.delta * math.exp(theta_scale * x[-1]) if learn_delta else start.delta
+            delta = start.delta * math.exp(theta_scale * x[-1])
             return _Point(start.m + T @ x[:n], symmetrise(A @ A.T), delta), M, A
 
         def negative_objective(x: FloatArray) -> tuple[float, FloatArray]:
@@ -279,15 +291,15 @@ class _Search:
             value = (
                 current.evidence
                 - nu * float(np.log(M[eye, eye]).sum())
-                - 0.5 * (fixed + nu * float(np.vdot(Y, Y)) + point.m @ self.precision @ point.m)
+                - 0.5 * (fixed + nu * float(np.vdot(Y, Y)) + float(point.m @ self.precision @ point.m))
             )
             G = L.T @ (current.D @ A)
             G += nu * solve_triangular(M, Y @ Y.T, lower=True, trans="T", check_finite=False)
             G[eye, eye] = G[eye, eye] * M[eye, eye] - nu
             gradient = np.empty_like(x)
             gradient[:n] = T.T @ (current.r - self.precision @ point.m)
-            gradient[n:-1] = G[tril]
-            gradient[-1] = theta_scale * point.delta * current.slope_delta if learn_delta else 0.0
+            gradient[n:-1] = M_scale * G[tril]
+            gradient[-1] = theta_scale * point.delta * current.slope_delta
             if self.progress:
                 self.progress(self.passes, value)
             return -value, -gradient
@@ -310,7 +322,12 @@ class _Search:
             options={"maxfun": max(1, max_passes - self.passes - 1), "maxiter": max_passes, "maxcor": history,
                      "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
         )  # fmt: skip
-        if result.success or "ABNORMAL" in str(result.message):
-            # The gradient vanished, or no step along it raises J any more: nothing is left to gain.
+        if result.success:  # the gradient vanished: nothing is left to gain
             residual = min(residual, tolerance)
-        return unpack(result.x)[0], residual
+        elif "ABNORMAL" in str(result.message):
+            # No step along the gradient raised J: either there is nothing left to gain, or J was blurred by sites that
+            # lag behind. The caller finds out by starting again with tighter sites.
+            residual = -float(result.fun) - values[0] if values else 0.0
+            self.site_tolerance *= 0.1
+            return unpack(result.x)[0], residual, residual > tolerance
+        return unpack(result.x)[0], residual, False

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons, Vocabulary, k_folds_answers
-from predilect.posteriors.people import lay_out
 from predilect.inference.population import PopulationPrior, PopulationState, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.likelihoods.probit import tilted
+from predilect.posteriors.people import lay_out
 from predilect.posteriors.population import PopulationPosterior
 
 __all__ = ["DEFAULTS", "Selection", "select_hyperparameters"]
@@ -29,14 +29,14 @@ FloatArray = npt.NDArray[np.float64]
 DEFAULTS = {"strength": 30.0, "scale": 8.0, "feature_weight": 0.5}
 GRIDS: dict[str, Sequence[float]] = {
     "strength": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
-    "scale": (0.125, 0.5, 2.0, 8.0, 32.0, 128.0),
+    "scale": (0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0),
     "feature_weight": (0.0, 0.5, 0.9, 0.98),
     "length_scale": (0.25, 0.5, 1.0, 2.0, 4.0),  # times the default
 }
 
 _N_FOLDS = 5
 _MOST_PEOPLE = 1000
-_ENOUGH_HELD_OUT = 1000.0  # answers; more folds are fitted until so many were held out
+_ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
 _FEWEST_HELD_OUT = 20.0
 _TOLERANCE = 1e-4
 _MAX_PASSES = 60
@@ -193,7 +193,7 @@ class _Fold:
         )  # fmt: skip
         state = fit_population(
             self.people, prior, delta=self.delta, start=warm, tolerance=_TOLERANCE, max_passes=_MAX_PASSES,
-            site_tolerance=1e-4, executor=self.executor,
+            n_closed_form=3 if warm is None else 1, site_tolerance=1e-4, executor=self.executor,
         )  # fmt: skip
         posterior = PopulationPosterior(state.m, state.C_m, state.Sigma, self.people, state.sites)
         test = self.test
@@ -215,7 +215,7 @@ def _some_people(comparisons: Comparisons, rng: np.random.Generator) -> Comparis
     keep[np.concatenate(chosen)] = True
     rows = comparisons.take(keep[comparisons.user])
     codes, user = np.unique(rows.user, return_inverse=True)
-    return replace(rows, users=Vocabulary(rows.users.labels(codes)), user=user)
+    return replace(rows, users=Vocabulary(rows.users.labels(codes)), user=user.astype(np.int32))
 
 
 def _folds(comparisons: Comparisons, seed: np.random.SeedSequence) -> list[npt.NDArray[np.bool_]]:

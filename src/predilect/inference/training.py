@@ -180,9 +180,7 @@ def extend(
     if isinstance(posterior, GaussianPosterior):
         return posterior.extended(A, R, consensus_scale=h.consensus_scale)
     trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.scale
-    return posterior.extended(
-        A, R, consensus_scale=h.consensus_scale, scale=h.scale, strength=h.strength, trace=trace
-    )
+    return posterior.extended(A, R, consensus_scale=h.consensus_scale, scale=h.scale, strength=h.strength, trace=trace)
 
 
 def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from predilect._compile import kernel
 from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_ratio_scalar
 
-__all__ = ["at", "outcome_probabilities", "threshold_for_tie_share", "tilted", "tilted_scalar"]
+__all__ = ["at", "moments_scalar", "outcome_probabilities", "threshold_for_tie_share", "tilted", "tilted_scalar"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -52,9 +52,19 @@ def tilted_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float
 
 
 @kernel
-def _tilted_arrays(
-    outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float, out: FloatArray
-) -> None:
+def moments_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float, float]:
+    """(∂/∂m, -∂²/∂m²) of :func:`tilted_scalar` alone; a strict answer needs no logarithm for them."""
+    if outcome != 0:
+        s = math.sqrt(1.0 + v)
+        r = (outcome * m - delta) / s
+        rho = mills_ratio_scalar(r)
+        return outcome * rho / s, rho * (rho + r) / (s * s)
+    _, slope, curvature, _, _ = tilted_scalar(outcome, m, v, delta)
+    return slope, curvature
+
+
+@kernel
+def _tilted_arrays(outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float, out: FloatArray) -> None:
     for p in range(m.shape[0]):
         value, slope, curvature, slope_delta, curvature_delta = tilted_scalar(outcome[p], m[p], v[p], delta)
         out[0, p] = value
@@ -91,7 +101,13 @@ def tilted(
         np.asarray(m, dtype=float), np.asarray(v, dtype=float), np.asarray(outcome, dtype=np.int8)
     )
     out = np.empty((5, m.size))
-    _tilted_arrays(np.ascontiguousarray(y).ravel(), np.ascontiguousarray(m).ravel(), np.ascontiguousarray(v).ravel(), float(delta), out)
+    _tilted_arrays(
+        np.ascontiguousarray(y).ravel(),
+        np.ascontiguousarray(m).ravel(),
+        np.ascontiguousarray(v).ravel(),
+        float(delta),
+        out,
+    )
     return out[0], out[1], out[2], out[3], out[4]
 
 

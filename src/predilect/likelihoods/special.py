@@ -41,7 +41,7 @@ def mills_ratio_scalar(z: float) -> float:
 
 @kernel
 def log_ndtr_scalar(z: float) -> float:
-    """log Φ(z)."""
+    """Log Φ(z)."""
     if z < _TAIL:
         return -0.5 * z * z - _HALF_LOG_2PI - math.log(_tail_ratio(-z))
     if z > 0.0:
@@ -62,7 +62,7 @@ def mills_ratio(z: float) -> float:
 
 @ufunc("float64(float64)")
 def log_ndtr(z: float) -> float:
-    """log Φ(z), element by element, without underflow.
+    """Log Φ(z), element by element, without underflow.
 
     Notes
     -----

@@ -12,15 +12,16 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._compile import announced
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
-from predilect.decisions.ranking import rank_items
+from predilect.decisions.ranking import centre, rank_items
 from predilect.errors import DataError, DataWarning
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import Watcher, extend, train_personal, train_pooled
+from predilect.inference.warm_up import warm_up
 from predilect.likelihoods.probit import outcome_probabilities, tilted
 from predilect.models.parameters import given_hyperparameters, given_threshold
 from predilect.models.queries import Queries, new_item_space, read_queries
+from predilect.models.storage import load_population, save_population
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.population import PopulationPosterior
 from predilect.report.tables import board_columns
@@ -178,7 +179,8 @@ class Population(BaseEstimator):
         personal = bool(self.personal) and comparisons.has_users and comparisons.n_users > 1
         space = _space(features, comparisons.items)
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
-        with announced(), workers(self.n_jobs) as executor:
+        warm_up()
+        with workers(self.n_jobs) as executor:
             if personal:
                 trained = train_personal(
                     comparisons, space, length_scale, given, delta=delta, tolerance=self.tolerance,
@@ -239,7 +241,8 @@ class Population(BaseEstimator):
         posterior = self._extended(queries, items)
         if isinstance(posterior, GaussianPosterior):
             return posterior.margins(queries.users, queries.left, queries.right)
-        with announced(), workers(self.n_jobs) as executor:
+        warm_up()
+        with workers(self.n_jobs) as executor:
             return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
 
     def predict_proba(self, X: Any, *, items: Any = None) -> FloatArray:
@@ -276,15 +279,11 @@ class Population(BaseEstimator):
         -------
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
         """
-        from predilect.decisions.ranking import centre
-
         check_is_fitted(self, "posterior_")
         return centre(*self.posterior_.utilities(self._user_code(user)))
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of the consensus, centred, over :attr:`items_`; shapes as :meth:`utilities`."""
-        from predilect.decisions.ranking import centre
-
         check_is_fitted(self, "posterior_")
         return centre(*self.posterior_.consensus())
 
@@ -315,12 +314,23 @@ class Population(BaseEstimator):
             return self.n_by_item_
         return self.posterior_.people.answers_by_item(self._user_code(user))
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a folder: ``model.json`` and ``arrays.npz`` (docs/model-format.md)."""
-        from predilect.models.storage import save_population
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
 
+        Parameters
+        ----------
+        path : str or Path
+            The folder; docs/model-format.md describes what is in it.
+        overwrite : bool, default False
+            Replace what is there.
+
+        Raises
+        ------
+        FileExistsError
+            If the path exists and ``overwrite`` is False.
+        """
         check_is_fitted(self, "posterior_")
-        save_population(self, Path(path))
+        save_population(self, Path(path), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -331,8 +341,6 @@ class Population(BaseEstimator):
         DataError
             If the folder holds no model, or one of a later format.
         """
-        from predilect.models.storage import load_population
-
         model: Self = load_population(cls, Path(path))
         return model
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
 from predilect.posteriors.compiled.person_prediction import centred_utilities, person_sums, predict_margins
-from predilect.posteriors.people import People, Sites
 from predilect.posteriors.gaussian import GaussianPosterior, pair_variance
+from predilect.posteriors.people import People, Sites
 from predilect.scale.shards import cut, map_shards
 
 __all__ = ["PopulationPosterior"]
@@ -96,7 +96,9 @@ class PopulationPosterior:
                 self.Sigma, self.m, self.C_m, sorted_mean, sorted_var,
             )  # fmt: skip
 
-        for _ in map_shards(work, cut(counts + 20.0, _QUERIES_PER_SHARD, _MOST_SHARDS), executor, n_ahead=_MOST_SHARDS):
+        for _ in map_shards(
+            work, cut(counts.astype(float) + 20.0, _QUERIES_PER_SHARD, _MOST_SHARDS), executor, n_ahead=_MOST_SHARDS
+        ):
             pass
         mean[order] = sorted_mean
         var[order] = sorted_var

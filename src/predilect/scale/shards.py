@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -52,7 +53,7 @@ def cut(costs: npt.NDArray[np.float64], cost_per_shard: float, most: int) -> lis
     n_shards = int(np.clip(total // cost_per_shard, 1, max(1, min(most, n_people))))
     bounds = np.searchsorted(np.cumsum(costs), total * np.arange(1, n_shards) / n_shards, side="left") + 1
     edges = np.unique(np.concatenate([[0], np.minimum(bounds, n_people), [n_people]]))
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return list(pairwise(edges.tolist()))
 
 
 def map_shards(

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from predilect._compile import kernel
+from predilect.likelihoods.probit import moments_scalar, tilted_scalar
 from predilect.posteriors.compiled.person_state import direction, person_statistics, prior_state, rank_one, replay
-from predilect.likelihoods.probit import tilted_scalar
 
 __all__ = ["em_pass", "refresh_site"]
 
@@ -23,7 +23,7 @@ def refresh_site(y, w, mu, v, lam, eta, delta):
         denominator = 1.0 - lam * v
         v_c = v / denominator
         m_c = (mu - v * eta) / denominator
-        _, slope, curvature, _, _ = tilted_scalar(y, m_c, v_c, delta)
+        slope, curvature = moments_scalar(y, m_c, v_c, delta)
         denominator = 1.0 - curvature * v_c
         return curvature / denominator, (slope + curvature * m_c) / denominator
     # All w copies move together: iterate to the fixed point of the group against everything else, N(m_r, v_r).
@@ -40,7 +40,7 @@ def refresh_site(y, w, mu, v, lam, eta, delta):
         denominator = 1.0 - lam * v
         v_c = v / denominator
         m_c = (mu - v * eta) / denominator
-        _, slope, curvature, _, _ = tilted_scalar(y, m_c, v_c, delta)
+        slope, curvature = moments_scalar(y, m_c, v_c, delta)
         denominator = 1.0 - curvature * v_c
         change_lam = curvature / denominator - lam
         change_eta = (slope + curvature * m_c) / denominator - eta
@@ -78,7 +78,9 @@ def _sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta,
 
 
 @kernel
-def _person_evidence(in_pair_space, items, la, lb, outcome, weight, lam, eta, first, n, k, d, delta, m, C, mu, c, log_det, out):
+def _person_evidence(
+    in_pair_space, items, la, lb, outcome, weight, lam, eta, first, n, k, d, delta, m, C, mu, c, log_det, out
+):
     """Add the person's log Z, its gradient and curvature in δ to ``out`` (population.md section 2)."""
     value = -0.5 * log_det
     for i in range(d):
@@ -123,8 +125,26 @@ def _person_evidence(in_pair_space, items, la, lb, outcome, weight, lam, eta, fi
 
 @kernel
 def em_pass(
-    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, lam, eta,
-    Sigma, m, delta, n_sweeps, tolerance, H, D, r, out,
+    start,
+    stop,
+    answer_ptr,
+    item_ptr,
+    item_idx,
+    la,
+    lb,
+    outcome,
+    weight,
+    lam,
+    eta,
+    Sigma,
+    m,
+    delta,
+    n_sweeps,
+    tolerance,
+    H,
+    D,
+    r,
+    out,
 ):
     """Sweep people ``start .. stop`` once (or until they stand still) and add up what they contribute.
 
@@ -168,7 +188,7 @@ def em_pass(
     for u in range(start, stop):
         first = answer_ptr[u]
         n = answer_ptr[u + 1] - first
-        items = item_idx[item_ptr[u]: item_ptr[u + 1]]
+        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
         k = items.shape[0]
         if n == 0:
             continue

@@ -1,7 +1,7 @@
 """Predictions for known people: the loops behind :class:`predilect.posteriors.PopulationPosterior`.
 
-For a person with own items o and the sums x = Xᵀ α, Q = Xᵀ Q_u X on them (population.md section 3), any direction d over
-items has, with the consensus m ~ N(m, C) integrated out,
+For a person with own items o and the sums x = Xᵀ α, Q = Xᵀ Q_u X on them (population.md section 3), any direction d
+over items has, with the consensus m ~ N(m, C) integrated out,
 
     E dᵀf   = dᵀm + cᵀ x                 with c = Σ_od
     Var dᵀf = dᵀΣd - cᵀ Q c + bᵀ C b     with b = d - Q c placed on the person's items.
@@ -19,7 +19,7 @@ __all__ = ["centred_utilities", "person_sums", "predict_margins"]
 
 @kernel
 def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m):
-    """x (k) and Q (k x k) of person u at the stored sites."""
+    """X (k) and Q (k x k) of person u at the stored sites."""
     first = answer_ptr[u]
     n = answer_ptr[u + 1] - first
     items = item_idx[item_ptr[u] : item_ptr[u + 1]]
@@ -65,24 +65,22 @@ def predict_margins(
             spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
             for j in range(k):
                 total = 0.0
-                for l in range(k):
-                    total += Q[j, l] * c[l]
+                for h in range(k):
+                    total += Q[j, h] * c[h]
                 e[j] = total
             for j in range(k):
                 row = items[j]
                 cross = 0.0
-                for l in range(j):
-                    cross += C_m[row, items[l]] * e[l]
+                for h in range(j):
+                    cross += C_m[row, items[h]] * e[h]
                 spread += e[j] * (2.0 * cross + C_m[row, row] * e[j] - c[j] - 2.0 * (C_m[row, a] - C_m[row, b]))
             mean[q] = value
             var[q] = spread
 
 
 @kernel
-def centred_utilities(
-    users, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m, C_m, mean, var
-):
-    """Mean and variance of every item's utility, centred over all items, for each of ``users``; (n, n_items) outputs."""
+def centred_utilities(users, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m, C_m, mean, var):
+    """Mean and variance of every item's utility, centred over all items, for each of ``users``; (n, n_items)."""
     n_items = m.shape[0]
     Sigma_sum = np.zeros(n_items)
     C_sum = np.zeros(n_items)
@@ -103,16 +101,16 @@ def centred_utilities(
             for j in range(k):
                 s = Sigma[i, items[j]]
                 total += s * x[j]
-                for l in range(k):
-                    F[i, l] += s * Q[j, l]
+                for h in range(k):
+                    F[i, h] += s * Q[j, h]
             mean[row, i] = total
             for j in range(k):
                 column[j] += F[i, j]
         weights = np.zeros(k)  # Σ_o· 1 + C_o· 1 - C_oo Fᵀ 1
         for j in range(k):
             weights[j] = Sigma_sum[items[j]] + C_sum[items[j]]
-            for l in range(k):
-                weights[j] -= C_m[items[j], items[l]] * column[l]
+            for h in range(k):
+                weights[j] -= C_m[items[j], items[h]] * column[h]
         grand = 0.0
         average = 0.0
         for i in range(n_items):
@@ -126,8 +124,8 @@ def centred_utilities(
             own = Sigma[i, i] + C_m[i, i]
             for j in range(k):
                 cross = 0.0
-                for l in range(k):
-                    cross += C_m[items[j], items[l]] * F[i, l]
+                for h in range(k):
+                    cross += C_m[items[j], items[h]] * F[i, h]
                 own += F[i, j] * (cross - Sigma[i, items[j]] - 2.0 * C_m[i, items[j]])
             mean[row, i] -= average / n_items
             var[row, i] = own - 2.0 * V_sum[i] / n_items + grand / (n_items * n_items)

@@ -86,7 +86,7 @@ def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
 
 @kernel
 def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W):
-    """x = Xᵀ α (k) and the lower triangle of Xᵀ Q X (k x k), on the person's own items."""
+    """X = Xᵀ α (k) and the lower triangle of Xᵀ Q X (k x k), on the person's own items."""
     for i in range(k):
         x[i] = 0.0
         for j in range(k):
@@ -129,18 +129,18 @@ def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, m
     for i in range(k):  # W = P S
         for j in range(k):
             W[i, j] = 0.0
-        for l in range(k):
-            value = P[i, l]
+        for h in range(k):
+            value = P[i, h]
             if value != 0.0:
-                for j in range(l + 1):
-                    W[i, j] += value * C[l, j]
-                for j in range(l + 1, k):
-                    W[i, j] += value * C[j, l]
+                for j in range(h + 1):
+                    W[i, j] += value * C[h, j]
+                for j in range(h + 1, k):
+                    W[i, j] += value * C[j, h]
     for i in range(k):  # Q = P - W P
-        for l in range(k):
-            value = W[i, l]
+        for h in range(k):
+            value = W[i, h]
             for j in range(i + 1):
-                Q[i, j] -= value * P[l, j]
+                Q[i, j] -= value * P[h, j]
     for i in range(k):
         for j in range(i):
             Q[j, i] = Q[i, j]

@@ -1,0 +1,41 @@
+"""Compile, or load from the cache, every compiled loop before it is needed, and say so if that takes long."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from predilect._compile import announced
+from predilect.inference.expectation import expectation
+from predilect.likelihoods.probit import outcome_probabilities
+from predilect.posteriors.people import People, Sites
+from predilect.posteriors.population import PopulationPosterior
+
+__all__ = ["warm_up"]
+
+
+@functools.cache
+def warm_up() -> None:
+    """Run each compiled loop once on one person with two answers; later calls return at once."""
+    with announced():
+        people = People(
+            answer_ptr=np.array([0, 2]),
+            item_ptr=np.array([0, 3]),
+            item_idx=np.array([0, 1, 2], dtype=np.int32),
+            left=np.array([0, 1], dtype=np.int32),
+            right=np.array([1, 2], dtype=np.int32),
+            outcome=np.array([1, 0], dtype=np.int8),
+            weight=np.ones(2),
+            n_items=3,
+            shards=[(0, 1)],
+        )
+        sites = Sites.flat(2)
+        eye = np.eye(3)
+        expectation(people, sites, eye, np.zeros(3), 0.5)
+        posterior = PopulationPosterior(np.zeros(3), eye, eye, people, sites)
+        user = np.array([0])
+        mean, var = posterior.margins(user, user, user + 1)
+        posterior.centred_utilities(user)
+        posterior.utilities(0)
+        outcome_probabilities(mean, var, 0.5)

@@ -1,0 +1,176 @@
+"""Save and load a fitted model: ``model.json`` for everything a person may want to read, ``arrays.npz`` for numbers.
+
+No pickle: a model from somebody else can be opened safely. The format is described in docs/model-format.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
+from predilect.errors import DataError
+from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.people import People, Sites
+from predilect.posteriors.population import PopulationPosterior
+
+__all__ = ["FORMAT_VERSION", "load_population", "save_population"]
+
+SCHEMA = "predilect/model"
+FORMAT_VERSION = 1
+_PEOPLE_ARRAYS = ("answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
+
+
+def save_population(model: Any, path: Path, *, overwrite: bool = False) -> None:
+    """Write a fitted :class:`~predilect.Population` to a folder, whole or not at all.
+
+    Raises
+    ------
+    FileExistsError
+        If the path exists and ``overwrite`` is False.
+    OSError
+        If the folder cannot be written.
+    """
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists already. Choose another folder, or save with overwrite=True")
+    document, arrays = _to_document(model)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        (staging / "model.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        np.savez(staging / "arrays.npz", **arrays)
+        staging.chmod(0o755)  # mkdtemp makes it private
+        if path.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{path.name}-old-", dir=path.parent))
+            path.replace(old / "old")
+            staging.replace(path)
+            shutil.rmtree(old)
+        else:
+            staging.replace(path)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def load_population(cls: Any, path: Path) -> Any:
+    """Read a folder that :func:`save_population` wrote into a fitted ``cls``.
+
+    Raises
+    ------
+    DataError
+        If it is no model, a damaged one, or one of a later format.
+    """
+    document = _read_document(path)
+    try:
+        with np.load(path / "arrays.npz", allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return _from_document(cls, document, arrays)
+    except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"{path} holds a damaged model ({type(error).__name__}: {error}). Save it again, or fit it anew"
+        ) from error
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    file = path / "model.json"
+    if not file.is_file():
+        raise DataError(f"{path} holds no model: there is no {file.name} in it. Give the folder that save() wrote")
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file} is not readable JSON ({error}). Save the model again, or fit it anew") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise DataError(f'{file} is not a Predilect model: its "schema" is not "{SCHEMA}"')
+    if document["version"] > FORMAT_VERSION:
+        raise DataError(
+            f"{file} has format version {document['version']}, but this Predilect reads up to {FORMAT_VERSION}. "
+            "Install a newer Predilect"
+        )
+    return document
+
+
+def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    from predilect import __version__
+
+    posterior = model.posterior_
+    arrays: dict[str, Any] = {
+        "n_by_item": model.n_by_item_, "feature_matrix": model.space_.matrix, "feature_known": model.space_.known,
+    }  # fmt: skip
+    if isinstance(posterior, GaussianPosterior):
+        arrays |= {"m": posterior.mean, "C_m": posterior.covariance}
+    else:
+        arrays |= {"m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma}
+        arrays |= {name: getattr(posterior.people, name) for name in _PEOPLE_ARRAYS}
+        arrays |= {"site_precision": posterior.sites.precision, "site_linear": posterior.sites.linear}
+        arrays["shards"] = np.array(posterior.people.shards, dtype=np.int64)
+    people = model.user_features_
+    document = {
+        "schema": SCHEMA,
+        "version": FORMAT_VERSION,
+        "predilect": __version__,
+        "model": "population" if model.personal_ else "pooled",
+        "parameters": plain(model.get_params()),
+        "hyperparameters": plain(model.hyperparameters_.to_dict()),
+        "tie_threshold": model.tie_threshold_,
+        "log_evidence": model.log_evidence_,
+        "n_answers": model.n_answers_,
+        "frame_kind": model.backend_,
+        "items": model.items_.ids,
+        "users": None if model.users_ is None else model.users_.ids,
+        "item_features": None if model.features_ is None else model.features_.to_dict(),
+        "user_features": None if people is None else people.to_dict(),
+        "report": plain(model.report_),
+        "arrays": {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()},
+    }
+    return document, arrays
+
+
+def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    model = cls(**{name: _number(value) for name, value in document["parameters"].items()})
+    model.items_ = Vocabulary(document["items"])
+    model.users_ = None if document["users"] is None else Vocabulary(document["users"])
+    model.personal_ = document["model"] == "population"
+    model.hyperparameters_ = Hyperparameters(**{k: _number(v) for k, v in document["hyperparameters"].items()})
+    model.tie_threshold_ = float(document["tie_threshold"])
+    model.log_evidence_ = float(document["log_evidence"])
+    model.n_answers_ = float(document["n_answers"])
+    model.backend_ = document["frame_kind"]
+    features, people = document["item_features"], document["user_features"]
+    model.features_ = None if features is None else ItemFeatures.from_dict(features)
+    model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
+    model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
+    model.n_by_item_ = arrays["n_by_item"]
+    model.report_ = document["report"]
+    if not model.personal_:
+        model.posterior_ = GaussianPosterior(arrays["m"], arrays["C_m"])
+        return model
+    shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
+    layout = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS}, n_items=len(arrays["m"]), shards=shards)
+    sites = Sites(arrays["site_precision"], arrays["site_linear"])
+    model.posterior_ = PopulationPosterior(arrays["m"], arrays["C_m"], arrays["Sigma"], layout, sites)
+    return model
+
+
+def plain(value: Any) -> Any:
+    """Plain values that strict JSON can hold: infinities and NaN become the words "inf", "-inf" and "nan"."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if value in ("inf", "-inf", "nan") else value

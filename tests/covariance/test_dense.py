@@ -1,0 +1,91 @@
+"""The one Cholesky of the package: T0.4 and T0.5 for what is used of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect.covariance.dense import NotPositiveDefiniteError, factorise, symmetrise
+from predilect.covariance.kernels import squared_exponential
+from tolerances import EXACT, ITERATIVE
+
+
+def with_condition(condition: float, n: int = 8, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    basis, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    return symmetrise((basis * np.geomspace(1.0, 1.0 / condition, n)) @ basis.T)
+
+
+def test_factor_solve_inverse_and_log_determinant():
+    A = with_condition(1e4)
+    factor = factorise(A)
+    assert factor.jitter == 0.0
+    np.testing.assert_allclose(factor.lower @ factor.lower.T, A, atol=EXACT)
+    np.testing.assert_array_equal(np.triu(factor.lower, 1), 0.0)
+    right = np.random.default_rng(1).standard_normal((8, 3))
+    np.testing.assert_allclose(A @ factor.solve(right), right, atol=EXACT)
+    np.testing.assert_allclose(A @ factor.solve(right[:, 0]), right[:, 0], atol=EXACT)
+    np.testing.assert_allclose(factor.lower @ factor.solve_lower(right), right, atol=EXACT)
+    np.testing.assert_allclose(factor.inverse() @ A, np.eye(8), atol=EXACT)
+    np.testing.assert_array_equal(factor.inverse(), factor.inverse().T)
+    assert abs(factor.log_det() - np.linalg.slogdet(A)[1]) < EXACT
+
+
+def test_a_condition_of_ten_billion_needs_no_jitter():
+    A = with_condition(1e10)
+    factor = factorise(A)
+    assert factor.jitter == 0.0
+    # log |A| and A⁻¹ are known to the condition times rounding.
+    assert abs(factor.log_det() - 8 * np.log(1e-5)) < ITERATIVE * 10
+    np.testing.assert_allclose(A @ factor.inverse(), np.eye(8), atol=1e-5)
+
+
+def test_only_the_lower_triangle_is_read():
+    A = with_condition(10.0)
+    np.testing.assert_array_equal(factorise(np.tril(A)).lower, factorise(A).lower)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_a_singular_matrix_gets_jitter_relative_to_its_diagonal(scale):
+    # Two items with the very same features.
+    root = np.random.default_rng(3).standard_normal((3, 2))
+    A = scale * np.vstack([root, root]) @ np.vstack([root, root]).T
+    factor = factorise(A)
+    mean = np.mean(np.diagonal(A))
+    assert 1e-11 * mean < factor.jitter <= 1.0001e-6 * mean
+    np.testing.assert_allclose(factor.lower @ factor.lower.T, A + factor.jitter * np.eye(6), atol=EXACT * mean)
+
+
+def test_jitter_escalates_only_as_far_as_needed():
+    for negative in (1e-9, 1e-7, 1e-5):
+        A = np.diag([1.0, 1.0, 1.0, -negative])
+        jitter = factorise(A).jitter
+        assert negative < jitter <= 20 * negative
+
+
+def test_beyond_the_ladder_it_is_an_error_that_says_why():
+    with pytest.raises(NotPositiveDefiniteError, match="identical rows of features"):
+        factorise(np.diag([1.0, 1.0, -0.01]))
+    with pytest.raises(NotPositiveDefiniteError, match="not finite"):
+        factorise(np.full((2, 2), np.nan))
+
+
+@pytest.mark.parametrize("place", [(1, 0), (2, 2)])
+def test_a_single_value_that_is_not_finite_is_refused(place):
+    A = np.eye(3)
+    A[place] = A[place[::-1]] = np.nan
+    with pytest.raises(NotPositiveDefiniteError):
+        factorise(A)
+
+
+def test_squared_exponential_is_its_formula_and_positive_definite():
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((6, 3)), rng.standard_normal((4, 3))
+    K = squared_exponential(x, y, 0.7)
+    for i in range(6):
+        for j in range(4):
+            assert abs(K[i, j] - np.exp(-np.sum((x[i] - y[j]) ** 2) / (2 * 0.49))) < EXACT
+    own = squared_exponential(x, x, 0.7)
+    np.testing.assert_array_equal(own, own.T)
+    np.testing.assert_array_equal(np.diagonal(own), 1.0)
+    assert np.linalg.eigvalsh(own).min() > -EXACT
