@@ -50,7 +50,6 @@ def test_covariance_step_is_its_formula(setting):
 
 def test_the_expected_scatter_is_that_of_the_people(setting):
     # U Σ + Σ (N - H) Σ = Σ_u E[(f_u - m)(f_u - m)ᵀ], from every person's posterior by dense conditioning.
-
     Sigma, m, K, current = setting
     scatter = np.zeros((5, 5))
     for person in crowd_ep(Sigma, m, ROWS, 0.5):

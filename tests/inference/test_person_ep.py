@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from predilect.errors import DataError
 from predilect.inference.expectation import Expectation, expectation
 from predilect.posteriors.people import People, Sites
 from referees.dense_population import crowd_ep, design, moments, person_ep
@@ -182,7 +183,6 @@ def test_many_repeats_come_to_rest_at_a_consistent_fixed_point(weight, outcome):
     assert np.isfinite(found.evidence)
     assert np.all(sites.precision > 0)
     # Self-consistency: the tilted moments of each cavity, which lacks one copy, are the moments of the posterior.
-
     X, W = design(rows.left, rows.right, 4), rows.weight
     S = np.linalg.inv(np.linalg.inv(Sigma) + X.T @ np.diag(W * sites.precision) @ X)
     mean = X @ S @ (np.linalg.solve(Sigma, m) + X.T @ (W * sites.linear))
@@ -273,3 +273,26 @@ def test_the_same_bits_for_any_number_of_threads():
     for n_threads in (1, 2, 4):
         for one, other in zip(alone, run(n_threads), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("outcome", [1, 0, -1])
+def test_a_part_of_an_answer_is_counted_or_refused(weight, outcome):
+    # "The cavity removes one copy" has no meaning below one copy: 1/v - λ may be negative. Whatever is done about it,
+    # it must not be NaN that calls itself converged.
+    try:
+        people = laid_out(answers([0], [0], [1], [outcome], [weight], n_items=2))
+    except DataError:
+        return
+    Sigma, m = 16.0 * np.eye(2), np.array([0.5, 0.0])
+    found, sites = converged(people, Sigma, m, 0.5)
+    assert np.all(sites.precision > 0)
+    assert np.isfinite(found.evidence)
+    whole, _ = converged(laid_out(answers([0], [0], [1], [outcome], n_items=2)), Sigma, m, 0.5)
+    assert whole.evidence < found.evidence < 0
+
+
+def test_what_is_not_a_number_is_not_called_converged():
+    people = laid_out(answers([0, 0], [0, 1], [1, 2], [1, 0], n_items=3))
+    found = expectation(people, Sites.flat(2), np.eye(3), np.array([np.nan, 0.0, 0.0]), 0.5, **SETTLED)
+    assert not found.largest_change < ITERATIVE

@@ -136,10 +136,10 @@ def test_a_long_run_ends_where_the_closed_form_steps_stand_still(problem):
     _, people, prior, state = problem
     current = settle(people, state.sites.copy(), state.Sigma, state.m, state.delta)
     m, C_m = consensus_step(state.m, np.linalg.inv(prior.consensus_scale * prior.K), current)
-    np.testing.assert_allclose(m, state.m, atol=1e-3)
+    np.testing.assert_allclose(m, state.m, atol=ITERATIVE * 10)
     np.testing.assert_allclose(C_m, state.C_m, atol=ITERATIVE)
     Sigma = covariance_step(state.Sigma, current, people.n_users, prior.scale * prior.K, prior.strength)
-    np.testing.assert_allclose(Sigma, state.Sigma, atol=1e-3 * np.abs(state.Sigma).max())
+    np.testing.assert_allclose(Sigma, state.Sigma, atol=ITERATIVE * 10 * np.abs(state.Sigma).max())
     if state.delta:
         assert abs(current.slope_delta) < 1e-3 * people.n_answers
 
@@ -180,8 +180,8 @@ def test_without_differences_between_people_it_is_the_pooled_model(delta):
     prior = PopulationPrior(alike(5), 1e8, 1e-8, 3.0)
     state = fit_population(laid_out(rows), prior, delta=delta, **TIGHT)
     pooled = fit_pooled(comparisons(rows), prior.K, 3.0, delta=delta)
-    np.testing.assert_allclose(state.m, pooled.m, atol=ITERATIVE * 10)
-    np.testing.assert_allclose(state.C_m, pooled.C_m, atol=ITERATIVE * 10)
+    np.testing.assert_allclose(state.m, pooled.m, atol=ITERATIVE)
+    np.testing.assert_allclose(state.C_m, pooled.C_m, atol=ITERATIVE)
 
 
 def test_known_population_is_one_gaussian_process_a_person():
@@ -283,3 +283,19 @@ def test_someone_without_answers_changes_nothing():
     one, other = fit_population(laid_out(rows), prior), fit_population(laid_out(more), prior)
     np.testing.assert_allclose(one.m, other.m, atol=EXACT)
     np.testing.assert_allclose(one.Sigma, other.Sigma, atol=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("seed", "n_users", "n_items", "per_person"),
+    [(4, 5, 10, 40), (3, 5, 20, 100), pytest.param(4, 5, 50, 300, marks=pytest.mark.slow)],
+)
+def test_the_search_survives_answers_that_contradict_each_other_ten_thousand_times(seed, n_users, n_items, per_person):
+    # Every seventh answer is repeated 10⁴ times, whatever it said: J is steep, and a line search that leaps along it
+    # must come back when it lands where J cannot be computed.
+    rows = crowd(seed, n_users, n_items, per_person, delta=0.1)
+    rows.weight[::7] = 1e4
+    people = laid_out(rows)
+    state = fit_population(people, PopulationPrior(np.eye(n_items), 10.0, 16.0, 16.0))
+    assert np.isfinite(state.objective)
+    assert np.linalg.eigvalsh(state.Sigma).min() > 0
+    assert state.report.converged

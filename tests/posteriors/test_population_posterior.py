@@ -166,7 +166,7 @@ def test_new_items_of_the_consensus_are_gaussian_conditioning():
 def test_new_items_of_the_population_are_the_mean_of_the_inverse_wishart():
     # Σ ~ IW over all items with mean s K and ν + n + 1 degrees of freedom. If the formulas are E[Σ_** | Σ_oo] and
     # E[Σ_*o | Σ_oo], then what is left has mean zero and is uncorrelated with every function of Σ_oo; four are tried.
-    s, nu, n_old, n_new, n_draws = 2.0, 6.0, 3, 2, 40_000
+    s, nu, n_old, n_new, n_draws = 2.0, 6.0, 3, 2, 15_000
     K, A, R = kernel_parts(5, n_old, n_new)
     n = n_old + n_new
     draws = invwishart(df=nu + n + 1, scale=nu * s * K).rvs(n_draws, random_state=7)
@@ -193,10 +193,10 @@ def test_new_items_of_the_population_are_the_mean_of_the_inverse_wishart():
         product = residuals * weights[:, k, None, None]
         error = product.std(axis=0) / np.sqrt(n_draws)
         assert np.all(np.abs(product.mean(axis=0)) < STATISTICAL * error), name
-    # The check can see an error of a twentieth in the spread.
+    # The check can see an error of a tenth in the spread.
     spread = (draws[:, n_old:, n_old:] - A @ draws[:, :n_old, :n_old] @ A.T).mean(axis=0)
     error = np.diagonal(residuals.std(axis=0)[:, n_old:]) / np.sqrt(n_draws)
-    assert np.all(0.05 * np.diagonal(spread) > STATISTICAL * error)
+    assert np.all(0.1 * np.diagonal(spread) > STATISTICAL * error)
 
 
 def test_new_items_unlike_any_other_are_strangers_to_the_data(posterior):

@@ -1,1 +1,1 @@
-"""The command line: one file a command."""
+"""The command ``predilect``: one file a command; nothing heavy is imported before a command runs."""

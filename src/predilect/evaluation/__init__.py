@@ -1,1 +1,43 @@
-"""How good predictions are: metrics, calibration, paired differences."""
+"""Measures of predictions, and whether one model is better than another.
+
+>>> import numpy as np
+>>> from predilect.evaluation import accuracy, log_loss
+>>> log_proba = np.log([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])  # left, tie, right
+>>> accuracy([1, 0], log_proba)
+0.5
+>>> round(log_loss([1, 0], log_proba), 4)
+1.0397
+"""
+
+from predilect.evaluation.metrics import (
+    CalibrationBins,
+    accuracy,
+    answer_losses,
+    brier,
+    calibration_bins,
+    calibration_error,
+    kendall_tau_per_person,
+    kendall_tau_pooled,
+    log_loss,
+    strict_accuracy,
+    tie_share_log_loss,
+    tie_share_log_proba,
+)
+from predilect.evaluation.paired import PairedDifference, paired_difference
+
+__all__ = [
+    "CalibrationBins",
+    "PairedDifference",
+    "accuracy",
+    "answer_losses",
+    "brier",
+    "calibration_bins",
+    "calibration_error",
+    "kendall_tau_per_person",
+    "kendall_tau_pooled",
+    "log_loss",
+    "paired_difference",
+    "strict_accuracy",
+    "tie_share_log_loss",
+    "tie_share_log_proba",
+]

@@ -1,12 +1,14 @@
-"""Choose the hyper-parameters of the population model by held-out answers.
+"""Choose the hyper-parameters of the population model: first by evidence, then by held-out answers.
 
-m and Σ are point estimates, so neither the evidence nor J may choose ν₀, s₀, w or a length-scale: the first prefers the
-weakest prior, the second the strongest (population.md section 4). Answers that were held out within people do find the
-best, by a short walk on a coarse grid around the defaults.
+m and Σ are point estimates, so neither the evidence nor J may choose ν₀: the first prefers the weakest prior, the second
+the strongest (population.md section 4). Answers that were held out within people do find the best. Since a search from
+a scale that is far off ends at a weak prior that merely gets rid of it, scales, weight and length-scale first come from
+the evidence of the rigid population (:mod:`predilect.inference.rigid`); a short walk by held-out answers follows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,6 +20,7 @@ import numpy.typing as npt
 from predilect.data import Comparisons, Vocabulary, k_folds_answers
 from predilect.inference.population import PopulationPrior, PopulationState, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.inference.rigid import rigid_hyperparameters
 from predilect.likelihoods.probit import tilted
 from predilect.posteriors.people import lay_out
 from predilect.posteriors.population import PopulationPosterior
@@ -26,13 +29,12 @@ __all__ = ["DEFAULTS", "Selection", "select_hyperparameters"]
 
 FloatArray = npt.NDArray[np.float64]
 
-DEFAULTS = {"strength": 30.0, "scale": 8.0, "feature_weight": 0.5}
-GRIDS: dict[str, Sequence[float]] = {
-    "strength": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
-    "scale": (0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0),
-    "feature_weight": (0.0, 0.5, 0.9, 0.98),
-    "length_scale": (0.25, 0.5, 1.0, 2.0, 4.0),  # times the default
-}
+DEFAULTS = {"strength": 100.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
+
+# How the walk steps: by a factor, or (the weight) in log-odds.
+_STEPS = {"strength": math.sqrt(10.0), "scale": 4.0, "feature_weight": 1.5}
+_RANGES = {"strength": (1.0, 1e4), "scale": (1e-3, 1e4), "feature_weight": (0.01, 0.99)}
+_WALK = ("strength", "scale", "feature_weight", "strength")
 
 _N_FOLDS = 5
 _MOST_PEOPLE = 1000
@@ -42,7 +44,7 @@ _TOLERANCE = 1e-4
 _MAX_PASSES = 60
 # A move must gain so many standard errors of the paired difference: small data should stay near the defaults.
 _SIGNIFICANCE = 0.5
-_MAX_TRIALS = 16
+_MAX_TRIALS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,12 @@ def select_hyperparameters(
     start: Hyperparameters,
     free: Sequence[str],
     *,
-    tie_consensus_scale: bool = True,
     delta: float | None = None,
-    random_state: int | np.random.SeedSequence = 0,
+    random_state: int = 0,
     executor: ThreadPoolExecutor | None = None,
-    progress: Callable[[int, Hyperparameters, float], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Selection:
-    """Walk on a grid around ``start``, one hyper-parameter at a time, while held-out answers say it pays.
+    """Take scales and shape from the evidence, then walk, one hyper-parameter at a time, while held-out answers gain.
 
     Parameters
     ----------
@@ -111,15 +112,13 @@ def select_hyperparameters(
     start : Hyperparameters
         Where to start; what is not in ``free`` stays.
     free : sequence of str
-        Names of hyper-parameters to choose, in the order in which they are tried.
-    tie_consensus_scale : bool, default True
-        Let s_t follow s₀.
+        Names of hyper-parameters to choose.
     delta : float, optional
         Tie threshold, if it is held fixed.
-    random_state : int or SeedSequence
+    random_state : int
         Chooses people and folds.
     executor, progress
-        Threads; a callback (trial, setting, loss).
+        Threads; a callback (trials so far).
 
     Returns
     -------
@@ -127,13 +126,17 @@ def select_hyperparameters(
 
     Notes
     -----
-    population.md section 4. About ten fits, warm-started and loose, to at most 1 000 people.
+    population.md section 4. The evidence's choice costs some 40 E steps, the walk about eight warm-started, loose fits,
+    each to at most 1 000 people.
     """
-    seeds = np.random.SeedSequence(random_state).spawn(2) if isinstance(random_state, int) else random_state.spawn(2)
+    seeds = np.random.SeedSequence(random_state).spawn(2)
     some = _some_people(comparisons, np.random.default_rng(seeds[0]))
     folds = _folds(some, seeds[1])
     n_held_out = sum(float(some.weight[test].sum()) for test in folds)
-    if not free or n_held_out < _FEWEST_HELD_OUT:
+    if not free:
+        return Selection(start, [], some.n_users, 0.0, None)
+    start = rigid_hyperparameters(lay_out(some), space, start, free, delta=delta, executor=executor)
+    if n_held_out < _FEWEST_HELD_OUT:
         return Selection(start, [], some.n_users, n_held_out, None)
     runs = [_Fold(some, test, space, delta, executor) for test in folds]
     trials: list[dict[str, float]] = []
@@ -145,23 +148,21 @@ def select_hyperparameters(
         )
         trials.append({**setting.to_dict(), "log_loss": trial.loss})
         if progress:
-            progress(len(trials), setting, trial.loss)
+            progress(len(trials))
         return trial
 
-    base_length = start.length_scale
     best_setting, best = start, run(start, None)
-    for name in free:
-        grid = [base_length * g for g in GRIDS[name]] if name == "length_scale" else list(GRIDS[name])
-        for direction in (1, -1):
+    tried = {start}
+    for name in _WALK:
+        if name not in free:
+            continue
+        for direction in (-1, 1):
             moved = False
             while len(trials) < _MAX_TRIALS:
-                value = _neighbour(grid, getattr(best_setting, name), direction)
-                if value is None:
+                setting = _step(best_setting, name, direction)
+                if setting is None or setting in tried:
                     break
-                changes = {name: value}
-                if name == "scale" and tie_consensus_scale:
-                    changes["consensus_scale"] = value
-                setting = replace(best_setting, **changes)
+                tried.add(setting)
                 trial = run(setting, best)
                 if not _better(trial, best):
                     break
@@ -232,12 +233,16 @@ def _folds(comparisons: Comparisons, seed: np.random.SeedSequence) -> list[npt.N
     return masks
 
 
-def _neighbour(grid: list[float], value: float, direction: int) -> float | None:
-    """The next grid value above or below, or None at the end of the grid."""
-    beyond = [g for g in grid if (g - value) * direction > 1e-9 * abs(value)]
-    if not beyond:
-        return None
-    return min(beyond) if direction > 0 else max(beyond)
+def _step(setting: Hyperparameters, name: str, direction: int) -> Hyperparameters | None:
+    """The setting one step along, or None at the end of the range."""
+    value = getattr(setting, name)
+    if name == "feature_weight":
+        odds = value / (1.0 - value) * math.exp(direction * _STEPS[name])
+        value = odds / (1.0 + odds)
+    else:
+        value *= _STEPS[name] ** direction
+    low, high = _RANGES[name]
+    return replace(setting, **{name: value}) if low <= value <= high else None
 
 
 def _better(trial: _Trial, best: _Trial) -> bool:

@@ -16,7 +16,7 @@ from predilect.inference.pooled import PooledState, fit_pooled
 from predilect.inference.population import PopulationPrior, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.report import Report
-from predilect.inference.selection import DEFAULTS, GRIDS, select_hyperparameters
+from predilect.inference.selection import DEFAULTS, select_hyperparameters
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.people import lay_out
 from predilect.posteriors.population import PopulationPosterior
@@ -27,7 +27,7 @@ __all__ = ["Trained", "extend", "train_personal", "train_pooled"]
 _MOST_ITEMS_PERSONAL = 3000
 _MOST_ITEMS_POOLED = 10_000
 _FLAT_SCALE = 1e10  # stands for an improper flat prior, and keeps an item that never wins finite
-_POOLED_GRID = {"consensus_scale": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": GRIDS["feature_weight"]}
+_POOLED_GRID = {"consensus_scale": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": (0.0, 0.5, 0.9, 0.98)}
 _ITEMS_FOR_FEATURE_SEARCH = 1000
 
 
@@ -99,12 +99,19 @@ def train_personal(
     """
     _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
     start = _start(space, default_length_scale, given)
-    searchable = ["strength", "scale", "feature_weight", "length_scale"] if space.informative else ["strength", "scale"]
+    searchable = ["strength", "scale", "consensus_scale"]
+    if space.informative:
+        searchable += ["feature_weight", "length_scale"]
     selection = select_hyperparameters(
-        comparisons, space, start, [name for name in searchable if name not in given],
-        tie_consensus_scale="consensus_scale" not in given, delta=delta, random_state=random_state, executor=executor,
-        progress=None if watch is None else lambda trial, *_: watch("choosing the prior by held-out answers", trial),
-    )  # fmt: skip
+        comparisons,
+        space,
+        start,
+        [name for name in searchable if name not in given],
+        delta=delta,
+        random_state=random_state,
+        executor=executor,
+        progress=None if watch is None else lambda trial: watch("choosing the prior by held-out answers", trial),
+    )
     chosen = selection.hyperparameters
     prior = PopulationPrior(
         space.covariance(chosen.feature_weight, chosen.length_scale), chosen.strength, chosen.scale,
@@ -187,7 +194,7 @@ def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str,
     settings = {**DEFAULTS, "length_scale": default_length_scale, **given}
     if not space.informative:
         settings["feature_weight"] = 0.0
-    settings["consensus_scale"] = min(settings.get("consensus_scale", settings["scale"]), _FLAT_SCALE)
+    settings["consensus_scale"] = min(settings["consensus_scale"], _FLAT_SCALE)
     return Hyperparameters(**settings)
 
 

@@ -1,0 +1,57 @@
+# make demo    rank 59 language models from 124 people's votes (bundled data)
+# make test    unit tests
+# make check   linter, format, types and unit tests: what continuous integration runs, plus the slow tests
+# Everything is installed into .venv; a machine with Python 3.11+ and make is enough.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+EXAMPLE := src/predilect/examples/llmfao
+DEMO_OUT := predilect-demo
+N_TEST_PROCESSES ?= 2
+
+.PHONY: demo test test-slow check lint types format benchmarks clean clean-cache
+
+demo: $(VENV)/.run
+	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --item-map $(EXAMPLE)/items.csv --item-map-column model \
+		--top 20 --out $(DEMO_OUT) --force
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow"
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) -m slow
+
+check: lint types test
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean-cache:  # compiled loops; needed only after editing a compiled function that another file calls
+	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+
+clean: clean-cache
+	rm -rf $(VENV) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Predilect needs Python 3.11 or later, but $(PYTHON) is `$(PYTHON) --version 2>&1`. Try: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP) --editable ".[plots]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP) --editable ".[dev]"
+	@touch $@ $(VENV)/.run

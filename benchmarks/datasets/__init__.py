@@ -1,0 +1,25 @@
+"""The data sets, by name: ``TASKS[name](seed)`` is a :class:`benchmarks.task.Task`, the same for the same seed."""
+
+from benchmarks.datasets import choices, judgements, ratings, simulated, sushi
+from benchmarks.task import Loader
+
+__all__ = ["GROUPS", "MOST_SEEDS", "TASKS", "default_seeds"]
+
+TASKS: dict[str, Loader] = sushi.TASKS | judgements.TASKS | choices.TASKS | ratings.TASKS | simulated.TASKS
+
+# Names for several tasks at once.
+GROUPS = {
+    "all": list(TASKS),
+    "ground": [*sushi.PROTOCOLS, *judgements.TASKS],
+    "original": list(sushi.ORIGINAL),
+}
+# Splits that exist only so many times.
+MOST_SEEDS = {name: repeats for name, (_, repeats, _, _) in sushi.ORIGINAL.items()}
+# Large or slow tasks; ten seeds otherwise.
+_FEWER_SEEDS = {"sushi-b": 3, "ukpconvarg": 3, "movielens-200": 3, "swissmetro": 3, "tax-plans": 3, "polis": 5}
+
+
+def default_seeds(task: str) -> list[int]:
+    """The seeds of the published table."""
+    fewer = 5 if task.startswith(("generator", "llmfao", "ukpconvarg")) else 10
+    return list(range(min(_FEWER_SEEDS.get(task, fewer), MOST_SEEDS.get(task, 10))))

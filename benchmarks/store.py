@@ -1,0 +1,148 @@
+"""Records on disk: one JSON file a task, written whole or not at all, and what they say together."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from predilect.evaluation import (
+    CalibrationBins,
+    PairedDifference,
+    calibration_error,
+    paired_difference,
+)
+
+__all__ = ["Store", "difference", "mean_and_error", "pooled_calibration", "write_whole"]
+
+FORMAT = 1
+Record = dict[str, Any]
+
+
+class Store:
+    """The records of a folder, by task, model and seed.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``<task>.json``; it need not exist yet.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.records: dict[str, dict[tuple[str, int], Record]] = {}
+        for path in sorted(folder.glob("*.json")):
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content.get("format") == FORMAT:
+                self.records[path.stem] = {(r["model"], r["seed"]): r for r in content["runs"]}
+
+    def has(self, task: str, model: str, seed: int) -> bool:
+        """Whether the run is there, failed or not."""
+        return (model, seed) in self.records.get(task, {})
+
+    def add(self, record: Record) -> None:
+        """Keep a record in place of an earlier one, and write the file of its task anew."""
+        record = plain(record)
+        runs = self.records.setdefault(record["task"], {})
+        runs[record["model"], record["seed"]] = record
+        ordered = [runs[key] for key in sorted(runs)]
+        lines = ",\n".join(json.dumps(run, allow_nan=False) for run in ordered)
+        text = f'{{"format": {FORMAT}, "task": {json.dumps(record["task"])}, "runs": [\n{lines}\n]}}\n'
+        write_whole({self.folder / f"{record['task']}.json": text})
+
+    def models(self, task: str) -> list[str]:
+        """Models with a record on the task, in order of their names."""
+        return sorted({model for model, _ in self.records[task]})
+
+    def runs(self, task: str, model: str) -> list[Record]:
+        """Records of a model that did not fail, by seed."""
+        return [r for (name, _), r in sorted(self.records[task].items()) if name == model and "error" not in r]
+
+
+def plain(value: Any) -> Any:
+    """The same with plain numbers; what JSON cannot hold becomes text ("inf", "nan")."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def write_whole(texts: dict[Path, str]) -> None:
+    """Write files beside their places first, and then move all of them there."""
+    written: list[tuple[str, Path]] = []
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+            written.append((name, path))
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(name, 0o644)  # noqa: PTH101  mkstemp gives 0o600
+        for name, path in written:
+            os.replace(name, path)  # noqa: PTH105
+    finally:
+        for name, _ in written:
+            Path(name).unlink(missing_ok=True)
+
+
+def mean_and_error(runs: Iterable[Record], section: str, measure: str) -> tuple[float, float] | None:
+    """Mean over seeds and its standard error (NaN for one seed); None if no run has the measure."""
+    values = np.array([float(run[section][measure]) for run in runs if measure in run[section]])
+    if not len(values):
+        return None
+    if len(values) == 1 or not np.isfinite(values).all():
+        return float(values.mean()), math.nan
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def pooled_calibration(runs: Sequence[Record]) -> float:
+    """Calibration error of all seeds together."""
+    bins = [
+        CalibrationBins(*(np.array(run["scores"]["calibration_bins"][k]) for k in ("count", "confidence", "correct")))
+        for run in runs
+    ]
+    return calibration_error(sum(bins[1:], bins[0]))
+
+
+def difference(a: Sequence[Record], b: Sequence[Record]) -> PairedDifference | None:
+    """Log loss of a minus that of b on the seeds they share.
+
+    People (in blocks) are resampled, whatever seeds they appear in; seeds share people, so they are not independent.
+
+    Returns
+    -------
+    PairedDifference or None
+        None if no seed is shared, or a loss is infinite.
+
+    Raises
+    ------
+    ValueError
+        If the same seed was another split.
+    """
+    others = {run["seed"]: run for run in b}
+    shared = [(run, others[run["seed"]]) for run in a if run["seed"] in others]
+    for run, other in shared:
+        if run["split_hash"] != other["split_hash"]:
+            raise ValueError(
+                f"{run['model']} and {other['model']} were run on different splits of {run['task']}, seed "
+                f"{run['seed']}: run them again with --force"
+            )
+    if not shared or any(run["blocks"] is None for pair in shared for run in pair):
+        return None
+    weight = np.concatenate([run["blocks"]["weight"] for run, _ in shared])
+    losses = [np.concatenate([pair[side]["blocks"]["loss"] for pair in shared]) for side in (0, 1)]
+    block = np.tile(np.arange(len(shared[0][0]["blocks"]["weight"])), len(shared))
+    there = weight > 0
+    a_mean, b_mean = (loss[there] / weight[there] for loss in losses)
+    return paired_difference(a_mean, b_mean, block[there], 0, weight=weight[there])

@@ -1,0 +1,6 @@
+"""``python -m predilect``: the command line."""
+
+from predilect.cli.main import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,126 @@
+"""What ``rank`` and ``check`` say: the intake, the findings, the model, the board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import polars as pl
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from predilect.cli.session import Talk
+from predilect.data import Comparisons, Finding
+from predilect.models.population import Population
+from predilect.report.leaderboard import Ranking
+from predilect.report.scales import Scale
+from predilect.report.text import amount, one_line, percent, shortened
+
+__all__ = ["board_table", "say_board", "say_findings", "say_intake", "say_model"]
+
+_LONGEST_NAME = 48
+_SEGMENT_ROWS = 10
+
+
+def say_intake(talk: Talk, comparisons: Comparisons) -> None:
+    """Tell what was read and what was left out."""
+    for line in comparisons.intake.describe():
+        talk.say(line)
+    who = f"{comparisons.n_users} people" if comparisons.has_users else "nobody told apart"
+    talk.say(f"{amount(comparisons.n_answers)} answers, {comparisons.n_items} items, {who}.")
+    talk.say()
+
+
+def say_findings(talk: Talk, findings: Sequence[Finding], where: str = "") -> None:
+    """Tell what ``check`` found: warnings as warnings, the rest as notes."""
+    for finding in findings:
+        if finding.severity == "warning":
+            talk.warn(where + finding.message)
+        else:
+            talk.say(f"Note: {where}{finding.message}")
+
+
+def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool) -> None:
+    """Tell which model it is, what a score means, how the fit went and where the prior came from."""
+    model, comparisons = ranking.model, ranking.comparisons
+    talk.say()
+    if model.personal_:
+        talk.say(
+            f"Model: population. Each of {comparisons.n_users} people has an equal voice, however much they answered: "
+            "the board is the average person's."
+        )
+    else:
+        why = ""
+        if wanted_personal:
+            why = " (the answers name one person only)" if comparisons.has_users else " (no column says who answered)"
+        talk.say(f"Model: pooled{why}. Each of {amount(model.n_answers_)} answers counts once, whoever gave it.")
+    talk.say(scale.meaning)
+    if ties := scale.ties(model.tie_threshold_):
+        talk.say(ties)
+    talk.say(_fit_line(model))
+    for line in model.report_["features"]:
+        talk.say(f"Features: {line}")
+
+
+def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str | None = None) -> None:
+    """Print a board, and of a segment its first rows only."""
+    rows = len(ranking.board) if top == 0 else top
+    rows = rows if segment is None else min(rows, _SEGMENT_ROWS)
+    talk.say()
+    if segment is not None:
+        told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
+        talk.say(f"{one_line(segment)}: {amount(ranking.comparisons.n_answers)} answers{told}", style="bold")
+    talk.say(board_table(ranking.board, scale, rows))
+    if rows < len(ranking.board):
+        talk.say(f"... and {len(ranking.board) - rows} more items; --top 0 shows all.")
+
+
+def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
+    """The first rows of a board.
+
+    Parameters
+    ----------
+    board : polars.DataFrame
+        On ``scale``.
+    scale : Scale
+    rows : int
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Rank", justify="right", no_wrap=True)
+    table.add_column("95 %", no_wrap=True)
+    table.add_column("Item", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("Score", justify="right", no_wrap=True)
+    table.add_column("95 % interval", justify="right", no_wrap=True)
+    table.add_column("P(best)", justify="right", no_wrap=True)
+    table.add_column("Tier", justify="right", no_wrap=True)
+    table.add_column("Answers", justify="right", no_wrap=True)
+
+    def score(value: float) -> str:
+        return f"{round(value, scale.digits) + 0.0:.{scale.digits}f}"  # never -0.00
+
+    for row in board.head(rows).iter_rows(named=True):
+        table.add_row(
+            str(row["rank"]),
+            f"{row['rank_low']}–{row['rank_high']}",
+            Text(shortened(one_line(row["item"]), _LONGEST_NAME)),
+            score(row["mean"]),
+            f"{score(row['lower'])} … {score(row['upper'])}",
+            percent(row["p_best"]),
+            str(row["tier"]),
+            amount(row["n"]),
+        )
+    return table
+
+
+def _fit_line(model: Population) -> str:
+    fit, prior = cast(Any, model.report_["fit"]), cast(Any, model.report_["prior"])
+    verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
+    line = f"Fit: {verb} after {fit['iterations']} passes ({fit['seconds']:.1f} s)"
+    chosen, n_trials = model.hyperparameters_, len(prior.get("trials", []))
+    if not model.personal_:
+        return f"{line}; prior variance {chosen.consensus_scale:g}, the likeliest of {n_trials} settings tried."
+    return (
+        f"{line}; prior variance of a person about the crowd {chosen.scale:g}, strength {chosen.strength:g}, the best "
+        f"of {n_trials} settings tried on {amount(prior.get('n_held_out', 0))} held-out answers."
+    )

@@ -1,0 +1,57 @@
+"""``predilect check``: what was read, and what will make a ranking of it untrustworthy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from predilect.cli.options import ItemsFile, JsonFlag, QuietFlag, ReadingOptions, Votes, expanded
+from predilect.cli.session import session
+
+__all__ = ["check"]
+
+
+@expanded
+def check(
+    votes: Votes,
+    reading: ReadingOptions,
+    items: ItemsFile = None,
+    quiet: QuietFlag = False,
+    json: JsonFlag = False,
+) -> None:
+    """Read VOTES and say what will make a ranking untrustworthy, without ranking.
+
+    Warnings do not change the exit code, which is 0 if the file can be read and 2 otherwise.
+    """
+    with session(quiet, json) as talk:
+        from dataclasses import asdict
+
+        from predilect.cli.board import say_findings, say_intake
+        from predilect.cli.reading import read_features, read_votes
+        from predilect.data import check as look
+        from predilect.report.leaderboard import plain
+        from predilect.report.provenance import input_records
+
+        comparisons = read_votes(votes, reading).comparisons
+        features = read_features(items)
+        findings = look(comparisons, None if features is None else features.ids)
+        say_intake(talk, comparisons)
+        if features is not None:
+            for line in features.report:
+                talk.say(line)
+        say_findings(talk, findings)
+        if not findings:
+            talk.say("Nothing stands in the way of a ranking.")
+        talk.say(f"Next: predilect rank {votes} --out DIR, with the same options.")
+        if json:
+            document: dict[str, Any] = {
+                "schema": "predilect/check",
+                "version": 1,
+                "n_users": comparisons.n_users if comparisons.has_users else None,
+                "n_items": comparisons.n_items,
+                "n_answers": comparisons.n_answers,
+                "intake": asdict(comparisons.intake),
+                "findings": [asdict(finding) for finding in findings],
+                "warnings": talk.warned,
+                "inputs": input_records({"votes": votes, "items": items, "item_map": reading.item_map}),
+            }
+            talk.document(plain(document))

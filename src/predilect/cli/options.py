@@ -1,0 +1,178 @@
+"""Options that several commands share, each defined once."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+__all__ = ["ItemsFile", "JsonFlag", "PeopleFile", "QuietFlag", "ReadingOptions", "Votes", "WinnerReading", "expanded"]
+
+COLUMNS = "Which column is which (guessed from common names)"
+ROWS = "What the answers mean, and rows that cannot be used"
+FEATURES = "More about items and people"
+
+Votes = Annotated[
+    Path,
+    typer.Argument(
+        metavar="VOTES",
+        show_default=False,
+        help="File of answers, one a row: .csv, .tsv, .jsonl (each also .gz) or .parquet.",
+    ),
+]
+ItemsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--items",
+        metavar="FILE",
+        rich_help_panel=FEATURES,
+        help="Features of items, one row an item, ids in the column item; items that nobody compared are ranked too.",
+    ),
+]
+PeopleFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--people",
+        metavar="FILE",
+        rich_help_panel=FEATURES,
+        help="Features of people, one row a person; kept with the model, not used yet.",
+    ),
+]
+QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
+JsonFlag = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document to standard output; messages go to standard error.")
+]
+
+
+class WinnerReading(StrEnum):
+    """What the winner column holds."""
+
+    item = "item"
+    side = "side"
+    sign = "sign"
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How a file of answers is read; every field is an option of each command that reads one."""
+
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="NAME", rich_help_panel=COLUMNS, help="Who answered.")
+    ] = None
+    no_user: Annotated[
+        bool, typer.Option("--no-user", rich_help_panel=COLUMNS, help="Tell nobody apart, even if a column could.")
+    ] = False
+    left: Annotated[
+        str | None, typer.Option("--left", metavar="NAME", rich_help_panel=COLUMNS, help="The one item shown.")
+    ] = None
+    right: Annotated[
+        str | None, typer.Option("--right", metavar="NAME", rich_help_panel=COLUMNS, help="The other item shown.")
+    ] = None
+    winner: Annotated[
+        str | None,
+        typer.Option("--winner", metavar="NAME", rich_help_panel=COLUMNS, help="The answer: an item, a side or a tie."),
+    ] = None
+    weight: Annotated[
+        str | None,
+        typer.Option("--weight", metavar="NAME", rich_help_panel=COLUMNS, help="How many answers a row stands for."),
+    ] = None
+    no_weight: Annotated[
+        bool,
+        typer.Option("--no-weight", rich_help_panel=COLUMNS, help="Each row is one answer."),
+    ] = False
+    winner_is: Annotated[
+        WinnerReading | None,
+        typer.Option(
+            "--winner-is",
+            rich_help_panel=ROWS,
+            help="What the winner column holds, where it could be read in two ways: item ids, words or numbers for a "
+            "side (left, a, model_a, 1 ...), or signs (1 and -1).",
+        ),
+    ] = None
+    tie: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tie",
+            metavar="WORD",
+            rich_help_panel=ROWS,
+            help="A further word that means a tie, besides tie, draw, equal, both_bad and the like; may be repeated.",
+        ),
+    ] = None
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", rich_help_panel=ROWS, help="Leave out rows with an empty id.")
+    ] = False
+    drop_self: Annotated[
+        bool, typer.Option("--drop-self", rich_help_panel=ROWS, help="Leave out rows of an item against itself.")
+    ] = False
+    drop_unknown: Annotated[
+        bool,
+        typer.Option("--drop-unknown", rich_help_panel=ROWS, help="Leave out rows whose winner is no item nor tie."),
+    ] = False
+    item_map: Annotated[
+        Path | None,
+        typer.Option(
+            "--item-map",
+            metavar="FILE",
+            rich_help_panel=FEATURES,
+            help="Table that says what to rank in place of each item, such as the model that wrote a text; "
+            "ids in the column item.",
+        ),
+    ] = None
+    item_map_column: Annotated[
+        str | None,
+        typer.Option(
+            "--item-map-column", metavar="NAME", rich_help_panel=FEATURES, help="Column of the map to rank by."
+        ),
+    ] = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, file names without their folders, for the record of a run."""
+        return {
+            field.name: value.name if isinstance(value := getattr(self, field.name), Path) else value
+            for field in fields(self)
+        }
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Give Typer a function in which parameters that are dataclasses are replaced by one option a field.
+
+    Parameters
+    ----------
+    command : callable
+        A command; parameters annotated with a dataclass get an instance of it.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    given = inspect.signature(command).parameters
+    bundles = {name: hints[name] for name in given if is_dataclass(hints[name])}
+    plain = [p.replace(annotation=hints[p.name]) for p in given.values() if p.name not in bundles]
+    for bundle in bundles.values():
+        field_hints = get_type_hints(bundle, include_extras=True)
+        plain += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+                annotation=field_hints[field.name],
+            )
+            for field in fields(bundle)
+        ]
+
+    @functools.wraps(command)
+    def call(**values: Any) -> None:
+        for name, bundle in bundles.items():
+            values[name] = bundle(**{field.name: values.pop(field.name) for field in fields(bundle)})
+        command(**values)
+
+    # Keyword-only parameters come last in a signature; Typer calls by keyword anyway.
+    plain = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in plain]
+    signed: Any = call
+    signed.__signature__ = inspect.Signature(plain)
+    signed.__annotations__ = {p.name: p.annotation for p in plain}
+    del signed.__wrapped__
+    return call

@@ -1,0 +1,191 @@
+"""``predilect rank``: from a file of answers to a board for the crowd and one for every person."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from predilect.cli.options import ItemsFile, JsonFlag, PeopleFile, QuietFlag, ReadingOptions, Votes, expanded
+from predilect.cli.session import Talk, session
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["rank"]
+
+MODEL = "Model"
+OUTPUT = "Output"
+
+
+class ScaleName(StrEnum):
+    """The unit of a score."""
+
+    probit = "probit"
+    logit = "logit"
+    elo = "elo"
+
+
+@expanded
+def rank(
+    votes: Votes,
+    reading: ReadingOptions,
+    items: ItemsFile = None,
+    people: PeopleFile = None,
+    personal: Annotated[
+        bool,
+        typer.Option(
+            "--personal/--pooled",
+            rich_help_panel=MODEL,
+            help="An equal voice and an own ranking for everybody, or one ranking in which each answer counts once.",
+        ),
+    ] = True,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            rich_help_panel=MODEL,
+            help="Also make a board for each value of this column of VOTES, each fitted by itself.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, rich_help_panel=MODEL, help="The same seed gives the same result.")
+    ] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            metavar="N",
+            min=1,
+            rich_help_panel=MODEL,
+            show_default="all cores",
+            help="Threads; the result is the same for any number.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", rich_help_panel=MODEL, help="Fail (exit code 3) if the fit does not converge.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            show_default="nothing is written",
+            help="Folder to make: leaderboard.csv, .json, .png and .svg, users.parquet, model/ "
+            "and, with --by, segments.csv.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results.")
+    ] = False,
+    scale: Annotated[
+        ScaleName,
+        typer.Option(
+            "--scale",
+            rich_help_panel=OUTPUT,
+            help="Unit of scores: the noise of one answer (probit), about log-odds (logit), or Elo points.",
+        ),
+    ] = ScaleName.probit,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", min=0, rich_help_panel=OUTPUT, help="Rows to print; 0 for all.")
+    ] = 50,
+    quiet: QuietFlag = False,
+    json: JsonFlag = False,
+) -> None:
+    """Rank items from the answers in VOTES: for the crowd, and for every person.
+
+    VOTES holds one answer a row: two items, which one won (or a tie) and, best, who answered.
+
+    Example: predilect rank votes.csv --out results
+    """  # fmt: skip
+    with session(quiet, json) as talk:
+        from predilect.cli.board import say_board, say_findings, say_intake, say_model
+        from predilect.cli.fitting import Fitter
+        from predilect.cli.reading import read_features, read_people, read_votes
+        from predilect.report.folder import RankOutput
+        from predilect.report.leaderboard import Ranking, leaderboard_document
+        from predilect.report.output import OutputFolder
+        from predilect.report.provenance import input_records, package_versions
+        from predilect.report.scales import SCALES
+
+        started, clock = datetime.now(UTC), perf_counter()
+        folder = None if out is None else OutputFolder(out, force)
+        unit = SCALES[scale.value]
+        with talk.progress("Reading"):
+            read = read_votes(votes, reading, by)
+            fitter = Fitter(read_features(items), read_people(people), unit, personal, seed, jobs, strict)
+            inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
+        seconds = {"reading": perf_counter() - clock}
+        say_intake(talk, read.comparisons)
+        findings = fitter.look(read.comparisons)
+        say_findings(talk, findings)
+        if folder is not None:
+            folder.probe()
+
+        overall = fitter.fit(talk, read.comparisons, findings)
+        segments = fitter.fit_segments(talk, read.segments) if by is not None else {}
+        seconds["fitting"] = perf_counter() - clock - seconds["reading"]
+        document = leaderboard_document(
+            overall,
+            unit,
+            by=None if by is None else {
+                "column": by, "fits": "independent", "rows_without_value": read.rows_without_segment
+            },
+            segments=segments,
+            provenance={
+                "inputs": inputs,
+                "options": {
+                    **reading.to_dict(), "personal": personal, "by": by, "scale": scale.value, "strict": strict
+                },
+                "seed": seed,
+                "versions": package_versions(),
+            },
+            timing={"started": started.isoformat(timespec="seconds"), "seconds": seconds},
+        )  # fmt: skip
+
+        # A board that took long to make is shown even if the disk is full.
+        failure: OSError | None = None
+        written: list[str] = []
+        if folder is not None:
+            try:
+                with talk.progress("Writing") as watch, folder.writing() as place:
+                    written = RankOutput(overall, unit, segments, document).write(place, jobs, watch)
+                talk.written = str(out)
+            except OSError as error:
+                failure = error
+        say_model(talk, overall, unit, personal)
+        say_board(talk, overall, unit, top)
+        for value, segment in segments.items():
+            if isinstance(segment, Ranking):
+                say_board(talk, segment, unit, top, value)
+        if by is not None:
+            _say_segments(talk, by, segments, read.rows_without_segment)
+        if json:
+            talk.document(document)
+        if failure is not None:
+            raise failure
+        _say_next(talk, out, written)
+
+
+def _say_segments(talk: Talk, by: str, segments: dict[str, Any], n_without: int) -> None:
+    talk.say(f'Each board by "{by}" was fitted by itself: small segments borrow nothing from the others.')
+    if n_without:
+        rows = "1 row has" if n_without == 1 else f"{n_without} rows have"
+        talk.warn(f'{rows} no value in column "{by}" and count for the overall board only.')
+
+
+def _say_next(talk: Talk, out: Path | None, written: list[str]) -> None:
+    if out is None:
+        talk.say("Nothing was written; --out DIR writes the board, everybody's own ranking and the model.")
+        return
+    talk.say(f"Written to {out}: {', '.join(written)}.")
+    if "leaderboard.png" not in written:
+        talk.say('No plot was made, for want of Matplotlib: pip install "predilect[plots]".')
+    talk.say(f"Next: predilect predict {out} PAIRS says how likely each answer to other pairs is.")

@@ -1,0 +1,143 @@
+"""From the options of a command to answers, and to answers by segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from predilect.cli.options import ReadingOptions
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
+from predilect.data.assemble import ReadOptions
+from predilect.data.columns import guess_columns
+from predilect.data.frames import as_text
+from predilect.data.readers import _existing, _kind, _load
+from predilect.errors import DataError
+
+__all__ = ["Reading", "read_features", "read_people", "read_table", "read_votes"]
+
+MOST_SEGMENTS = 200
+_READINGS = {"item ids": "item", "side words": "side", "signs": "sign"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read.
+
+    Attributes
+    ----------
+    comparisons : Comparisons
+        All answers.
+    segments : dict of str to Comparisons or str
+        Answers of each segment, sorted by its value; text says why a segment has none.
+    rows_without_segment : int
+        Rows whose segment is missing; they count for the whole only.
+    """
+
+    comparisons: Comparisons
+    segments: dict[str, Comparisons | str] = field(default_factory=dict)
+    rows_without_segment: int = 0
+
+
+def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Reading:
+    """Read a file of answers, and cut it by a column where that is asked for.
+
+    Parameters
+    ----------
+    path : Path
+    options : ReadingOptions
+    by : str, optional
+        Column that holds the segment of each row.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or there are more segments than anybody would look at.
+    """
+    settings = _settings(options)
+    if by is None:
+        return Reading(read_comparisons(path, **settings))
+
+    def wanted(names: list[str]) -> list[str]:
+        if by not in names:
+            listed = ", ".join(f'"{name}"' for name in names)
+            raise DataError(f'there is no column "{by}" (given with --by); the columns are {listed}')
+        roles = ("user", "left", "right", "winner", "weight")
+        given: dict[str, Any] = {role: value for role, value in settings.items() if role in roles}
+        return [*guess_columns(names, **given).values(), by]
+
+    names, frame = read_table(path, wanted)
+    whole = Comparisons.from_frame(frame, **settings)
+    used = {*whole.intake.columns.values(), by}
+    unused = tuple(name for name in names if name not in used)
+    whole = replace(whole, intake=replace(whole.intake, ignored_columns=unused))
+    # A segment alone might fit two readings of the winner where the whole fits one.
+    if settings.get("winner_is") is None:
+        settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)  # type: ignore[typeddict-item]
+    value = _segment_values(frame, by)
+    segments: dict[str, Comparisons | str] = {}
+    for segment in value.drop_nulls().unique().sort().to_list():
+        try:
+            segments[segment] = Comparisons.from_frame(frame.filter((value == segment).fill_null(False)), **settings)
+        except DataError as error:
+            segments[segment] = str(error)
+    return Reading(whole, segments, value.null_count())
+
+
+def read_features(path: Path | None) -> ItemFeatures | None:
+    """Features of items from a file with one row an item."""
+    return None if path is None else ItemFeatures.from_frame(read_frame(path))
+
+
+def read_people(path: Path | None) -> PersonFeatures | None:
+    """Features of people from a file with one row a person."""
+    return None if path is None else PersonFeatures.from_frame(read_frame(path))
+
+
+def read_table(path: Path, wanted: Callable[[list[str]], list[str]] | None = None) -> tuple[list[str], pl.DataFrame]:
+    """All column names of a file, and the columns wanted; text files keep every value as it is written."""
+    path = _existing(path)
+    return _load(path, _kind(path), wanted)
+
+
+def _settings(options: ReadingOptions) -> ReadOptions:
+    if options.no_user and options.user is not None:
+        raise DataError("--user and --no-user contradict each other; give one of them")
+    if options.no_weight and options.weight is not None:
+        raise DataError("--weight and --no-weight contradict each other; give one of them")
+    if options.item_map_column is not None and options.item_map is None:
+        raise DataError("--item-map-column names a column of --item-map FILE, which was not given")
+    settings: ReadOptions = {
+        "user": False if options.no_user else options.user,
+        "left": options.left,
+        "right": options.right,
+        "winner": options.winner,
+        "weight": False if options.no_weight else options.weight,
+        "ties": options.tie or (),
+        "winner_is": None if options.winner_is is None else options.winner_is.value,
+        "drop_missing": options.drop_missing,
+        "drop_self": options.drop_self,
+        "drop_unknown": options.drop_unknown,
+    }
+    if options.item_map is not None:
+        settings["item_map"] = read_item_map(options.item_map, value=options.item_map_column)
+    return settings
+
+
+def _segment_values(frame: pl.DataFrame, by: str) -> pl.Series:
+    try:
+        value = as_text(frame[by])
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f'column "{by}" (given with --by) holds {frame[by].dtype}, not plain values') from error
+    n_segments = value.drop_nulls().n_unique()
+    if n_segments == 0:
+        raise DataError(f'column "{by}" (given with --by) holds no value at all')
+    if n_segments > MOST_SEGMENTS:
+        raise DataError(
+            f'column "{by}" holds {n_segments} different values, and --by fits a model to each, for at most '
+            f"{MOST_SEGMENTS}. Name a column with fewer; rankings of single people are in users.parquet without --by"
+        )
+    return value

@@ -1,0 +1,162 @@
+"""What a command says and how it ends: messages, progress, warnings, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from predilect.errors import ConvergenceError, PredilectError
+from predilect.report.output import OutputError
+
+__all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "Talk", "session"]
+
+NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
+
+
+class Watch(Protocol):
+    """Told of progress: a stage in words, and how far it got."""
+
+    def __call__(self, stage: str, done: int) -> None: ...
+
+
+class Talk:
+    """Where a command's words go.
+
+    Standard output is for results; with ``as_json`` for the one document alone, and everything else goes to standard
+    error. Warnings and errors always go to standard error.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing but warnings and errors.
+    as_json : bool
+        Standard output is for a JSON document.
+
+    Attributes
+    ----------
+    warned : list of str
+        Every warning so far.
+    written : str
+        What has been written, for the message after Ctrl-C.
+    """
+
+    def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+        self.warned: list[str] = []
+        self.written = ""
+        self.out = Console(highlight=False)
+        self.err = Console(stderr=True, highlight=False)
+
+    def say(self, message: RenderableType = "", style: str = "") -> None:
+        """Print a sentence, or something that rich can print, unless quiet."""
+        if not self.quiet:
+            _print(self.err if self.as_json else self.out, message, style)
+
+    def warn(self, message: str) -> None:
+        """Print a warning, once."""
+        if message not in self.warned:
+            self.warned.append(message)
+            _print(self.err, Text.assemble(("Warning: ", "bold yellow"), message))
+
+    def fail(self, message: str) -> None:
+        """Print an error."""
+        _print(self.err, Text.assemble(("Error: ", "bold red"), message))
+
+    def document(self, document: Any) -> None:
+        """Print a JSON document to standard output."""
+        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+    @contextmanager
+    def progress(self, doing: str) -> Iterator[Watch]:
+        """Show what is being done while it is done, if standard error is a terminal.
+
+        Parameters
+        ----------
+        doing : str
+            Shown before each stage.
+
+        Yields
+        ------
+        watch : callable
+            ``watch(stage, done)``, as estimators call it.
+        """
+        if self.quiet or not self.err.is_terminal:
+            yield _silent
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=self.err, transient=True) as bar:
+            task = bar.add_task(doing, total=None)
+
+            def watch(stage: str, done: int) -> None:
+                bar.update(task, description=f"{doing}: {stage} ({done})")
+
+            yield watch
+
+
+@contextmanager
+def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
+    """Run a command: its errors become one message and an exit code, its warnings become notes.
+
+    Raises
+    ------
+    typer.Exit
+        With 1 if the output could not be written, 2 for input that cannot be used, 3 without convergence where that
+        is asked for, 130 after Ctrl-C.
+    """
+    talk = Talk(quiet, as_json)
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):
+            talk.warn(" ".join(str(message).split()))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        try:
+            yield talk
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            done = f"{talk.written} is complete" if talk.written else "nothing was written"
+            _print(talk.err, f"Interrupted; {done}.")
+            raise typer.Exit(INTERRUPTED) from None
+        except ConvergenceError as error:
+            talk.fail(f"{error}. Nothing was written; without --strict this is a warning.")
+            raise typer.Exit(NOT_CONVERGED) from None
+        except OutputError as error:
+            talk.fail(str(error))
+            raise typer.Exit(NOT_WRITTEN) from None
+        except PredilectError as error:
+            talk.fail(str(error))
+            raise typer.Exit(BAD_INPUT) from None
+        except BrokenPipeError:
+            raise  # the reader of a pipe has left, which Typer ends quietly
+        except MemoryError:
+            talk.fail("there is not enough memory. Nothing was written; rank fewer items or answers at a time.")
+            raise typer.Exit(NOT_WRITTEN) from None
+        except OSError as error:
+            talk.fail(f"the output could not be written: {error.strerror or error}.")
+            raise typer.Exit(NOT_WRITTEN) from None
+
+
+def _silent(stage: str, done: int) -> None:
+    """Watch without a word."""
+
+
+def _print(console: Console, message: RenderableType, style: str = "") -> None:
+    if not isinstance(message, str | Text):
+        console.print(message)
+        return
+    text = Text(message, style) if isinstance(message, str) else message
+    # A line of a log stays one line; on a terminal words wrap.
+    console.print(text, soft_wrap=not console.is_terminal)

@@ -1,0 +1,267 @@
+"""How good predicted probabilities of left, tie and right are, and predicted scores of items.
+
+Every measure of an answer takes ``outcome`` (+1 left, 0 tie, -1 right), the log-probabilities of (left, tie, right) and
+the weights of the answers. Nothing is clipped: an outcome that was given probability 0 costs infinity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import kendalltau
+
+from predilect.errors import DataError
+
+__all__ = [
+    "CalibrationBins",
+    "accuracy",
+    "answer_losses",
+    "brier",
+    "calibration_bins",
+    "calibration_error",
+    "kendall_tau_per_person",
+    "kendall_tau_pooled",
+    "log_loss",
+    "strict_accuracy",
+    "tie_share_log_loss",
+    "tie_share_log_proba",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+N_BINS = 10
+_COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationBins:
+    """Sums over the answers whose likeliest outcome has a probability in each of ten equal bins of (0, 1].
+
+    Bins of different test sets are pooled by ``+``.
+
+    Attributes
+    ----------
+    count, confidence, correct : arrays of float, shape (10,)
+        Number of answers; sum of the probabilities of their likeliest outcomes; number that had that outcome.
+    """
+
+    count: FloatArray
+    confidence: FloatArray
+    correct: FloatArray
+
+    def __add__(self, other: CalibrationBins) -> CalibrationBins:
+        return CalibrationBins(
+            self.count + other.count, self.confidence + other.confidence, self.correct + other.correct
+        )
+
+
+def accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
+    """Share of answers whose outcome is the likeliest of the three.
+
+    Parameters
+    ----------
+    outcome : array of int, shape (n,)
+        +1 left, 0 tie, -1 right.
+    log_proba : array of float, shape (n, 3)
+        Log-probabilities of left, tie, right.
+    weight : array of float, shape (n,), optional
+        Answers that each row stands for; 1 by default.
+
+    Returns
+    -------
+    float
+        Outcomes that are equally likely share the credit: a fair coin scores ½.
+
+    Raises
+    ------
+    DataError
+        If shapes do not fit, an outcome is none of the three, or a row does not hold log-probabilities.
+    """
+    y, logp, w = _checked(outcome, log_proba, weight)
+    return float(np.average(_credit(y, logp), weights=w))
+
+
+def strict_accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
+    """Share of the answers other than ties whose winner is the likelier of the two items; NaN if all are ties.
+
+    Parameters, raises and equal probabilities as in :func:`accuracy`.
+    """
+    y, logp, w = _checked(outcome, log_proba, weight)
+    strict = y != 0
+    if not strict.any():
+        return float("nan")
+    two = logp[strict].copy()
+    two[:, 1] = -np.inf
+    return float(np.average(_credit(y[strict], two), weights=w[strict]))
+
+
+def answer_losses(outcome: npt.ArrayLike, log_proba: npt.ArrayLike) -> FloatArray:
+    """Log loss of each answer in nats, shape (n,); parameters and raises as in :func:`accuracy`."""
+    y, logp, _ = _checked(outcome, log_proba, None)
+    losses: FloatArray = -logp[np.arange(len(y)), _COLUMN[y + 1]]
+    return losses
+
+
+def log_loss(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
+    """Mean three-class log loss, in nats an answer; parameters and raises as in :func:`accuracy`.
+
+    On data without ties it is the two-class log loss if ties have probability 0.
+    """
+    _, _, w = _checked(outcome, log_proba, weight)
+    return float(np.average(answer_losses(outcome, log_proba), weights=w))
+
+
+def brier(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
+    """Mean over answers of the squared error of the probabilities, summed over the three outcomes: 0 to 2.
+
+    Parameters and raises as in :func:`accuracy`. Without ties it is twice the two-class Brier score.
+    """
+    y, logp, w = _checked(outcome, log_proba, weight)
+    error = np.exp(logp)
+    error[np.arange(len(y)), _COLUMN[y + 1]] -= 1.0
+    return float(np.average((error**2).sum(axis=1), weights=w))
+
+
+def calibration_bins(
+    outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None
+) -> CalibrationBins:
+    """Sums for :func:`calibration_error` and for a reliability plot; parameters and raises as in :func:`accuracy`."""
+    y, logp, w = _checked(outcome, log_proba, weight)
+    confidence = np.exp(logp.max(axis=1))
+    # A bin is open below and closed above; the small step back keeps .7 (held as .7000000000000001) in (.6, .7].
+    place = np.clip(np.ceil(confidence * N_BINS - 1e-9).astype(int) - 1, 0, N_BINS - 1)
+    count, sum_confidence, correct = (
+        np.bincount(place, w * value, N_BINS).astype(float)
+        for value in (np.ones_like(confidence), confidence, _credit(y, logp))
+    )
+    return CalibrationBins(count, sum_confidence, correct)
+
+
+def calibration_error(bins: CalibrationBins) -> float:
+    """Expected calibration error: mean over answers of |share right - mean probability| of their bin.
+
+    Notes
+    -----
+    Noise alone makes it positive, the more so the fewer answers: pool the bins of several test sets before judging.
+    """
+    return float(np.abs(bins.correct - bins.confidence).sum() / bins.count.sum())
+
+
+def tie_share_log_loss(
+    train_outcome: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    train_weight: npt.ArrayLike | None = None,
+    weight: npt.ArrayLike | None = None,
+) -> float:
+    """Log loss of knowing nothing but the share of ties.
+
+    Parameters
+    ----------
+    train_outcome, outcome : arrays of int, shapes (n_train,) and (n,)
+        The share of ties is that of the training answers; left and right get half of the rest each.
+    train_weight, weight : arrays of float, optional
+
+    Returns
+    -------
+    float
+        Nats an answer; infinite if there are ties to predict, but none to learn from.
+    """
+    log_proba = tie_share_log_proba(train_outcome, train_weight)
+    return log_loss(outcome, np.broadcast_to(log_proba, (np.size(outcome), 3)), weight)
+
+
+def tie_share_log_proba(train_outcome: npt.ArrayLike, train_weight: npt.ArrayLike | None = None) -> FloatArray:
+    """Log-probabilities (left, tie, right) of the tie-share baseline, shape (3,)."""
+    tied = np.asarray(train_outcome) == 0
+    weight = np.ones(len(tied)) if train_weight is None else np.asarray(train_weight, dtype=float)
+    share = float(np.average(tied, weights=weight))
+    with np.errstate(divide="ignore"):
+        log_proba: FloatArray = np.log(np.array([(1.0 - share) / 2.0, share, (1.0 - share) / 2.0]))
+    return log_proba
+
+
+def kendall_tau_per_person(predicted: npt.ArrayLike, gold: npt.ArrayLike, person: npt.ArrayLike) -> float:
+    """Mean over people of Kendall's tau-b between predicted and true scores of their items.
+
+    Parameters
+    ----------
+    predicted, gold : arrays of float, shape (n,)
+        Scores, higher is better; one entry a (person, item).
+    person : array, shape (n,)
+        Whose they are.
+
+    Returns
+    -------
+    float
+        Constant predictions count as 0; people whose true scores are all equal, or who have one item, are left out.
+        NaN if nobody remains.
+    """
+    predicted, gold, starts = _sorted_by(person, predicted, gold)
+    taus = [_tau(p, g) for p, g in zip(np.split(predicted, starts), np.split(gold, starts), strict=True)]
+    known = [tau for tau in taus if tau is not None]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def kendall_tau_pooled(predicted: npt.ArrayLike, gold: npt.ArrayLike, person: npt.ArrayLike) -> float:
+    """One Kendall's tau-b over all entries of all people, each person's predicted scores centred first.
+
+    Parameters as in :func:`kendall_tau_per_person`; ``gold`` must be on one scale for everybody (ranks, say).
+
+    Notes
+    -----
+    crowdGPPL's tables hold this one. Only differences of utilities are identified, hence the centring.
+    """
+    predicted, gold, starts = _sorted_by(person, predicted, gold)
+    sizes = np.diff(np.r_[0, starts, len(predicted)])
+    means = np.add.reduceat(predicted, np.r_[0, starts]) / sizes
+    tau = _tau(predicted - np.repeat(means, sizes), gold)
+    return float("nan") if tau is None else tau
+
+
+def _tau(predicted: FloatArray, gold: FloatArray) -> float | None:
+    if np.ptp(gold) == 0:
+        return None
+    if np.ptp(predicted) == 0:
+        return 0.0
+    return float(kendalltau(predicted, gold).statistic)
+
+
+def _sorted_by(
+    person: npt.ArrayLike, predicted: npt.ArrayLike, gold: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
+    """Both scores in the order of people, and where each person but the first starts."""
+    _, code = np.unique(np.asarray(person), return_inverse=True)
+    p, g = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)
+    if not len(code) == len(p) == len(g) > 0:
+        raise DataError(f"need as many scores as people's entries, got {len(p)} and {len(g)} for {len(code)}.")
+    if not (np.isfinite(p).all() and np.isfinite(g).all()):
+        raise DataError("scores must be finite. Leave out items without one.")
+    order = np.argsort(code, kind="stable")
+    return p[order], g[order], np.flatnonzero(np.diff(code[order])) + 1
+
+
+def _credit(y: npt.NDArray[np.int64], logp: FloatArray) -> FloatArray:
+    """1 where the outcome alone is likeliest, 1/k where it is one of k that are equally likely, else 0."""
+    best = logp == logp.max(axis=1, keepdims=True)
+    credit: FloatArray = best[np.arange(len(y)), _COLUMN[y + 1]] / best.sum(axis=1)
+    return credit
+
+
+def _checked(
+    outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None
+) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
+    y = np.asarray(outcome).astype(np.int64)
+    logp = np.asarray(log_proba, dtype=float)
+    w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    if logp.shape != (len(y), 3) or w.shape != y.shape or not len(y):
+        raise DataError(
+            f"expected n > 0 outcomes, log-probabilities of shape (n, 3) and n weights, got shapes {y.shape}, "
+            f"{logp.shape} and {w.shape}."
+        )
+    if not np.isin(y, (-1, 0, 1)).all():
+        raise DataError("outcomes must be 1 (left), 0 (tie) or -1 (right).")
+    if np.isnan(logp).any() or (logp > 1e-9).any():
+        raise DataError("log-probabilities must be at most 0 and not NaN. Were probabilities given instead?")
+    return y, logp, w

@@ -1,0 +1,103 @@
+"""The files that ``predilect rank --out DIR`` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from predilect.posteriors.population import PopulationPosterior
+from predilect.report.leaderboard import Ranking, Refused, segment_table
+from predilect.report.people import write_people
+from predilect.report.plot import can_plot, plot_board
+from predilect.report.scales import Scale
+from predilect.report.text import amount
+from predilect.scale.shards import workers
+
+__all__ = ["RankOutput"]
+
+
+@dataclass(frozen=True)
+class RankOutput:
+    """Results of a run, ready to be written.
+
+    Attributes
+    ----------
+    overall : Ranking
+    scale : Scale
+    segments : mapping of str to Ranking or Refused
+        Empty without ``--by``.
+    document : mapping
+        Of :func:`~predilect.report.leaderboard.leaderboard_document`.
+    """
+
+    overall: Ranking
+    scale: Scale
+    segments: Mapping[str, Ranking | Refused]
+    document: Mapping[str, Any]
+
+    def write(self, place: Path, jobs: int | None, watch: Callable[[str, int], None]) -> list[str]:
+        """Write every file.
+
+        Parameters
+        ----------
+        place : Path
+            An empty folder.
+        jobs : int, optional
+            Threads.
+        watch : callable
+            Told which file is being written.
+
+        Returns
+        -------
+        written : list of str
+            Names, in the order in which somebody would open them.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be written.
+        """
+        writers: dict[str, Callable[[Path], Any]] = {
+            "leaderboard.csv": self._write_csv,
+            "leaderboard.json": self._write_json,
+        }
+        if self.segments:
+            writers["segments.csv"] = lambda path: segment_table(self.segments).write_csv(path)
+        if self.overall.model.personal_:
+            writers["users.parquet"] = lambda path: self._write_people(path, jobs)
+        writers["model"] = self.overall.model.save
+        for number, (name, write) in enumerate(writers.items(), 1):
+            watch(name, number)
+            write(place / name)
+        written = list(writers)
+        if can_plot():
+            written[1:1] = self._plot(place, watch)
+        return ["model/" if name == "model" else name for name in written]
+
+    def _write_csv(self, path: Path) -> None:
+        self.overall.board.write_csv(path)
+
+    def _write_json(self, path: Path) -> None:
+        text = json.dumps(self.document, indent=2, ensure_ascii=False, allow_nan=False)
+        path.write_text(text + "\n", encoding="utf-8")
+
+    def _write_people(self, path: Path, jobs: int | None) -> None:
+        model = self.overall.model
+        if isinstance(model.posterior_, PopulationPosterior) and model.users_ is not None:
+            with workers(jobs) as executor:
+                write_people(
+                    path, model.posterior_, model.users_, model.items_,
+                    per_probit=self.scale.per_probit, executor=executor,
+                )  # fmt: skip
+
+    def _plot(self, place: Path, watch: Callable[[str, int], None]) -> list[str]:
+        names = ["leaderboard.png", "leaderboard.svg"]
+        watch(names[0], 0)
+        model = self.overall.model
+        people = f" of {len(model.users_)} people" if model.users_ is not None else ""
+        title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
+        plot_board(self.overall.board, self.scale, title, [place / name for name in names])
+        return names

@@ -1,0 +1,169 @@
+"""The machine-readable record of a ranking: ``leaderboard.json``, ``leaderboard.csv`` and ``segments.csv``.
+
+Schema ``predilect/leaderboard``, version 1. Scores of every board are in the unit of ``scale``; numbers under ``model``
+are in units of the noise of one answer. Everything but ``timing`` is the same, byte for byte, when the same files are
+ranked again with the same options and versions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from predilect.data import Comparisons, Finding
+from predilect.report.scales import Scale
+from predilect.report.tables import rescaled
+
+if TYPE_CHECKING:
+    from predilect.models.population import Population
+
+__all__ = ["SCHEMA", "VERSION", "Ranking", "Refused", "leaderboard_document", "plain", "segment_table"]
+
+SCHEMA = "predilect/leaderboard"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A board and where it comes from.
+
+    Attributes
+    ----------
+    model : Population
+    comparisons : Comparisons
+        The answers it was fitted to.
+    board : polars.DataFrame
+        On the scale asked for.
+    findings : list of Finding
+        What ``check`` found.
+    warnings : list of str
+        What was warned of during the fit.
+    """
+
+    model: Population
+    comparisons: Comparisons
+    board: pl.DataFrame
+    findings: list[Finding]
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, model: Population, comparisons: Comparisons, scale: Scale, findings: list[Finding], warned: list[str]
+    ) -> Ranking:
+        """The crowd's board of a fitted model."""
+        return cls(model, comparisons, rescaled(pl.DataFrame(model.rank()), scale.per_probit), findings, warned)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "model": _model(self.model, self.comparisons),
+            "board": self.board.to_dicts(),
+            "intake": asdict(self.comparisons.intake),
+            "findings": [asdict(finding) for finding in self.findings],
+            "warnings": self.warnings,
+        }
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A segment that cannot be ranked, and why."""
+
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {"not_ranked": self.reason}
+
+
+def leaderboard_document(
+    overall: Ranking,
+    scale: Scale,
+    *,
+    by: Mapping[str, Any] | None = None,
+    segments: Mapping[str, Ranking | Refused] | None = None,
+    provenance: Mapping[str, Any],
+    timing: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Everything that there is to say about a ranking, as plain values.
+
+    Parameters
+    ----------
+    overall : Ranking
+    scale : Scale
+    by : mapping, optional
+        How the answers were cut into segments.
+    segments : mapping, optional
+        Ranking, or why there is none, by the segment's value.
+    provenance : mapping
+        Files, options, seed and versions; nothing that differs between two runs.
+    timing : mapping
+        Dates and seconds.
+    """
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "scale": scale.to_dict(),
+        **plain(overall.to_dict()),
+        "by": plain(by),
+        "segments": [
+            {"segment": value, **plain(segment.to_dict())} for value, segment in (segments or {}).items()
+        ],
+        "provenance": plain(provenance),
+        "timing": plain(timing),
+    }  # fmt: skip
+
+
+def segment_table(segments: Mapping[str, Ranking | Refused]) -> pl.DataFrame:
+    """The boards of all segments under each other, with a first column ``segment``."""
+    boards = [
+        segment.board.select(pl.lit(value).alias("segment"), pl.all())
+        for value, segment in segments.items()
+        if isinstance(segment, Ranking)
+    ]
+    # Amounts may be whole in one segment and fractions in another.
+    return pl.concat(boards, how="vertical_relaxed")
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON can hold: arrays become lists, and numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def _model(model: Population, comparisons: Comparisons) -> dict[str, Any]:
+    report = model.report_
+    return {
+        "name": report["model"],
+        "n_users": comparisons.n_users if comparisons.has_users else None,
+        "n_items": len(model.items_),
+        "n_answers": model.n_answers_,
+        "tie_threshold": model.tie_threshold_,
+        "log_evidence": model.log_evidence_,
+        "hyperparameters": model.hyperparameters_.to_dict(),
+        "prior_search": _without_seconds(report["prior"]),
+        "convergence": _without_seconds(report["fit"]),
+        "features": report["features"],
+    }
+
+
+def _without_seconds(record: Any) -> Any:
+    """How long things took differs from run to run, so it is told under ``timing`` only."""
+    if isinstance(record, Mapping):
+        return {key: _without_seconds(part) for key, part in record.items() if key != "seconds"}
+    if isinstance(record, list):
+        return [_without_seconds(part) for part in record]
+    return record

@@ -1,0 +1,200 @@
+"""Output that appears whole or not at all: a folder, or a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from predilect.errors import DataError, PredilectError
+
+__all__ = ["OUTPUT_NAMES", "OutputError", "OutputFile", "OutputFolder"]
+
+# What a folder of results may hold; a folder with anything else in it is never replaced.
+OUTPUT_NAMES = frozenset({
+    "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "segments.csv", "users.parquet",
+    "model",
+})  # fmt: skip
+
+
+class OutputError(PredilectError, OSError):
+    """The output could not be written; nothing half-written is left behind."""
+
+
+class OutputFolder:
+    """A folder that appears complete or not at all.
+
+    Files go to a hidden folder beside it, which takes its name once everything is there. A folder that exists is
+    replaced only with ``force``, only if it holds nothing but results of Predilect, and is removed only when the new
+    one is complete.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; its parent must exist.
+    force : bool
+        Replace earlier results.
+
+    Raises
+    ------
+    DataError
+        If the folder must not or cannot be made there.
+    """
+
+    def __init__(self, path: Path, force: bool = False) -> None:
+        self.shown = path
+        self.path = path.resolve()  # a link to a folder keeps pointing there
+        self.force = force
+        self._refuse()
+
+    def probe(self) -> None:
+        """Find out whether the folder can be written, before hours are spent on what goes into it.
+
+        Raises
+        ------
+        OutputError
+            If nothing can be made beside it.
+        """
+        self._refuse()
+        self._temporary().rmdir()
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """A folder to write into, which becomes the output when the block ends well, and is removed otherwise.
+
+        Raises
+        ------
+        OutputError
+            If something could not be written.
+        """
+        self._refuse()
+        temporary = self._temporary()
+        try:
+            try:
+                yield temporary
+                self._refuse()
+                self._put_in_place(temporary)
+            except OSError as error:
+                raise OutputError(_told(error, self.shown)) from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def _refuse(self) -> None:
+        _refuse_place(self.path, self.shown, "--out")
+        if not os.path.lexists(self.path):
+            return
+        if not self.path.is_dir():
+            raise DataError(f"{self.shown} is a file, and the results need a folder. Give another name with --out")
+        if not self.force:
+            raise DataError(f"{self.shown} exists already. Give another name with --out, or replace it with --force")
+        foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name not in OUTPUT_NAMES)
+        if foreign:
+            raise DataError(
+                f"{self.shown} holds what Predilect did not write (first: {foreign[0]}), so --force will not replace "
+                "it. Give another name with --out"
+            )
+        if Path.cwd().is_relative_to(self.path):
+            raise DataError(f"{self.shown} is the folder you are in and cannot be replaced. Give another with --out")
+
+    def _temporary(self) -> Path:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-", dir=self.path.parent))
+            folder.chmod(0o777 & ~_umask())
+        except OSError as error:
+            raise OutputError(_told(error, self.shown)) from error
+        return folder
+
+    def _put_in_place(self, temporary: Path) -> None:
+        if not self.path.exists():
+            temporary.rename(self.path)
+            return
+        old = self._temporary()
+        try:
+            self.path.rename(old)
+            try:
+                temporary.rename(self.path)
+            except BaseException:
+                old.rename(self.path)
+                raise
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+class OutputFile:
+    """A file that appears complete or not at all; a device or a pipe is written straight into.
+
+    Parameters
+    ----------
+    path : Path
+    force : bool
+        Replace a file that exists.
+
+    Raises
+    ------
+    DataError
+        If the file must not or cannot be made there.
+    """
+
+    def __init__(self, path: Path, force: bool = False) -> None:
+        _refuse_place(path, path, "--out")
+        self.path = path
+        self.is_special = path.exists() and not stat.S_ISREG(path.stat().st_mode) and not path.is_dir()
+        if path.is_dir():
+            raise DataError(f"{path} is a folder, and the predictions need a file. Give another name with --out")
+        if path.exists() and not self.is_special and not force:
+            raise DataError(f"{path} exists already. Give another name with --out, or replace it with --force")
+
+    def write(self, write: Callable[[Path], object]) -> None:
+        """Call ``write`` with a path to write to.
+
+        Raises
+        ------
+        OutputError
+            If it could not be written.
+        """
+        try:
+            if self.is_special:
+                write(self.path)
+                return
+            target = self.path.resolve()
+            handle, name = tempfile.mkstemp(prefix=f".{target.name}-", suffix=target.suffix, dir=target.parent)
+            os.close(handle)
+            temporary = Path(name)
+            try:
+                write(temporary)
+                temporary.chmod(0o666 & ~_umask())
+                temporary.replace(target)
+            finally:
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(_told(error, self.path)) from error
+
+
+def _refuse_place(path: Path, shown: Path, option: str) -> None:
+    parent = path.parent
+    if not parent.exists():
+        raise DataError(
+            f"the folder {parent}, in which {shown.name} should go, does not exist. Make it, or change {option}"
+        )
+    if not parent.is_dir():
+        raise DataError(f"{parent} is a file and not a folder, so {shown} cannot be made in it. Change {option}")
+
+
+def _told(error: OSError, path: Path) -> str:
+    if isinstance(error, OutputError):
+        return str(error)
+    return (
+        f"{path} could not be written: {error.strerror or error}. Nothing half-written was left behind; make room, or "
+        "choose another place with --out"
+    )
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,108 @@
+"""The file of everybody's own ranking, written a few people at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from predilect.data import Vocabulary
+from predilect.posteriors.people import People
+from predilect.posteriors.population import PopulationPosterior
+from predilect.report.tables import is_whole
+
+__all__ = ["write_people"]
+
+_ROWS_PER_CHUNK = 400_000
+_ROWS_PER_GROUP = 200_000
+
+
+def write_people(
+    path: Path,
+    posterior: PopulationPosterior,
+    users: Vocabulary,
+    items: Vocabulary,
+    *,
+    per_probit: float = 1.0,
+    executor: ThreadPoolExecutor | None = None,
+    rows_per_chunk: int = _ROWS_PER_CHUNK,
+) -> None:
+    """Write a Parquet file with columns user, item, mean, sd, rank and n, sorted by user and rank.
+
+    Parameters
+    ----------
+    path : Path
+        The file; a hidden folder beside it holds the parts while they are written.
+    posterior : PopulationPosterior
+    users, items : Vocabulary
+    per_probit : float, default 1
+        Unit of mean and sd (:class:`~predilect.report.scales.Scale`). Utilities are centred over the items.
+    executor : ThreadPoolExecutor, optional
+        Threads.
+    rows_per_chunk : int
+        Rows in memory at a time, but at least one person.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written.
+
+    Notes
+    -----
+    Memory for some hundred thousand rows, however many people there are; about a microsecond a row. The file has the
+    same bytes every time.
+    """
+    try:
+        with TemporaryDirectory(prefix=".people-", dir=path.parent) as folder:
+            parts: list[Path] = []
+            for rows in _chunks(posterior, users, items, per_probit, executor, rows_per_chunk):
+                parts.append(Path(folder) / f"{len(parts)}.parquet")
+                rows.write_parquet(parts[-1], compression="lz4")
+            pl.scan_parquet(parts).sink_parquet(path, row_group_size=_ROWS_PER_GROUP)
+    except pl.exceptions.PolarsError as error:  # how polars reports some failures of a disk
+        raise OSError(str(error).splitlines()[0]) from error
+
+
+def _chunks(
+    posterior: PopulationPosterior,
+    users: Vocabulary,
+    items: Vocabulary,
+    per_probit: float,
+    executor: ThreadPoolExecutor | None,
+    rows_per_chunk: int,
+) -> Iterator[pl.DataFrame]:
+    n_items = len(items)
+    step = max(1, rows_per_chunk // n_items)
+    n_type = np.int64 if is_whole(posterior.people.weight) else np.float64
+    for start in range(0, len(users), step):
+        stop = min(start + step, len(users))
+        mean, variance = posterior.centred_utilities(np.arange(start, stop), executor=executor)
+        sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
+        order = np.argsort(-mean, axis=1, kind="stable")  # equal utilities keep the order of the ids
+        counts = _answers_by_item(posterior.people, start, stop)
+        yield pl.DataFrame(
+            {
+                "user": users.series()[start:stop].gather(np.repeat(np.arange(stop - start), n_items)),
+                "item": items.series().gather(order.ravel()),
+                "mean": per_probit * np.take_along_axis(mean, order, axis=1).ravel(),
+                "sd": per_probit * np.take_along_axis(sd, order, axis=1).ravel(),
+                "rank": np.tile(np.arange(1, n_items + 1), stop - start),
+                "n": np.take_along_axis(counts, order, axis=1).ravel().astype(n_type),
+            }
+        )
+
+
+def _answers_by_item(people: People, start: int, stop: int) -> npt.NDArray[np.float64]:
+    """Number of answers of each person on each item; shape (stop - start, n_items)."""
+    rows = slice(people.answer_ptr[start], people.answer_ptr[stop])
+    who = np.repeat(np.arange(start, stop), np.diff(people.answer_ptr[start : stop + 1]))
+    counts = np.zeros((stop - start) * people.n_items)
+    for side in (people.left, people.right):
+        cell = (who - start) * people.n_items + people.item_idx[people.item_ptr[who] + side[rows]]
+        counts += np.bincount(cell, people.weight[rows], minlength=len(counts))
+    return counts.reshape(stop - start, people.n_items)

@@ -1,0 +1,79 @@
+"""The unit of a score: the noise of one answer, log-odds, or Elo points."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["LOGISTIC_SLOPE", "SCALES", "Scale"]
+
+# The logistic function of 1.702 g is within .0095 of Φ(g) everywhere (Camilli 1994).
+LOGISTIC_SLOPE = 1.702
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A unit for scores.
+
+    Attributes
+    ----------
+    name : str
+        "probit", "logit" or "elo".
+    per_probit : float
+        How many of this unit are one unit of the noise of one answer.
+    unit : str
+        For the axis of a plot.
+    meaning : str
+        What a gap between two scores means, in a sentence.
+    digits : int
+        Decimals worth showing.
+    """
+
+    name: str
+    per_probit: float
+    unit: str
+    meaning: str
+    digits: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {"name": self.name, "per_probit": self.per_probit, "unit": self.unit, "meaning": self.meaning}
+
+    def ties(self, threshold: float) -> str:
+        """What the tie threshold, in probit units, means; empty without ties."""
+        if threshold <= 0.0:
+            return ""
+        equal = math.erf(threshold / math.sqrt(2.0))
+        return (
+            f"Ties count as ties: two items with equal scores tie in {100 * equal:.0f} % of answers, and a gap has to overcome "
+            f"{threshold * self.per_probit:.{self.digits}f} before an answer is decided."
+        )
+
+
+SCALES = {
+    "probit": Scale(
+        "probit",
+        1.0,
+        "noise of one answer = 1",
+        "One unit is the noise of one answer (standard deviation 1): if two items lie g apart, the better one is "
+        "preferred with probability Φ(g), which is 69 % for 0.5, 84 % for 1 and 98 % for 2.",
+        2,
+    ),
+    "logit": Scale(
+        "logit",
+        LOGISTIC_SLOPE,
+        "log-odds of one answer",
+        "Scores are approximate log-odds, probit scores times 1.702: if two items lie g apart, the better one is "
+        "preferred with probability about 1 / (1 + exp(-g)), which is 73 % for 1 and 88 % for 2.",
+        2,
+    ),
+    "elo": Scale(
+        "elo",
+        LOGISTIC_SLOPE * 400.0 / math.log(10.0),
+        "Elo points",
+        "Scores are Elo points, probit scores times 1.702 · 400 / ln 10 = 295.7: a gap of 100 means that the better "
+        "item is preferred with probability about 64 %, a gap of 200 about 76 %.",
+        0,
+    ),
+}
