@@ -29,16 +29,15 @@ def say_intake(talk: Talk, comparisons: Comparisons) -> None:
         talk.say(line)
     who = f"{comparisons.n_users} people" if comparisons.has_users else "nobody told apart"
     talk.say(f"{amount(comparisons.n_answers)} answers, {comparisons.n_items} items, {who}.")
-    talk.say()
 
 
-def say_findings(talk: Talk, findings: Sequence[Finding], where: str = "") -> None:
+def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
     """Tell what ``check`` found: warnings as warnings, the rest as notes."""
     for finding in findings:
         if finding.severity == "warning":
-            talk.warn(where + finding.message)
+            talk.warn(finding.message)
         else:
-            talk.say(f"Note: {where}{finding.message}")
+            talk.say(f"Note: {finding.message}")
 
 
 def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool) -> None:
@@ -59,8 +58,13 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
     if ties := scale.ties(model.tie_threshold_):
         talk.say(ties)
     talk.say(_fit_line(model))
+    if model.features_ is not None:
+        talk.say(
+            f"Item features: {', '.join(model.features_.sources) or 'none of use'}; they explain "
+            f"{100 * model.hyperparameters_.feature_weight:.0f} % of the prior variance, the best share tried."
+        )
     for line in model.report_["features"]:
-        talk.say(f"Features: {line}")
+        talk.say(f"Item features: {line}")
 
 
 def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str | None = None) -> None:
@@ -118,6 +122,8 @@ def _fit_line(model: Population) -> str:
     verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
     line = f"Fit: {verb} after {fit['iterations']} passes ({fit['seconds']:.1f} s)"
     chosen, n_trials = model.hyperparameters_, len(prior.get("trials", []))
+    if n_trials == 0:
+        return f"{line}; too few answers to choose a prior by, so the default one."
     if not model.personal_:
         return f"{line}; prior variance {chosen.consensus_scale:g}, the likeliest of {n_trials} settings tried."
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -54,6 +55,10 @@ def _common(
 
 def run() -> None:
     """Run the command line; the console script ``predilect`` and ``python -m predilect`` call it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # Files and pipes get UTF-8 everywhere; a terminal shows what it cannot write as an escape.
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
     try:
         app()
     except KeyboardInterrupt:  # before a command took over

@@ -15,6 +15,7 @@ __all__ = ["Factor", "NotPositiveDefiniteError", "factorise", "symmetrise"]
 FloatArray = npt.NDArray[np.float64]
 
 # modern.md A.3, relative to the mean of the diagonal; nothing is added when the plain factorisation succeeds.
+_NOT_FINITE = "a covariance matrix holds values that are not finite; check the scales given"
 _JITTER_LADDER = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 
 
@@ -73,14 +74,17 @@ def factorise(matrix: FloatArray) -> Factor:
     """
     scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
     if not np.isfinite(scale):
-        raise NotPositiveDefiniteError("a covariance matrix holds values that are not finite; check the scales given")
+        raise NotPositiveDefiniteError(_NOT_FINITE)
     for relative in _JITTER_LADDER:
         jitter = relative * scale
         attempt = matrix + jitter * np.eye(len(matrix)) if jitter else matrix
         try:
-            return Factor(np.asarray(cholesky(attempt, lower=True, check_finite=False)), jitter)
+            lower = np.asarray(cholesky(attempt, lower=True, check_finite=False))
         except LinAlgError:
             continue
+        if not np.isfinite(np.diagonal(lower)).all():  # LAPACK lets a NaN off the diagonal pass
+            raise NotPositiveDefiniteError(_NOT_FINITE)
+        return Factor(lower, jitter)
     raise NotPositiveDefiniteError(
         f"a {len(matrix)} x {len(matrix)} covariance is not positive definite even with {_JITTER_LADDER[-1]:g} of its "
         "mean diagonal added. Likely causes: identical rows of features with feature_weight=1, or an extreme scale"

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from predilect.covariance.dense import factorise
+from predilect.posteriors.gaussian import centre
 
-__all__ = ["Board", "centre", "rank_items"]
+__all__ = ["Board", "rank_items"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -48,12 +49,6 @@ class Board:
     rank_high: IntArray
     p_best: FloatArray
     tier: IntArray
-
-
-def centre(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Utilities centred over the items: only differences exist. Shapes (n,) and (n, n), as given."""
-    row = covariance.mean(axis=0)
-    return mean - mean.mean(), covariance - row[None, :] - row[:, None] + row.mean()
 
 
 def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 0, n_draws: int = N_DRAWS) -> Board:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.inference.compiled.person_ep import em_pass
+from predilect.inference.dense_ep import PersonPass, dense_pass
 from predilect.posteriors.people import People, Sites
 from predilect.scale.shards import Shard, map_shards
 
@@ -85,9 +86,12 @@ def expectation(
         em_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
             people.outcome, people.weight, sites.precision, sites.linear, Sigma, m, delta, n_sweeps, tolerance,
-            H, D, r, out,
+            people.is_heavy, H, D, r, out,
         )  # fmt: skip
         return H, D, r, out
+
+    def work_dense(shard: Shard) -> PersonPass:
+        return dense_pass(people, shard[0], sites, Sigma, m, delta, n_sweeps, tolerance)
 
     H = np.zeros((n_items, n_items))
     D = np.zeros((n_items, n_items))
@@ -100,4 +104,11 @@ def expectation(
         r += r_s
         sums += out[:3]
         largest = max(largest, float(out[3]))
+    for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
+        own = np.ix_(person.items, person.items)
+        H[own] += person.Q
+        D[own] += np.outer(person.x, person.x) - person.Q
+        r[person.items] += person.x
+        sums += person.out[:3]
+        largest = max(largest, float(person.out[3]))
     return Expectation(float(sums[0]), H, D, r, float(sums[1]), float(sums[2]), largest)

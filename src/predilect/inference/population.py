@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from predilect.covariance.dense import Factor, factorise, symmetrise
 from predilect.inference.expectation import Expectation, expectation
@@ -36,6 +36,8 @@ _MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTO
 _HISTORY_FLOATS = 4e7
 _WINDOW = 5  # the rise of J is judged over so many iterations, since single ones may stall
 _SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
+_LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
+_LARGEST_MOVE_OF_M = 100.0  # in posterior standard deviations
 _MOST_SETTLING_SWEEPS = 100
 
 
@@ -269,7 +271,7 @@ class _Search:
         T = factorise(C_m).lower
         root = solve_triangular(L, self.root, lower=True, check_finite=False)  # of s₀ K₀, whitened
         nu = self.prior.strength
-        tril = np.tril_indices(n)
+        tril = np.flatnonzero(np.tri(n, dtype=bool))  # flat positions: far quicker than pairs of indices
         eye = np.arange(n)
         # With these scales the Hessian of J is about 1 in every coordinate that the answers determine well.
         M_scale = 1.0 / math.sqrt(self.people.n_active + nu)
@@ -278,7 +280,7 @@ class _Search:
 
         def unpack(x: FloatArray) -> tuple[_Point, FloatArray, FloatArray]:
             M = np.zeros((n, n))
-            M[tril] = M_scale * x[n:-1]
+            M.ravel()[tril] = M_scale * x[n:-1]
             M[eye, eye] = np.exp(M[eye, eye])
             A = L @ M
             delta = start.delta * math.exp(theta_scale * x[-1])
@@ -298,7 +300,7 @@ class _Search:
             G[eye, eye] = G[eye, eye] * M[eye, eye] - nu
             gradient = np.empty_like(x)
             gradient[:n] = T.T @ (current.r - self.precision @ point.m)
-            gradient[n:-1] = M_scale * G[tril]
+            np.multiply(M_scale, G.ravel()[tril], out=gradient[n:-1])
             gradient[-1] = theta_scale * point.delta * current.slope_delta
             if self.progress:
                 self.progress(self.passes, value)
@@ -315,10 +317,14 @@ class _Search:
                 if residual <= tolerance:
                     raise StopIteration
 
-        x0 = np.zeros(n + len(tril[0]) + 1)
+        x0 = np.zeros(n + len(tril) + 1)
+        # A line search that leaps farther finds overflow; if the maximum lies beyond, the caller starts again there.
+        reach = np.full(len(x0), _LARGEST_LOG_MOVE / M_scale)
+        reach[:n] = _LARGEST_MOVE_OF_M
+        reach[-1] = _LARGEST_LOG_MOVE / theta_scale if learn_delta else 1.0
         history = int(np.clip(_HISTORY_FLOATS // (2 * len(x0)), 4, _MOST_HISTORY))
         result = minimize(
-            negative_objective, x0, jac=True, method="L-BFGS-B", callback=stop,
+            negative_objective, x0, jac=True, method="L-BFGS-B", callback=stop, bounds=Bounds(-reach, reach),
             options={"maxfun": max(1, max_passes - self.passes - 1), "maxiter": max_passes, "maxcor": history,
                      "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
         )  # fmt: skip
@@ -330,4 +336,4 @@ class _Search:
             residual = -float(result.fun) - values[0] if values else 0.0
             self.site_tolerance *= 0.1
             return unpack(result.x)[0], residual, residual > tolerance
-        return unpack(result.x)[0], residual, False
+        return unpack(result.x)[0], residual, bool(np.any(np.abs(result.x) >= 0.999 * reach))

@@ -45,8 +45,10 @@ class Report:
     unit: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        return asdict(self)
+        """As plain values, for JSON; without the seconds, which differ from run to run."""
+        values = asdict(self)
+        del values["seconds"]
+        return values
 
     def require(self, strict: bool) -> None:
         """Warn if the iteration did not converge, or raise where ``strict``.
@@ -60,7 +62,7 @@ class Report:
             return
         message = (
             f"{self.method} stopped after {self.iterations} passes with {self.residual:.3g} {self.unit}, above the "
-            f"tolerance of {self.tolerance:.3g}. Raise max_passes, or loosen tolerance if that is close enough"
+            f"tolerance of {self.tolerance:.3g}. Allow more passes (max_passes), or loosen the tolerance if that is close enough"
         )
         if strict:
             raise ConvergenceError(message)

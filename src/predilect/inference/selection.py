@@ -1,9 +1,10 @@
 """Choose the hyper-parameters of the population model: first by evidence, then by held-out answers.
 
-m and Σ are point estimates, so neither the evidence nor J may choose ν₀: the first prefers the weakest prior, the second
-the strongest (population.md section 4). Answers that were held out within people do find the best. Since a search from
-a scale that is far off ends at a weak prior that merely gets rid of it, scales, weight and length-scale first come from
-the evidence of the rigid population (:mod:`predilect.inference.rigid`); a short walk by held-out answers follows.
+m and Σ are point estimates, so neither the evidence nor J may choose ν₀: the first prefers the weakest prior, the
+second the strongest (population.md section 4). Answers that were held out within people do find the best. Since a
+search from a scale that is far off ends at a weak prior that merely gets rid of it, scales, weight and length-scale
+first come from the evidence of the rigid population (:mod:`predilect.inference.rigid`); a short walk by held-out
+answers follows.
 """
 
 from __future__ import annotations
@@ -40,8 +41,12 @@ _N_FOLDS = 5
 _MOST_PEOPLE = 1000
 _ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
 _FEWEST_HELD_OUT = 20.0
+_HEAVY_VOTER = 200  # answers
+_ENOUGH_ANSWERS = 5000
 _TOLERANCE = 1e-4
 _MAX_PASSES = 60
+_MANY_ITEMS = 300  # above, items x items algebra outweighs the answers: fewer passes and trials
+_MAX_PASSES_MANY_ITEMS = 25
 # A move must gain so many standard errors of the paired difference: small data should stay near the defaults.
 _SIGNIFICANCE = 0.5
 _MAX_TRIALS = 14
@@ -153,7 +158,8 @@ def select_hyperparameters(
 
     best_setting, best = start, run(start, None)
     tried = {start}
-    for name in _WALK:
+    walk = _WALK if comparisons.n_items <= _MANY_ITEMS else _WALK[:1]
+    for name in walk:
         if name not in free:
             continue
         for direction in (-1, 1):
@@ -192,10 +198,18 @@ class _Fold:
             self.space.covariance(setting.feature_weight, setting.length_scale),
             setting.strength, setting.scale, setting.consensus_scale,
         )  # fmt: skip
+        many = self.people.n_items > _MANY_ITEMS
         state = fit_population(
-            self.people, prior, delta=self.delta, start=warm, tolerance=_TOLERANCE, max_passes=_MAX_PASSES,
-            n_closed_form=3 if warm is None else 1, site_tolerance=1e-4, executor=self.executor,
-        )  # fmt: skip
+            self.people,
+            prior,
+            delta=self.delta,
+            start=warm,
+            tolerance=_TOLERANCE,
+            max_passes=_MAX_PASSES_MANY_ITEMS if many else _MAX_PASSES,
+            n_closed_form=3 if warm is None else 1,
+            site_tolerance=1e-4,
+            executor=self.executor,
+        )
         posterior = PopulationPosterior(state.m, state.C_m, state.Sigma, self.people, state.sites)
         test = self.test
         mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
@@ -203,10 +217,17 @@ class _Fold:
 
 
 def _some_people(comparisons: Comparisons, rng: np.random.Generator) -> Comparisons:
-    """At most 1 000 people with more than one row, renumbered; items stay as they are."""
+    """At most 1 000 people with more than one row, renumbered; items stay as they are.
+
+    The very few who hold most of the answers cost most of the time (up to the cube of their number of answers) and say
+    little about how people differ, so they are left out where the others are enough.
+    """
     counts = np.bincount(comparisons.user, minlength=comparisons.n_users)
     able = np.flatnonzero(counts > 1)
-    if len(able) <= _MOST_PEOPLE and len(able) == comparisons.n_users:
+    light = able[counts[able] <= _HEAVY_VOTER]
+    if counts[light].sum() >= _ENOUGH_ANSWERS:
+        able = light
+    if len(able) == comparisons.n_users <= _MOST_PEOPLE:
         return comparisons
     # People with one answer cannot be tested but do train: keep their share.
     share = min(1.0, _MOST_PEOPLE / max(len(able), 1))

@@ -191,7 +191,9 @@ def extend(
 
 
 def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
-    settings = {**DEFAULTS, "length_scale": default_length_scale, **given}
+    # An inverse Wishart needs a strength of the order of its dimension before it holds anything back.
+    strength = max(DEFAULTS["strength"], 0.5 * len(space.known))
+    settings = {**DEFAULTS, "strength": strength, "length_scale": default_length_scale, **given}
     if not space.informative:
         settings["feature_weight"] = 0.0
     settings["consensus_scale"] = min(settings["consensus_scale"], _FLAT_SCALE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,6 +34,7 @@ def warm_up() -> None:
         sites = Sites.flat(2)
         eye = np.eye(3)
         expectation(people, sites, eye, np.zeros(3), 0.5)
+        expectation(replace(people, largest_state=0), sites.copy(), eye, np.zeros(3), 0.5)
         posterior = PopulationPosterior(np.zeros(3), eye, eye, people, sites)
         user = np.array([0])
         mean, var = posterior.margins(user, user, user + 1)

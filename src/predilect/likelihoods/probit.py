@@ -18,13 +18,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from predilect._compile import kernel
-from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_ratio_scalar
+from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_curvature_scalar, mills_ratio_scalar
 
 __all__ = ["at", "moments_scalar", "outcome_probabilities", "threshold_for_tie_share", "tilted", "tilted_scalar"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @kernel
@@ -34,21 +32,27 @@ def tilted_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float
     if outcome != 0:
         r = (outcome * m - delta) / s
         rho = mills_ratio_scalar(r)
-        curvature = rho * (rho + r) / (s * s)
+        curvature = mills_curvature_scalar(r) / (s * s)
         return log_ndtr_scalar(r), outcome * rho / s, curvature, -rho / s, -curvature
-    # A tie. By symmetry work with |m|, so that both ends of the interval lie in the tail where log Φ is accurate.
-    sign = 1.0 if m >= 0.0 else -1.0
-    a = (-delta - abs(m)) / s
-    b = (delta - abs(m)) / s
-    log_b = log_ndtr_scalar(b)
-    log_z = log_b + math.log(-math.expm1(log_ndtr_scalar(a) - log_b))
-    ratio_a = math.exp(-0.5 * a * a - _HALF_LOG_2PI - log_z)  # φ(a) / Z
-    ratio_b = math.exp(-0.5 * b * b - _HALF_LOG_2PI - log_z)
-    slope = (ratio_a - ratio_b) / s
-    curvature = slope * slope - (a * ratio_a - b * ratio_b) / (s * s)
-    slope_delta = (ratio_a + ratio_b) / s
-    curvature_delta = (a * ratio_a - b * ratio_b) / (s * s) - slope_delta * slope_delta
-    return log_z, sign * slope, curvature, slope_delta, curvature_delta
+    # A tie. By symmetry work with |m|, and relative to the density φ(b) at the nearer end of the interval (a, b): so
+    # exponents of the size of m² never meet each other.
+    sign = -1.0 if m >= 0.0 else 1.0
+    centre = abs(m) / s
+    half = delta / s
+    a = -half - centre
+    b = half - centre
+    rho_b = mills_ratio_scalar(b)
+    far = math.exp(-2.0 * half * centre)  # φ(a) / φ(b)
+    inside = 1.0 - far * rho_b / mills_ratio_scalar(a)  # Z / Φ(b)
+    edge_b = rho_b / inside  # φ(b) / Z
+    edge_a = far * edge_b
+    drop = -math.expm1(-2.0 * half * centre)
+    log_z = log_ndtr_scalar(b) + math.log(inside)
+    slope = drop * edge_b
+    curvature = edge_b * (drop * slope + b - far * a)
+    slope_delta = edge_b + edge_a
+    curvature_delta = -edge_b * ((1.0 + far) * slope_delta + b - far * a)
+    return log_z, sign * slope / s, curvature / (s * s), slope_delta / s, curvature_delta / (s * s)
 
 
 @kernel
@@ -57,8 +61,7 @@ def moments_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[floa
     if outcome != 0:
         s = math.sqrt(1.0 + v)
         r = (outcome * m - delta) / s
-        rho = mills_ratio_scalar(r)
-        return outcome * rho / s, rho * (rho + r) / (s * s)
+        return outcome * mills_ratio_scalar(r) / s, mills_curvature_scalar(r) / (s * s)
     _, slope, curvature, _, _ = tilted_scalar(outcome, m, v, delta)
     return slope, curvature
 

@@ -10,7 +10,7 @@ import math
 
 from predilect._compile import kernel, ufunc
 
-__all__ = ["log_ndtr", "log_ndtr_scalar", "mills_ratio", "mills_ratio_scalar"]
+__all__ = ["log_ndtr", "log_ndtr_scalar", "mills_curvature_scalar", "mills_ratio", "mills_ratio_scalar"]
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -21,21 +21,31 @@ _N_FRACTION_TERMS = 60
 
 
 @kernel
-def _tail_ratio(t: float) -> float:
-    """φ(t) / Φ(-t) for t >= 5, by Laplace's continued fraction t + 1/(t + 2/(t + 3/(t + ...)))."""
+def _tail_excess(t: float) -> float:
+    """φ(t) / Φ(-t) - t for t >= 5, by Laplace's continued fraction 1/(t + 2/(t + 3/(t + ...)))."""
     value = t
     # From the inside out; far in the tail a few terms are exact to the last bit.
     n_terms = _N_FRACTION_TERMS if t < 12.0 else 16
-    for k in range(n_terms, 0, -1):
+    for k in range(n_terms, 1, -1):
         value = t + k / value
-    return value
+    return 1.0 / value
+
+
+@kernel
+def mills_curvature_scalar(z: float) -> float:
+    """Minus the second derivative of log Φ, ρ(ρ + z) in (0, 1), without the cancellation of ρ + z in the tail."""
+    if z < _TAIL:
+        excess = _tail_excess(-z)
+        return (excess - z) * excess
+    rho = mills_ratio_scalar(z)
+    return rho * (rho + z)
 
 
 @kernel
 def mills_ratio_scalar(z: float) -> float:
     """ρ(z) = φ(z) / Φ(z), the derivative of log Φ (modern.md A.1)."""
     if z < _TAIL:
-        return _tail_ratio(-z)
+        return _tail_excess(-z) - z
     return _SQRT_2_OVER_PI * math.exp(-0.5 * z * z) / math.erfc(-z * _SQRT_HALF)
 
 
@@ -43,7 +53,7 @@ def mills_ratio_scalar(z: float) -> float:
 def log_ndtr_scalar(z: float) -> float:
     """Log Φ(z)."""
     if z < _TAIL:
-        return -0.5 * z * z - _HALF_LOG_2PI - math.log(_tail_ratio(-z))
+        return -0.5 * z * z - _HALF_LOG_2PI - math.log(_tail_excess(-z) - z)
     if z > 0.0:
         return math.log1p(-0.5 * math.erfc(z * _SQRT_HALF))
     return math.log(0.5 * math.erfc(-z * _SQRT_HALF))

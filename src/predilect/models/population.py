@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
-from predilect.decisions.ranking import centre, rank_items
+from predilect.decisions.ranking import rank_items
 from predilect.errors import DataError, DataWarning
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import Watcher, extend, train_personal, train_pooled
@@ -22,7 +22,7 @@ from predilect.likelihoods.probit import outcome_probabilities, tilted
 from predilect.models.parameters import given_hyperparameters, given_threshold
 from predilect.models.queries import Queries, new_item_space, read_queries
 from predilect.models.storage import load_population, save_population
-from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.gaussian import GaussianPosterior, centre
 from predilect.posteriors.population import PopulationPosterior
 from predilect.report.tables import board_columns
 from predilect.scale.shards import workers
@@ -204,6 +204,7 @@ class Population(BaseEstimator):
         self.report_ = {
             "model": "population" if personal else "pooled",
             "fit": trained.fit.to_dict(),
+            "timing": {"fit_seconds": trained.fit.seconds},
             "prior": trained.selection,
             "intake": comparisons.intake.describe(),
             "features": [] if features is None else _feature_lines(features, space),
@@ -353,8 +354,8 @@ class Population(BaseEstimator):
         """The posterior, with items that it does not know appended."""
         if queries.n_unknown_users:
             warnings.warn(
-                f"{queries.n_unknown_users} pairs name people without answers in this model: they get the population's "
-                "prediction", DataWarning, stacklevel=4,
+                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: the "
+                "population's prediction is given", DataWarning, stacklevel=4,
             )  # fmt: skip
         posterior: PopulationPosterior | GaussianPosterior = self.posterior_
         if not queries.new_items:

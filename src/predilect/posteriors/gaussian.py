@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
 
-__all__ = ["GaussianPosterior", "pair_variance"]
+__all__ = ["GaussianPosterior", "centre", "pair_variance"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
@@ -19,6 +19,12 @@ def pair_variance(covariance: FloatArray, left: IntArray, right: IntArray) -> Fl
     """Variance of f(left) - f(right) for each pair, from the covariance of f."""
     diagonal = np.diagonal(covariance)
     return np.asarray(diagonal[left] + diagonal[right] - 2.0 * covariance[left, right])
+
+
+def centre(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Utilities centred over the items: only differences exist. Shapes (n,) and (n, n), as given."""
+    row = covariance.mean(axis=0)
+    return mean - mean.mean(), covariance - row[None, :] - row[:, None] + row.mean()
 
 
 @dataclass(frozen=True, slots=True)

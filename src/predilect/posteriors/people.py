@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons
+from predilect.errors import DataError
+from predilect.posteriors.compiled.person_prediction import person_sums
+from predilect.posteriors.dense_person import DensePerson
 from predilect.scale.shards import Shard, cut
 
 __all__ = ["People", "Sites", "lay_out"]
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6
+_COST_PER_ENTRY = 20.0  # of the items x items sums that each shard has to itself
 _MOST_SHARDS = 16
+LARGEST_STATE = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,12 @@ class People:
         Number of items in all.
     shards : list of (start, stop)
         Ranges of people, cut by work.
+    largest_state : int
+        People with min(answers, items) above it, or above an eighth of it and with more than twice as many answers as
+        items, are *heavy*: dense factorisations serve them better than rank-one updates. 0 makes everybody heavy.
+    is_heavy : bool[n_users]
+    heavy : int64[...]
+        Codes of heavy people.
     """
 
     answer_ptr: npt.NDArray[np.int64]
@@ -48,6 +59,14 @@ class People:
     weight: npt.NDArray[np.float64]
     n_items: int
     shards: list[Shard]
+    largest_state: int = LARGEST_STATE
+    is_heavy: npt.NDArray[np.bool_] = field(init=False)
+    heavy: npt.NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        is_heavy = _is_heavy(np.diff(self.answer_ptr), np.diff(self.item_ptr), self.largest_state)
+        object.__setattr__(self, "is_heavy", is_heavy)
+        object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
 
     @property
     def n_rows(self) -> int:
@@ -68,6 +87,22 @@ class People:
     def n_answers(self) -> float:
         """Number of answers: the sum of the weights."""
         return float(self.weight.sum())
+
+    def sums(
+        self, user: int, sites: Sites, Sigma: npt.NDArray[np.float64], m: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """A person's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
+        items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
+        rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
+        if user in self.heavy:
+            w = self.weight[rows]
+            person = DensePerson(items, self.left[rows], self.right[rows], Sigma, m)
+            return items, *person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
+        x, Q = person_sums(
+            user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.weight, sites.precision,
+            sites.linear, Sigma, m,
+        )  # fmt: skip
+        return items, x, Q
 
     def answers_by_item(self, user: int) -> npt.NDArray[np.float64]:
         """Number of answers of one person on each item; shape (n_items,)."""
@@ -96,13 +131,29 @@ class Sites:
         return Sites(self.precision.copy(), self.linear.copy())
 
 
-def lay_out(comparisons: Comparisons) -> People:
+def lay_out(comparisons: Comparisons, *, largest_state: int = LARGEST_STATE) -> People:
     """Lay answers out person by person.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+    largest_state : int, default 600
+        As in :class:`People`.
+
+    Raises
+    ------
+    DataError
+        If a weight is below 1.
 
     Notes
     -----
     O(n log n) time for n rows; about 40 bytes a row.
     """
+    if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
+        raise DataError(
+            f"{n_small} rows have a weight below 1. A weight counts identical answers of one person; personal rankings "
+            "need whole answers. Multiply the weights, leave such rows out, or rank the crowd alone (personal=False)."
+        )
     n_users, n_items, n = comparisons.n_users, comparisons.n_items, comparisons.n_rows
     user = comparisons.user.astype(np.int64)
     keys = np.concatenate([user * n_items + comparisons.left, user * n_items + comparisons.right])
@@ -119,11 +170,22 @@ def lay_out(comparisons: Comparisons) -> People:
         outcome=np.ascontiguousarray(comparisons.outcome),
         weight=np.ascontiguousarray(comparisons.weight),
         n_items=n_items,
-        shards=cut(_costs(np.diff(answer_ptr), np.diff(item_ptr)), _COST_PER_SHARD, _MOST_SHARDS),
+        shards=cut(
+            _costs(np.diff(answer_ptr), np.diff(item_ptr), largest_state),
+            max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items**2),
+            _MOST_SHARDS,
+        ),
+        largest_state=largest_state,
     )
 
 
-def _costs(n: npt.NDArray[np.int64], k: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _costs(n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], largest_state: int) -> npt.NDArray[np.float64]:
     """Multiply-adds of one EM pass over a person with n answers on k items (a replay, a sweep, the statistics)."""
     d = np.minimum(n, k).astype(float)
+    d[_is_heavy(n, k, largest_state)] = 0.0  # not worked on in shards
     return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k)
+
+
+def _is_heavy(n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], largest_state: int) -> npt.NDArray[np.bool_]:
+    size = np.minimum(n, k)
+    return (size > largest_state) | ((size > largest_state // 8) & (n > 2 * k))

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
-from predilect.posteriors.compiled.person_prediction import centred_utilities, person_sums, predict_margins
-from predilect.posteriors.gaussian import GaussianPosterior, pair_variance
+from predilect.posteriors.compiled.person_prediction import centred_utilities, predict_margins
+from predilect.posteriors.gaussian import GaussianPosterior, centre, pair_variance
 from predilect.posteriors.people import People, Sites
 from predilect.scale.shards import cut, map_shards
 
@@ -79,7 +79,11 @@ class PopulationPosterior:
         users = np.asarray(users, dtype=np.int64)
         mean = self.m[left] - self.m[right]
         var = pair_variance(self.Sigma, left, right) + pair_variance(self.C_m, left, right)
-        known = np.flatnonzero(users >= 0)
+        heavy = np.isin(users, self.people.heavy)
+        for user in np.unique(users[heavy]).tolist():
+            rows = np.flatnonzero(users == user)
+            mean[rows], var[rows] = self._margins_of(user, left[rows], right[rows], mean[rows], var[rows])
+        known = np.flatnonzero((users >= 0) & ~heavy)
         if not len(known):
             return mean, var
         order = known[np.argsort(users[known], kind="stable")]
@@ -118,8 +122,7 @@ class PopulationPosterior:
         """
         if user < 0 or self.people.answer_ptr[user] == self.people.answer_ptr[user + 1]:
             return self.m, self.Sigma + self.C_m
-        items = self.people.item_idx[self.people.item_ptr[user] : self.people.item_ptr[user + 1]]
-        x, Q = person_sums(user, *self._answers(), self.Sigma, self.m)
+        items, x, Q = self.people.sums(user, self.sites, self.Sigma, self.m)
         F = self.Sigma[:, items] @ Q
         B_C = self.C_m - F @ self.C_m[items]  # (I - F on the person's items) C_m
         covariance = self.Sigma - F @ self.Sigma[items] + B_C - B_C[:, items] @ F.T
@@ -153,15 +156,24 @@ class PopulationPosterior:
         mean = np.empty((len(users), self.n_items))
         var = np.empty_like(mean)
 
+        heavy = np.isin(users, self.people.heavy)
+        for row in np.flatnonzero(heavy).tolist():
+            mean[row], covariance = centre(*self.utilities(int(users[row])))
+            var[row] = np.diagonal(covariance)
+        light = np.flatnonzero(~heavy)
+        light_mean = np.empty((len(light), self.n_items))
+        light_var = np.empty_like(light_mean)
+
         def work(shard: tuple[int, int]) -> None:
-            start, stop = shard
+            rows = slice(*shard)
             centred_utilities(
-                users[start:stop], *self._answers(), self.Sigma, self.m, self.C_m, mean[start:stop], var[start:stop]
+                users[light[rows]], *self._answers(), self.Sigma, self.m, self.C_m, light_mean[rows], light_var[rows]
             )
 
-        shards = cut(np.full(len(users), float(self.n_items)), _QUERIES_PER_SHARD, _MOST_SHARDS)
+        shards = cut(np.full(len(light), float(self.n_items)), _QUERIES_PER_SHARD, _MOST_SHARDS)
         for _ in map_shards(work, shards, executor, n_ahead=_MOST_SHARDS):
             pass
+        mean[light], var[light] = light_mean, light_var
         return mean, var
 
     def extended(
@@ -186,6 +198,17 @@ class PopulationPosterior:
         Sigma = symmetrise(np.block([[self.Sigma, cross.T], [cross, spread]]))
         people = replace(self.people, n_items=len(consensus.mean))
         return PopulationPosterior(consensus.mean, consensus.covariance, Sigma, people, self.sites)
+
+    def _margins_of(
+        self, user: int, left: IntArray, right: IntArray, mean: FloatArray, var: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """One person's margins by matrix products, from those of the population."""
+        items, x, Q = self.people.sums(user, self.sites, self.Sigma, self.m)
+        c = self.Sigma[np.ix_(items, left)] - self.Sigma[np.ix_(items, right)]
+        e = Q @ c
+        C_own = self.C_m[np.ix_(items, items)]
+        C_cross = self.C_m[np.ix_(items, left)] - self.C_m[np.ix_(items, right)]
+        return mean + x @ c, var + np.sum(e * (C_own @ e - c - 2.0 * C_cross), axis=0)
 
     def _answers(self) -> tuple[npt.NDArray[np.generic], ...]:
         people = self.people

@@ -56,6 +56,7 @@ def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Pa
         axes.set_xlabel(f"score and 95 % interval ({scale.unit}; 0 is the mean of the items)", fontsize=9)
         for path in paths:
             figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+            figure.set_layout_engine("none")  # the first drawing has arranged everything
 
 
 def _draw(axes: Any, board: pl.DataFrame, font_size: float) -> None:
@@ -65,9 +66,8 @@ def _draw(axes: Any, board: pl.DataFrame, font_size: float) -> None:
     tiers = board["tier"].to_list()
     colour = [colormaps["viridis"](0.8 * (tier - 1) / max(tiers[-1] - 1, 1)) for tier in tiers]
     mean, lower, upper = (board[name].to_list() for name in ("mean", "lower", "upper"))
-    for place in range(n):
-        axes.plot([lower[place], upper[place]], [place, place], color=colour[place], linewidth=1.8, zorder=2)
-        axes.plot(mean[place], place, "o", color=colour[place], markersize=4.5, zorder=3)
+    axes.hlines(range(n), lower, upper, colors=colour, linewidth=1.8, zorder=2)
+    axes.scatter(mean, range(n), c=colour, s=20, linewidths=0, zorder=3)
     for number, (tier, places) in enumerate(groupby(range(n), key=tiers.__getitem__)):
         rows = list(places)
         if number % 2 == 0:

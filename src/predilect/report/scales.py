@@ -46,8 +46,8 @@ class Scale:
             return ""
         equal = math.erf(threshold / math.sqrt(2.0))
         return (
-            f"Ties count as ties: two items with equal scores tie in {100 * equal:.0f} % of answers, and a gap has to overcome "
-            f"{threshold * self.per_probit:.{self.digits}f} before an answer is decided."
+            f"Ties count as ties: two items with equal scores tie in {100 * equal:.0f} % of answers, and a gap has to "
+            f"overcome {threshold * self.per_probit:.{self.digits}f} before an answer is decided."
         )
 
 

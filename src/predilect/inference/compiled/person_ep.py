@@ -10,7 +10,7 @@ from predilect._compile import kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
 from predilect.posteriors.compiled.person_state import direction, person_statistics, prior_state, rank_one, replay
 
-__all__ = ["em_pass", "refresh_site"]
+__all__ = ["answers_evidence", "em_pass", "refresh_site", "refresh_sites"]
 
 _MAX_INNER = 200  # inner iterations of a site that stands for many identical answers
 _INNER_TOLERANCE = 1e-12
@@ -55,6 +55,28 @@ def refresh_site(y, w, mu, v, lam, eta, delta):
 
 
 @kernel
+def _change_of_margin(d_lam, d_eta, mean, v):
+    """What a change of a site does to its margin, in units of its noise: the scale-free measure of convergence."""
+    change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * v / (1.0 + math.sqrt(v))
+    # max() would lose a NaN, and what is not a number would count as converged.
+    return change if change == change else math.inf
+
+
+@kernel
+def refresh_sites(outcome, weight, mean, v, lam, eta, delta, step):
+    """Move all of one person's sites at once, a ``step`` of the way, in place; the largest change of a margin."""
+    largest = 0.0
+    for p in range(outcome.shape[0]):
+        new_lam, new_eta = refresh_site(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], delta)
+        d_lam = step * (new_lam - lam[p])
+        d_eta = step * (new_eta - eta[p])
+        largest = max(largest, _change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean[p], v[p]))
+        lam[p] += d_lam
+        eta[p] += d_eta
+    return largest
+
+
+@kernel
 def _sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c):
     """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
     log_det = 0.0
@@ -68,13 +90,32 @@ def _sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta,
         new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, lam[g], eta[g], delta)
         d_lam = new_lam - lam[g]
         d_eta = new_eta - eta[g]
-        # What the change does to the margin itself, in units of its noise: the scale-free measure of convergence.
-        change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * weight[g] * v / (1.0 + math.sqrt(v))
-        largest = max(largest, change)
+        largest = max(largest, _change_of_margin(weight[g] * d_lam, weight[g] * d_eta, mean, v))
         log_det += rank_one(C, mu, c, d, weight[g] * d_lam, weight[g] * d_eta, v, mean)
         lam[g] = new_lam
         eta[g] = new_eta
     return log_det, largest
+
+
+@kernel
+def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, out):
+    """Add one row's part of log Z, and its derivatives in δ, to ``out``."""
+    denominator = 1.0 - lam * v
+    v_c = v / denominator
+    m_c = (mean - v * eta) / denominator
+    log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome, m_c, v_c, delta)
+    denominator = 1.0 + lam * v_c
+    message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
+    out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
+    out[1] += w * slope_delta
+    out[2] += w * curvature_delta
+
+
+@kernel
+def answers_evidence(outcome, weight, mean, v, lam, eta, z_bar, delta, out):
+    """Add what a person's answers, one by one, contribute to log Z; the two joint terms are the caller's."""
+    for p in range(outcome.shape[0]):
+        _answer_evidence(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], delta, out)
 
 
 @kernel
@@ -96,21 +137,9 @@ def _person_evidence(
             b = lb[g]
             v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
             mean = mu[a] - mu[b]
-        denominator = 1.0 - lam[g] * v
-        v_c = v / denominator
-        m_c = (mean - v * eta[g]) / denominator
-        log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome[g], m_c, v_c, delta)
-        denominator = 1.0 + lam[g] * v_c
-        value += w * (
-            log_z
-            + 0.5 * math.log(denominator)
-            + 0.5 * (lam[g] * m_c * m_c - 2.0 * m_c * eta[g] - v_c * eta[g] * eta[g]) / denominator
-        )
-        out[1] += w * slope_delta
-        out[2] += w * curvature_delta
         z_bar = m[items[la[g]]] - m[items[lb[g]]]
+        _answer_evidence(outcome[g], w, mean, v, lam[g], eta[g], z_bar, delta, out)
         e = w * (eta[g] - lam[g] * z_bar)
-        value += w * (eta[g] * z_bar - 0.5 * lam[g] * z_bar * z_bar)
         if in_pair_space:
             c[p] = e
         else:
@@ -141,6 +170,7 @@ def em_pass(
     delta,
     n_sweeps,
     tolerance,
+    skip,
     H,
     D,
     r,
@@ -166,6 +196,8 @@ def em_pass(
         Tie threshold.
     n_sweeps, tolerance : int, float
         At most so many sweeps a person, fewer if the largest change falls below the tolerance.
+    skip : bool[n_users]
+        People who are left to :mod:`predilect.inference.dense_ep`.
     H, D, r : float64[n_items, n_items], float64[n_items, n_items], float64[n_items]
         Sums of Xᵀ Q X, of Xᵀ α αᵀ X - Xᵀ Q X, and of Xᵀ α; added to.
     out : float64[4]
@@ -176,8 +208,9 @@ def em_pass(
     for u in range(start, stop):
         n = answer_ptr[u + 1] - answer_ptr[u]
         k = item_ptr[u + 1] - item_ptr[u]
-        max_d = max(max_d, min(n, k))
-        max_k = max(max_k, k)
+        if not skip[u]:
+            max_d = max(max_d, min(n, k))
+            max_k = max(max_k, k)
     C = np.empty((max_d, max_d))
     mu = np.empty(max_d)
     c = np.empty(max_d)
@@ -190,7 +223,7 @@ def em_pass(
         n = answer_ptr[u + 1] - first
         items = item_idx[item_ptr[u] : item_ptr[u + 1]]
         k = items.shape[0]
-        if n == 0:
+        if n == 0 or skip[u]:
             continue
         in_pair_space = n <= k
         d = n if in_pair_space else k

@@ -19,7 +19,7 @@ __all__ = ["centred_utilities", "person_sums", "predict_margins"]
 
 @kernel
 def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m):
-    """X (k) and Q (k x k) of person u at the stored sites."""
+    """The sums x (k) and Q (k x k) of person u at the stored sites."""
     first = answer_ptr[u]
     n = answer_ptr[u + 1] - first
     items = item_idx[item_ptr[u] : item_ptr[u + 1]]

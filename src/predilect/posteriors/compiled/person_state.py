@@ -86,7 +86,7 @@ def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
 
 @kernel
 def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W):
-    """X = Xᵀ α (k) and the lower triangle of Xᵀ Q X (k x k), on the person's own items."""
+    """The sums x = Xᵀ α (k) and Xᵀ Q X (k x k), on the person's own items."""
     for i in range(k):
         x[i] = 0.0
         for j in range(k):

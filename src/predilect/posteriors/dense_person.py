@@ -1,0 +1,123 @@
+"""The Gaussian state of a person with very many answers, by dense factorisations instead of rank-one updates.
+
+A few people may hold most of the answers: thousands on hundreds of items. One rank-one update an answer would stream
+the whole state through the cache thousands of times; a handful of matrix products of the same size is far quicker.
+The results are those of :mod:`predilect.posteriors.compiled.person_state`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from predilect.covariance.dense import Factor, factorise, symmetrise
+
+__all__ = ["DensePerson", "DenseState"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class DenseState:
+    """A person's posterior under given sites (population.md sections 2 and 3).
+
+    Attributes
+    ----------
+    mean, var : arrays of float, shape (n,)
+        Marginals of the margin of each answer.
+    log_det : float
+        log |I + Λ^½ G Λ^½|.
+    quadratic : float
+        eᵀ C e with e = η - Λ z̄.
+    """
+
+    mean: FloatArray
+    var: FloatArray
+    log_det: float
+    quadratic: float
+    precision: FloatArray
+    linear: FloatArray
+    factor: Factor
+
+
+class DensePerson:
+    """One person's prior, ready to be conditioned on sites again and again.
+
+    Parameters
+    ----------
+    items : array of int, shape (k,)
+        The person's own items.
+    left, right : arrays of int, shape (n,)
+        Answers, as positions in ``items``.
+    Sigma, m : arrays of float, shapes (n_items, n_items) and (n_items,)
+        Population.
+
+    Notes
+    -----
+    Pair space where n <= k: about 1.5 n³ operations each time, and 3 n³ for the sums. Item space otherwise:
+    3.5 k³ + n k and 2 k³. Memory n² or k².
+    """
+
+    def __init__(
+        self,
+        items: npt.NDArray[np.int32],
+        left: npt.NDArray[np.int32],
+        right: npt.NDArray[np.int32],
+        Sigma: FloatArray,
+        m: FloatArray,
+    ) -> None:
+        self.left, self.right = left, right
+        n, k = len(left), len(items)
+        self.in_pair_space = n <= k
+        self.m = m[items]
+        self.z_bar = self.m[left] - self.m[right]
+        place = np.arange(n)
+        self.X = csr_array(
+            (np.repeat([1.0, -1.0], n), (np.concatenate([place, place]), np.concatenate([left, right]))), shape=(n, k)
+        )
+        own = Sigma[np.ix_(items, items)]
+        if self.in_pair_space:
+            rows = own[left] - own[right]
+            self.prior = rows[:, left] - rows[:, right]  # G
+        else:
+            self.prior = factorise(own).lower  # L, with Σ = L Lᵀ on the person's items
+
+    def condition(self, precision: FloatArray, linear: FloatArray) -> DenseState:
+        """Posterior under sites, all copies of a row together; arrays of shape (n,)."""
+        e = linear - precision * self.z_bar
+        if self.in_pair_space:
+            root = np.sqrt(precision)
+            factor = factorise(np.eye(len(root)) + root[:, None] * self.prior * root)
+            Z = factor.solve_lower(root[:, None] * self.prior)
+            shift = self.prior @ e - Z.T @ (Z @ e)
+            var = np.diagonal(self.prior) - np.einsum("ij,ij->j", Z, Z)
+            return DenseState(
+                self.z_bar + shift, var, factor.log_det(), float(e @ shift), precision, linear, factor
+            )  # fmt: skip
+        L = self.prior
+        factor = factorise(symmetrise(np.eye(len(L)) + L.T @ (self._laplacian(precision) @ L)))
+        V = factor.solve_lower(L.T)  # S = Vᵀ V
+        g = V @ (self.X.T @ e)
+        spread = V[:, self.left] - V[:, self.right]
+        return DenseState(
+            self.z_bar + spread.T @ g, np.einsum("ij,ij->j", spread, spread), factor.log_det(), float(g @ g),
+            precision, linear, factor,
+        )  # fmt: skip
+
+    def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
+        """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the person's own items."""
+        x = np.asarray(self.X.T @ (state.linear - state.precision * state.mean))
+        if self.in_pair_space:
+            root = np.sqrt(state.precision)
+            half = state.factor.solve_lower(np.diag(root))
+            half = np.asarray((self.X.T @ half.T).T)
+            return x, half.T @ half
+        P = self._laplacian(state.precision)
+        half = state.factor.solve_lower(np.asarray((P @ self.prior).T))
+        return x, symmetrise(P.toarray() - half.T @ half)
+
+    def _laplacian(self, precision: FloatArray) -> csr_array:
+        return csr_array(self.X.T @ (self.X * precision[:, None]))

@@ -1,0 +1,29 @@
+"""Run the command inside the test, and look at what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from predilect.cli.main import app
+
+__all__ = ["ITEMS", "files_beside", "rank_json", "run"]
+
+ITEMS = ["apple", "banana", "cherry", "[bold]date[/]", "elderberry"]
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def rank_json(*arguments: object) -> dict:
+    ran = run("rank", *arguments, "--json")
+    assert ran.exit_code == 0, ran.output
+    return json.loads(ran.stdout)
+
+
+def files_beside(path: Path) -> list[str]:
+    """Names in a folder, hidden ones too: what a failed run left behind."""
+    return sorted(entry.name for entry in path.iterdir())

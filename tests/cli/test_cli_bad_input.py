@@ -1,0 +1,156 @@
+"""Every bad input of the issue, through the command: a clear message and exit code 2, or a right result."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from cli.running import files_beside, rank_json, run
+
+HEADER = "user,left,right,winner\n"
+CYCLE = "u,x,y,x\nv,y,z,y\nw,z,x,z\n"
+REFUSED = {
+    "empty file": ("", "is empty"),
+    "header only": (HEADER, "no rows"),
+    "missing column": ("user,left,right\nu,a,b\n", "found no column for the winner"),
+    "item only in self-pairs": (HEADER + CYCLE + "u,w,w,w\n", "--drop-self"),
+    "empty id": (HEADER + CYCLE + "u,,y,y\n", "--drop-missing"),
+    "blank user": (HEADER + CYCLE + " ,x,y,y\n", "--drop-missing"),
+    "unknown winner": (HEADER + CYCLE + "u,x,y,skipped\n", "--tie skipped"),
+    "one item": (HEADER + "u,x,x,x\n", "compared with itself"),
+    "everyone ties": (HEADER + "u,x,y,tie\nv,y,x,tie\n", "are ties"),
+    "not UTF-8": ("left,right,winner\na,b,a\né,b,b\n".encode("latin-1"), "not UTF-8"),
+    "ragged line": (HEADER + CYCLE + "u,x,y,z,w,x\n", "fields"),
+}
+RANKED = {
+    "one person": HEADER + "u,x,y,x\nu,y,z,y\nu,x,z,x\n",
+    "one comparison": HEADER + "u,x,y,x\n",
+    "an item that always wins": HEADER + "u,x,y,x\nv,x,z,x\nv,x,y,x\nu,z,y,y\n",
+    "a cycle": HEADER + CYCLE,
+    "100 000 duplicates": HEADER + CYCLE + "u,x,y,x\n" * 100_000,
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_with_a_message_and_nothing_written(tmp_path, case):
+    text, said = REFUSED[case]
+    votes = tmp_path / "votes.csv"
+    votes.write_bytes(text if isinstance(text, bytes) else text.encode())
+    for command in (["rank", votes, "--out", tmp_path / "out"], ["check", votes]):
+        if case == "everyone ties" and command[0] == "check":
+            continue  # which can be read, though not ranked
+        ran = run(*command)
+        assert ran.exit_code == 2, ran.output
+        assert "Error: " in ran.stderr
+        assert said in ran.stderr
+        assert "Traceback" not in ran.output
+    assert files_beside(tmp_path) == ["votes.csv"]
+
+
+@pytest.mark.parametrize("case", RANKED)
+def test_ranked_with_finite_numbers(tmp_path, case):
+    (tmp_path / "votes.csv").write_text(RANKED[case])
+    document = rank_json(tmp_path / "votes.csv")
+    board = {row["item"]: row for row in document["board"]}
+    assert all(isinstance(row[name], float) for row in board.values() for name in ("mean", "sd", "lower", "upper"))
+    if case == "a cycle":
+        assert max(abs(row["mean"]) for row in board.values()) < 1e-3
+    else:
+        assert document["board"][0]["item"] == "x"
+    if case in ("one person", "one comparison"):
+        assert document["model"]["name"] == "pooled"
+
+
+def test_mixed_kinds_of_ids_are_refused(tmp_path):
+    pl.DataFrame({"left": [1, 2], "right": ["b", "c"], "winner": ["left", "right"]}).write_parquet(
+        tmp_path / "v.parquet"
+    )
+    ran = run("rank", tmp_path / "v.parquet")
+    assert ran.exit_code == 2
+    assert "integers" in ran.stderr
+
+
+def test_truncated_parquet_is_refused(tmp_path, votes_frame):
+    votes_frame.write_parquet(tmp_path / "v.parquet")
+    data = (tmp_path / "v.parquet").read_bytes()
+    (tmp_path / "v.parquet").write_bytes(data[: len(data) // 2])
+    ran = run("rank", tmp_path / "v.parquet", "--out", tmp_path / "out")
+    assert ran.exit_code == 2
+    assert "truncated" in ran.stderr
+    assert files_beside(tmp_path) == ["v.parquet"]
+
+
+def test_fifty_thousand_items_are_refused_but_can_be_checked(tmp_path):
+    n = 50_000
+    pl.DataFrame(
+        {"left": [f"i{k}" for k in range(n)], "right": [f"i{(k + 1) % n}" for k in range(n)], "winner": ["left"] * n}
+    ).write_csv(tmp_path / "v.csv")
+    ran = run("rank", tmp_path / "v.csv", "--out", tmp_path / "out")
+    assert ran.exit_code == 2
+    assert "50000 items" in ran.stderr
+    assert files_beside(tmp_path) == ["v.csv"]
+    assert json.loads(run("check", tmp_path / "v.csv", "--json").stdout)["n_items"] == n
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ("item,sweet\nx,1\nx,2\n", "rows that differ"),
+        ("item,sweet\nx,inf\ny,1\nz,2\n", "infinite"),
+        ("name_of_it,sweet\nx,1\n", "item ids"),
+        ("item,sweet\n", "no rows"),
+    ],
+)
+def test_features_that_cannot_be_used_are_refused(tmp_path, features, said):
+    (tmp_path / "votes.csv").write_text(HEADER + CYCLE)
+    (tmp_path / "items.csv").write_text(features)
+    ran = run("rank", tmp_path / "votes.csv", "--items", tmp_path / "items.csv", "--out", tmp_path / "out")
+    assert ran.exit_code == 2
+    assert said in ran.stderr
+    assert files_beside(tmp_path) == ["items.csv", "votes.csv"]
+
+
+def test_features_for_some_items_and_constant_ones_are_reported(votes, tmp_path):
+    (tmp_path / "items.csv").write_text("item,x,one\napple,1,1\nbanana,2,1\ncherry,,1\n")
+    lines = rank_json(votes, "--items", tmp_path / "items.csv")["model"]["features"]
+    assert any("2 of 5 items have no features" in line for line in lines)
+    assert any("one" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--by", "country"], 'no column "country"'),
+        (["--user", "nobody"], 'no column "nobody"'),
+        (["--user", "judge", "--no-user"], "contradict"),
+        (["--weight", "judge", "--no-weight"], "contradict"),
+        (["--item-map-column", "kind"], "--item-map"),
+        (["--items", "nowhere.csv"], "no file nowhere.csv"),
+        (["--seed", "-1"], "--seed"),
+        (["--jobs", "0"], "--jobs"),
+        (["--scale", "points"], "--scale"),
+        (["--winner-is", "word"], "--winner-is"),
+    ],
+)
+def test_options_that_cannot_be_used(votes, options, said):
+    ran = run("rank", votes, *options)
+    assert ran.exit_code == 2
+    assert said in ran.stderr
+
+
+def test_by_refuses_a_column_with_too_many_values(tmp_path):
+    rows = "".join(f"a,b,a,{k}\n" for k in range(300))
+    (tmp_path / "v.csv").write_text("left,right,winner,row\n" + rows)
+    ran = run("rank", tmp_path / "v.csv", "--by", "row")
+    assert ran.exit_code == 2
+    assert "300 different values" in ran.stderr
+
+
+def test_dropped_rows_are_counted_by_reason(tmp_path):
+    (tmp_path / "v.csv").write_text(HEADER + CYCLE + "u,,y,y\nu,x,x,x\nu,x,y,skipped\nu,x,y,left?\n")
+    drop = ["--drop-missing", "--drop-self", "--drop-unknown", "--tie", "skipped"]
+    intake = rank_json(tmp_path / "v.csv", *drop)["intake"]
+    assert intake["left_out"] == {"missing id": 1, "self-pair": 1, "unknown winner": 1}
+    assert intake["ties_by_word"] == {"skipped": 1.0}

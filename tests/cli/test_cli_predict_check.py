@@ -1,0 +1,113 @@
+"""``predilect predict`` and ``predilect check``."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import polars as pl
+import pytest
+
+from cli.running import files_beside, run
+from predilect import Population
+from tolerances import EXACT
+
+PAIRS = "note,left,right,user\nx,banana,apple,p03\ny,apple,cherry,p00\nz,apple,cherry,stranger\n"
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(PAIRS)
+    return path
+
+
+def test_predictions_keep_rows_and_columns_and_are_those_of_the_library(results, pairs):
+    for model in (results, results / "model"):
+        ran = run("predict", model, pairs)
+        assert ran.exit_code == 0, ran.output
+        table = pl.read_csv(io.StringIO(ran.stdout))
+        assert table.columns == ["note", "left", "right", "user", "p_left", "p_tie", "p_right", "margin", "sd"]
+        assert table["note"].to_list() == ["x", "y", "z"]
+        assert "1 pairs name people without answers" in ran.stderr
+    with pytest.warns(UserWarning, match="without answers"):
+        expected = Population.load(results / "model").predict_proba(pl.read_csv(pairs))
+    assert abs(table.select("p_left", "p_tie", "p_right").to_numpy() - expected).max() < EXACT
+
+
+def test_predictions_as_json_and_in_files(results, pairs, tmp_path):
+    document = json.loads(run("predict", results, pairs, "--json").stdout)
+    assert document["schema"] == "predilect/predictions"
+    assert [row["note"] for row in document["predictions"]] == ["x", "y", "z"]
+    for name, read in (("p.csv", pl.read_csv), ("p.parquet", pl.read_parquet), ("p.jsonl", pl.read_ndjson)):
+        assert run("predict", results, pairs, "--out", tmp_path / name).exit_code == 0
+        assert read(tmp_path / name)["p_left"].to_list() == [row["p_left"] for row in document["predictions"]]
+    ran = run("predict", results, pairs, "--out", tmp_path / "p.csv")
+    assert ran.exit_code == 2
+    assert "--force" in ran.stderr
+    assert run("predict", results, pairs, "--out", tmp_path / "p.csv", "--force").exit_code == 0
+    assert files_beside(tmp_path) == ["p.csv", "p.jsonl", "p.parquet", "pairs.csv"]
+
+
+def test_a_device_is_written_into_and_never_replaced(results, pairs):
+    ran = run("predict", results, pairs, "--out", "/dev/null")
+    assert ran.exit_code == 0
+    ran = run("predict", results, pairs, "--out", "/dev/full")
+    assert ran.exit_code == 1
+    assert "No space left on device" in ran.stderr
+
+
+def test_columns_can_be_named(results, tmp_path):
+    (tmp_path / "pairs.csv").write_text("one,two\napple,banana\n")
+    assert run("predict", results, tmp_path / "pairs.csv").exit_code == 2
+    ran = run("predict", results, tmp_path / "pairs.csv", "--left", "one", "--right", "two")
+    assert ran.exit_code == 0
+    assert ran.stdout.startswith("one,two,p_left,")
+
+
+def test_an_unknown_item_gets_the_prior_with_a_note(results, tmp_path):
+    (tmp_path / "pairs.csv").write_text("left,right\napple,quince\n")
+    ran = run("predict", results, tmp_path / "pairs.csv")
+    assert ran.exit_code == 0
+    assert "Warning: 1 items are not known to the model" in ran.stderr
+    assert "quince" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("left,right\napple,apple\n", "with itself"),
+        ("left,right\napple,\n", "missing ids"),
+        ("left,winner\napple,apple\n", "left item"),
+        ("left,right,p_tie\napple,banana,1\n", "p_tie already"),
+    ],
+)
+def test_pairs_that_cannot_be_predicted(results, tmp_path, text, said):
+    (tmp_path / "pairs.csv").write_text(text)
+    ran = run("predict", results, tmp_path / "pairs.csv", "--out", tmp_path / "p.csv")
+    assert ran.exit_code == 2
+    assert said in ran.stderr
+    assert files_beside(tmp_path) == ["pairs.csv"]
+
+
+def test_a_folder_without_a_model_is_refused(pairs, tmp_path):
+    ran = run("predict", tmp_path, pairs)
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("Error: ")
+
+
+def test_check_tells_what_was_read_and_found(votes):
+    ran = run("check", votes)
+    assert ran.exit_code == 0
+    assert "Read 240 rows" in ran.stdout
+    assert "answers are ties" in ran.stdout
+    document = json.loads(run("check", votes, "--json").stdout)
+    assert (document["schema"], document["n_users"]) == ("predilect/check", 12)
+    assert {finding["code"] for finding in document["findings"]} >= {"ties", "left-right-bias"}
+
+
+def test_check_succeeds_with_warnings(tmp_path):
+    (tmp_path / "v.csv").write_text("left,right,winner\na,b,a\nc,d,d\n")
+    ran = run("check", tmp_path / "v.csv")
+    assert ran.exit_code == 0
+    assert "Warning: The items fall into 2 groups" in ran.stderr

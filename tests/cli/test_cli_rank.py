@@ -1,0 +1,196 @@
+"""``predilect rank``: what it prints and writes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import polars as pl
+import pytest
+
+from cli.running import ITEMS, files_beside, rank_json, run
+from predilect import Population, read_comparisons
+from predilect.report import folder as report_folder
+from predilect.report.tables import BOARD_COLUMNS
+from tolerances import EXACT
+
+OUTPUTS = [
+    "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "model", "users.parquet",
+]  # fmt: skip
+
+
+def test_prints_the_board_what_was_read_and_what_to_do_next(votes):
+    ran = run("rank", votes)
+    assert ran.exit_code == 0
+    for said in ("Read 240 rows; used 240.", "equal voice", "noise of one answer", "Fit: converged", "--out DIR"):
+        assert said in ran.stdout, said
+    for item in ITEMS:  # ids are shown as they are, whatever they would mean to a terminal
+        assert item in ran.stdout
+    assert ran.stderr == ""
+
+
+def test_the_numbers_are_those_of_the_library(votes):
+    board = pl.DataFrame(rank_json(votes)["board"])
+    expected = pl.DataFrame(Population().fit(read_comparisons(votes)).rank())
+    assert board.columns == list(BOARD_COLUMNS)
+    assert board.equals(expected)
+
+
+def test_writes_every_file_and_says_so(results):
+    assert files_beside(results) == OUTPUTS
+    document = json.loads((results / "leaderboard.json").read_text())
+    assert (document["schema"], document["version"]) == ("predilect/leaderboard", 1)
+    assert pl.read_csv(results / "leaderboard.csv").equals(pl.DataFrame(document["board"]))
+    assert document["model"]["n_users"] == 12
+    assert document["model"]["convergence"]["converged"]
+    assert document["intake"]["rows_read"] == 240
+    assert document["provenance"]["inputs"]["votes"]["name"] == "votes.csv"
+    assert Population.load(results / "model").rank().equals(pl.DataFrame(document["board"]))
+
+
+def test_users_file_holds_everybodys_own_ranking(results):
+    model = Population.load(results / "model")
+    people = pl.read_parquet(results / "users.parquet")
+    assert people.columns == ["user", "item", "mean", "sd", "rank", "n"]
+    assert people.select("user", "rank").equals(people.select("user", "rank").sort("user", "rank"))
+    for user in ("p00", "p11"):
+        own = people.filter(pl.col("user") == user)
+        board = model.rank(user=user)
+        assert own["item"].to_list() == board["item"].to_list()
+        assert own["n"].to_list() == board["n"].to_list()
+        for column in ("mean", "sd"):
+            assert max(abs(own[column] - board[column])) < EXACT
+
+
+def test_two_runs_differ_in_nothing_but_the_timing(votes, tmp_path):
+    for name, jobs in (("one", 1), ("two", 2)):
+        assert run("rank", votes, "--out", tmp_path / name, "--by", "language", "--jobs", jobs).exit_code == 0
+    for name in [*OUTPUTS, "segments.csv"]:
+        if name == "model":
+            continue
+        one, two = ((tmp_path / run_ / name).read_bytes() for run_ in ("one", "two"))
+        if name == "leaderboard.json":
+            one, two = (json.dumps(json.loads(text) | {"timing": None}) for text in (one, two))
+        assert one == two, name
+
+
+@pytest.mark.parametrize(("scale", "unit"), [("logit", 1.702), ("elo", 1.702 * 400 / math.log(10))])
+def test_a_scale_converts_every_output(votes, results, tmp_path, scale, unit):
+    ran = run("rank", votes, "--scale", scale, "--out", tmp_path / "out")
+    assert ran.exit_code == 0
+    document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
+    assert document["scale"]["name"] == scale
+    assert document["scale"]["meaning"] in ran.stdout
+    for name in ("leaderboard.csv", "users.parquet"):
+        read = pl.read_csv if name.endswith("csv") else pl.read_parquet
+        probit, converted = read(results / name), read(tmp_path / "out" / name)
+        for column in probit.columns:
+            if column in ("mean", "sd", "lower", "upper"):
+                assert max(abs(converted[column] - unit * probit[column])) < EXACT * unit
+            else:
+                assert converted[column].equals(probit[column])
+
+
+def test_json_is_the_only_thing_on_standard_output(votes):
+    ran = run("rank", votes, "--json")
+    assert json.loads(ran.stdout)["schema"] == "predilect/leaderboard"
+    assert "Read 240 rows" in ran.stderr
+    assert run("rank", votes, "--json", "--quiet").stderr == ""
+
+
+def test_quiet_prints_warnings_only(votes_frame, tmp_path):
+    votes_frame.head(20).write_csv(tmp_path / "few.csv")
+    ran = run("rank", tmp_path / "few.csv", "--quiet")
+    assert ran.stdout == ""
+    assert "Warning: Only 20 answers" in ran.stderr
+
+
+def test_top_limits_what_is_printed(votes):
+    shown = run("rank", votes, "--top", "2").stdout
+    assert "apple" in shown
+    assert "elderberry" not in shown
+    assert "3 more items" in shown
+
+
+def test_pooled_or_without_people_there_is_no_users_file(votes, tmp_path):
+    ran = run("rank", votes, "--pooled", "--out", tmp_path / "a")
+    assert "Each of 240 answers counts once" in ran.stdout
+    assert "users.parquet" not in files_beside(tmp_path / "a")
+    ran = run("rank", votes, "--no-user")
+    assert "pooled (no column says who answered)" in ran.stdout
+
+
+def test_without_matplotlib_one_line_says_how_to_get_the_plot(votes, tmp_path, monkeypatch):
+    monkeypatch.setattr(report_folder, "can_plot", lambda: False)
+    ran = run("rank", votes, "--out", tmp_path / "out")
+    assert ran.exit_code == 0
+    assert 'pip install "predilect[plots]"' in ran.stdout
+    assert files_beside(tmp_path / "out") == [name for name in OUTPUTS if not name.endswith(("png", "svg"))]
+
+
+def test_by_makes_a_board_for_each_segment(votes, votes_frame, tmp_path):
+    ran = run("rank", votes, "--by", "language", "--out", tmp_path / "out")
+    assert ran.exit_code == 0
+    assert "fitted by itself" in ran.stdout
+    assert '1 row has no value in column "language"' in ran.stderr
+    document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
+    assert document["by"] == {"column": "language", "fits": "independent", "rows_without_value": 1}
+    assert [segment["segment"] for segment in document["segments"]] == ["de", "en"]
+    german = votes_frame.filter(pl.col("language") == "de")
+    german.write_csv(tmp_path / "german.csv")
+    alone = pl.DataFrame(rank_json(tmp_path / "german.csv")["board"])
+    segments = pl.read_csv(tmp_path / "out" / "segments.csv")
+    assert segments.columns == ["segment", *BOARD_COLUMNS]
+    assert segments.filter(pl.col("segment") == "de").drop("segment").equals(alone)
+    assert pl.read_csv(tmp_path / "out" / "leaderboard.csv")["n"].sum() == 480  # all answers
+
+
+def test_a_segment_that_cannot_be_ranked_is_named_and_the_others_are_not_lost(votes_frame, tmp_path):
+    tied = votes_frame.with_columns(
+        winner=pl.when(pl.col("language") == "de").then(pl.lit("tie")).otherwise(pl.col("winner"))
+    )
+    tied.write_csv(tmp_path / "tied.csv")
+    ran = run("rank", tmp_path / "tied.csv", "--by", "language", "--json")
+    assert ran.exit_code == 0
+    assert "Warning: de cannot be ranked: all" in ran.stderr
+    german, english = json.loads(ran.stdout)["segments"]
+    assert "are ties" in german["not_ranked"]
+    assert len(english["board"]) == 5
+
+
+def test_when_no_segment_can_be_ranked_the_run_fails_and_writes_nothing(tmp_path):
+    # The answer that decides has no segment.
+    rows = [("a", "b", "tie", "x"), ("a", "b", "tie", "y"), ("a", "b", "a", "")]
+    pl.DataFrame(rows, schema=["left", "right", "winner", "part"], orient="row").write_csv(tmp_path / "v.csv")
+    ran = run("rank", tmp_path / "v.csv", "--by", "part", "--out", tmp_path / "out")
+    assert ran.exit_code == 2
+    assert "no segment can be ranked" in ran.stderr
+    assert files_beside(tmp_path) == ["v.csv"]
+
+
+def test_item_map_ranks_what_the_items_stand_for(votes, tmp_path):
+    kinds = ["pome", "berry", "stone", "stone", "shrub"]
+    pl.DataFrame({"item": ITEMS, "kind": kinds, "note": ["x"] * 5}).write_csv(tmp_path / "map.csv")
+    drop = ["--drop-self", "--item-map-column", "kind"]
+    board = rank_json(votes, "--item-map", tmp_path / "map.csv", *drop)["board"]
+    assert {row["item"] for row in board} == set(kinds)
+    ran = run("rank", votes, "--item-map", tmp_path / "map.csv")
+    assert ran.exit_code == 2
+    assert "no value column was named" in ran.stderr
+
+
+def test_items_without_answers_are_ranked_by_their_features(votes, tmp_path):
+    pl.DataFrame({"item": [*ITEMS, "fig"], "sweet": [5, 4, 3, 2, 1, 5], "same": [1] * 6}).write_csv(tmp_path / "i.csv")
+    ran = run("rank", votes, "--items", tmp_path / "i.csv", "--json")
+    assert ran.exit_code == 0
+    document = json.loads(ran.stdout)
+    assert {row["item"]: row["n"] for row in document["board"]}["fig"] == 0
+    assert any("same" in line for line in document["model"]["features"])
+    assert "1 item without any answer" in ran.stderr
+
+
+def test_version_and_help_are_quick_and_plain():
+    assert run("--version").stdout.startswith("predilect ")
+    text = run("rank", "--help").stdout
+    for word in ("--item-map", "--winner-is", "Threads"):
+        assert word in text

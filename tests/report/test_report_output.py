@@ -1,0 +1,75 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from predilect.errors import DataError
+from predilect.report.output import OutputError, OutputFile, OutputFolder
+
+
+def test_folder_appears_only_when_the_block_ends_well(tmp_path):
+    folder = OutputFolder(tmp_path / "out")
+
+    def fail():
+        with folder.writing() as place:
+            (place / "leaderboard.csv").write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+    with folder.writing() as place:
+        (place / "leaderboard.csv").write_text("whole")
+        assert not (tmp_path / "out").exists()
+    assert (tmp_path / "out" / "leaderboard.csv").read_text() == "whole"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_folder_has_the_permissions_of_any_new_folder(tmp_path):
+    (tmp_path / "usual").mkdir()
+    with OutputFolder(tmp_path / "out").writing():
+        pass
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_folder_made_meanwhile_is_not_replaced(tmp_path):
+    folder = OutputFolder(tmp_path / "out")
+    with pytest.raises(DataError, match="exists already"), folder.writing():
+        (tmp_path / "out").mkdir()
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_folder_one_is_in_is_not_replaced(tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    with pytest.raises(DataError, match="the folder you are in"):
+        OutputFolder(tmp_path / "out", force=True)
+
+
+def test_file_is_replaced_whole_or_kept(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("old")
+    with pytest.raises(DataError, match="--force"):
+        OutputFile(path)
+
+    def fail(place):
+        place.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OutputError, match="No space left"):
+        OutputFile(path, force=True).write(fail)
+    assert path.read_text() == "old"
+    OutputFile(path, force=True).write(lambda place: place.write_text("new"))
+    assert path.read_text() == "new"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    OutputFile(tmp_path / "pipe").write(lambda place: place.write_text("through"))
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)

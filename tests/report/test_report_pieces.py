@@ -1,0 +1,104 @@
+"""Scales, texts, documents, everybody's file and the plot."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit, ndtr
+
+from predilect import Population
+from predilect.report.leaderboard import plain
+from predilect.report.people import write_people
+from predilect.report.plot import plot_board
+from predilect.report.scales import SCALES
+from predilect.report.tables import rescaled
+from predilect.report.text import amount, one_line, percent, shortened
+from simulate import comparisons, crowd
+from tolerances import EXACT
+
+
+def board_of(n_items: int) -> pl.DataFrame:
+    mean = np.linspace(2.0, -2.0, n_items)
+    return pl.DataFrame(
+        {
+            "item": [f"a model with a name of some length, number {k}: $x_{k}$ [b] 中" for k in range(n_items)],
+            "mean": mean, "sd": np.full(n_items, 0.2), "lower": mean - 0.4, "upper": mean + 0.4,
+            "tier": 1 + np.arange(n_items) // 4,
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.3, 1.0, 2.5])
+def test_scales_mean_what_they_say(gap):
+    # Each scale's own formula gives the probit probability, to the .0095 of the logistic approximation.
+    assert abs(expit(gap * SCALES["logit"].per_probit) - ndtr(gap)) < 0.01
+    assert abs(1 / (1 + 10 ** (-gap * SCALES["elo"].per_probit / 400)) - ndtr(gap)) < 0.01
+
+
+def test_elo_gap_of_100_is_64_percent_and_ties_are_explained():
+    assert round(100 / (1 + 10 ** (-100 / 400))) == 64
+    assert SCALES["probit"].ties(0.0) == ""
+    assert "tie in 38 % of answers" in SCALES["probit"].ties(0.5)  # 2 Φ(.5) - 1 = .383
+    assert f"{0.5 * SCALES['elo'].per_probit:.0f}" in SCALES["elo"].ties(0.5)
+
+
+def test_rescaling_touches_scores_alone():
+    board = board_of(5)
+    converted = rescaled(board, 3.0)
+    assert np.allclose(converted["upper"], 3 * board["upper"], rtol=0, atol=EXACT)
+    assert converted["tier"].equals(board["tier"])
+
+
+def test_texts():
+    assert one_line("two\nlines\x1b[31m\t.") == "two lines[31m ."
+    assert shortened("abcdefghij", 7) == "abcd…ij"
+    assert [percent(p) for p in (0.0, 0.004, 0.5, 1.0)] == ["<1 %", "<1 %", "50 %", ">99 %"]
+    assert [amount(n) for n in (3.0, 2.5)] == ["3", "2.5"]
+
+
+def test_plain_values_survive_json():
+    value = {"a": np.arange(2), "b": (np.float64(0.5), math.nan, math.inf), 3: None, "c": np.bool_(True)}
+    assert json.loads(json.dumps(plain(value), allow_nan=False)) == {
+        "a": [0, 1], "b": [0.5, None, None], "3": None, "c": True,
+    }  # fmt: skip
+
+
+def test_everybodys_file_does_not_depend_on_the_chunks(tmp_path):
+    rows = crowd(3, n_users=30, n_items=6, per_person=8)
+    model = Population(strength=5.0, scale=1.0).fit(comparisons(rows))
+    files = []
+    for chunk in (1, 50, 10**6):
+        path = tmp_path / f"{chunk}.parquet"
+        write_people(path, model.posterior_, model.users_, model.items_, per_probit=2.0, rows_per_chunk=chunk)
+        files.append(path.read_bytes())
+    assert files[0] == files[1] == files[2]
+    table = pl.read_parquet(path)
+    assert len(table) == 180
+    assert table["n"].sum() == 2 * 30 * 8
+    own = table.filter(pl.col("user") == 17).sort("item")
+    mean, covariance = model.utilities(17)
+    assert max(abs(own["mean"] - 2.0 * mean)) < EXACT
+    assert max(abs(own["sd"] - 2.0 * np.sqrt(np.diagonal(covariance)))) < EXACT
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_plots_have_the_same_bytes_twice(tmp_path):
+    written = []
+    for name in ("one", "two"):
+        paths = [tmp_path / f"{name}.png", tmp_path / f"{name}.svg"]
+        plot_board(board_of(12), SCALES["elo"], "a board", paths)
+        written.append([path.read_bytes() for path in paths])
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("n_items", [2, 160])
+def test_plots_show_the_best_items_as_they_are_named(tmp_path, n_items):
+    plot_board(board_of(n_items), SCALES["elo"], "a board", [tmp_path / "board.svg"])
+    drawing = (tmp_path / "board.svg").read_text()
+    assert "$x_0$" in drawing  # not read as mathematics
+    assert ("the best 150 of 160" in drawing) == (n_items == 160)
+    assert "$x_155$" not in drawing
