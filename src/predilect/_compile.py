@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,7 +44,8 @@ def announced() -> Iterator[None]:
     """Say on the terminal that loops are being compiled, if the block takes long enough to be noticed."""
 
     def say() -> None:
-        print("predilect: compiling its numerical loops, once per installation ...", file=sys.stderr, flush=True)
+        # Without any logging set up, Python prints a warning to the terminal, which is what is wanted here.
+        logging.getLogger("predilect").warning("predilect: compiling its numerical loops, once per installation ...")
 
     timer = threading.Timer(_ANNOUNCE_AFTER_SECONDS, say)
     timer.daemon = True

@@ -29,7 +29,7 @@ def test_predictions_keep_rows_and_columns_and_are_those_of_the_library(results,
         table = pl.read_csv(io.StringIO(ran.stdout))
         assert table.columns == ["note", "left", "right", "user", "p_left", "p_tie", "p_right", "margin", "sd"]
         assert table["note"].to_list() == ["x", "y", "z"]
-        assert "1 pairs name people without answers" in ran.stderr
+        assert "1 of 3 pairs name someone without answers" in ran.stderr
     with pytest.warns(UserWarning, match="without answers"):
         expected = Population.load(results / "model").predict_proba(pl.read_csv(pairs))
     assert abs(table.select("p_left", "p_tie", "p_right").to_numpy() - expected).max() < EXACT

@@ -10,8 +10,8 @@ import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
 from predilect import Population, read_comparisons
+from predilect.decisions.ranking import BOARD_COLUMNS
 from predilect.report import folder as report_folder
-from predilect.report.tables import BOARD_COLUMNS
 from tolerances import EXACT
 
 OUTPUTS = [

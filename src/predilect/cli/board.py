@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 from rich import box
@@ -90,15 +90,16 @@ def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
     scale : Scale
     rows : int
     """
+    # The numbers keep their width on a narrow terminal; only names may be cut.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Rank", justify="right", no_wrap=True)
-    table.add_column("95 %", no_wrap=True)
+    table.add_column("Rank", justify="right", no_wrap=True, min_width=4)
+    table.add_column("95 %", no_wrap=True, min_width=7)
     table.add_column("Item", overflow="ellipsis", no_wrap=True, ratio=1)
-    table.add_column("Score", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="right", no_wrap=True)
-    table.add_column("P(best)", justify="right", no_wrap=True)
-    table.add_column("Tier", justify="right", no_wrap=True)
-    table.add_column("Answers", justify="right", no_wrap=True)
+    table.add_column("Score", justify="right", no_wrap=True, min_width=6)
+    table.add_column("95 % interval", justify="right", no_wrap=True, min_width=13)
+    table.add_column("P(best)", justify="right", no_wrap=True, min_width=7)
+    table.add_column("Tier", justify="right", no_wrap=True, min_width=4)
+    table.add_column("Answers", justify="right", no_wrap=True, min_width=7)
 
     def score(value: float) -> str:
         return f"{round(value, scale.digits) + 0.0:.{scale.digits}f}"  # never -0.00
@@ -118,9 +119,10 @@ def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
 
 
 def _fit_line(model: Population) -> str:
-    fit, prior = cast(Any, model.report_["fit"]), cast(Any, model.report_["prior"])
+    report: dict[str, Any] = model.report_
+    fit, prior, seconds = report["fit"], report["prior"], report["timing"]["fit_seconds"]
     verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
-    line = f"Fit: {verb} after {fit['iterations']} passes ({fit['seconds']:.1f} s)"
+    line = f"Fit: {verb} after {fit['iterations']} passes ({seconds:.1f} s)"
     chosen, n_trials = model.hyperparameters_, len(prior.get("trials", []))
     if n_trials == 0:
         return f"{line}; too few answers to choose a prior by, so the default one."

@@ -61,8 +61,8 @@ def predict(
     not know is taken to be somebody new from the same crowd.
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the predictions
-        from predilect.cli.reading import read_table
         from predilect.data import read_frame
+        from predilect.data.readers import read_table
         from predilect.errors import DataError
         from predilect.models.population import Population
         from predilect.report.output import OutputFile

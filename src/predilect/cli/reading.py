@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_compa
 from predilect.data.assemble import ReadOptions
 from predilect.data.columns import guess_columns
 from predilect.data.frames import as_text
-from predilect.data.readers import _existing, _kind, _load
+from predilect.data.readers import read_table
 from predilect.errors import DataError
 
-__all__ = ["Reading", "read_features", "read_people", "read_table", "read_votes"]
+__all__ = ["Reading", "read_features", "read_people", "read_votes"]
 
 MOST_SEGMENTS = 200
 _READINGS = {"item ids": "item", "side words": "side", "signs": "sign"}
@@ -95,12 +94,6 @@ def read_features(path: Path | None) -> ItemFeatures | None:
 def read_people(path: Path | None) -> PersonFeatures | None:
     """Features of people from a file with one row a person."""
     return None if path is None else PersonFeatures.from_frame(read_frame(path))
-
-
-def read_table(path: Path, wanted: Callable[[list[str]], list[str]] | None = None) -> tuple[list[str], pl.DataFrame]:
-    """All column names of a file, and the columns wanted; text files keep every value as it is written."""
-    path = _existing(path)
-    return _load(path, _kind(path), wanted)
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Iterator
@@ -115,6 +116,7 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
         is asked for, 130 after Ctrl-C.
     """
     talk = Talk(quiet, as_json)
+    logging.getLogger("predilect").setLevel(logging.ERROR if quiet else logging.NOTSET)
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,7 +18,9 @@ from predilect.data.comparisons import Comparisons
 from predilect.data.delimited import read_delimited
 from predilect.errors import DataError
 
-__all__ = ["read_comparisons", "read_frame", "read_item_map"]
+__all__ = ["read_comparisons", "read_frame", "read_item_map", "read_table"]
+
+Wanted = Callable[[list[str]], list[str]]
 
 _TEXT = {".csv": None, ".txt": None, ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson")
@@ -50,15 +53,13 @@ def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Compar
     -----
     A million rows take about a second. Only the columns used are kept in memory.
     """
-    path = _existing(path)
-    kind = _kind(path)
     need_winner = options.get("outcome") is None
     given = {role: options.get(role) for role in ("user", "left", "right", "winner", "weight")}
 
     def wanted(names: list[str]) -> list[str]:
         return list(guess_columns(names, need_winner=need_winner, **given).values())  # type: ignore[arg-type]
 
-    names, frame = _load(path, kind, wanted)
+    names, frame = read_table(path, wanted)
     comparisons = Comparisons.from_frame(frame, **options)
     unused = tuple(name for name in names if name not in comparisons.intake.columns.values())
     return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
@@ -84,12 +85,10 @@ def read_frame(path: str | Path, *, id_column: str | None = None) -> pl.DataFram
     DataError
         If the file cannot be read.
     """
-    path = _existing(path)
-    kind = _kind(path)
-    names, frame = _load(path, kind, None)
+    names, frame = read_table(path)
     if id_column is not None and id_column not in names:
         raise DataError(f'{path} has no column "{id_column}"; its columns are {", ".join(names)}.')
-    if kind in _TEXT:
+    if _kind(Path(path)) in _TEXT:
         keep = {id_column, guess_one(names, ITEM), guess_one(names, ("user", "user_id", "worker", "respondent"))}
         frame = frame.with_columns(_typed(frame[name]) for name in frame.columns if name not in keep)
     return frame
@@ -111,8 +110,7 @@ def read_item_map(path: str | Path, *, key: str | None = None, value: str | None
     DataError
         If a column is missing, or one id is mapped to two.
     """
-    path = _existing(path)
-    names, frame = _load(path, _kind(path), None)
+    names, frame = read_table(path)
     key = key or guess_one(names, ("item",)) or names[0]
     others = [name for name in names if name != key]
     if value is None and len(others) == 1:
@@ -135,6 +133,24 @@ def read_item_map(path: str | Path, *, key: str | None = None, value: str | None
     return dict(pairs.rows())
 
 
+def read_table(path: str | Path, wanted: Wanted | None = None) -> tuple[list[str], pl.DataFrame]:
+    """Names of all columns of a file, and the columns wanted; text files keep every value as it is written.
+
+    Parameters
+    ----------
+    path : str or Path
+    wanted : callable, optional
+        Given the names of all columns, returns those to read; by default all.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    path = _existing(path)
+    return _load(path, _kind(path), wanted)
+
+
 def _existing(path: str | Path) -> Path:
     path = Path(path)
     if path.is_dir():
@@ -154,7 +170,7 @@ def _kind(path: Path) -> str:
     return kind
 
 
-def _load(path: Path, kind: str, wanted: Any) -> tuple[list[str], pl.DataFrame]:
+def _load(path: Path, kind: str, wanted: Wanted | None) -> tuple[list[str], pl.DataFrame]:
     """All column names, and the columns that ``wanted(names)`` asks for (None: all of them)."""
     try:
         if kind == ".parquet":

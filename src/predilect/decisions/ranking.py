@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
 from predilect.covariance.dense import factorise
+from predilect.data import Vocabulary
 from predilect.posteriors.gaussian import centre
 
-__all__ = ["Board", "rank_items"]
+__all__ = ["BOARD_COLUMNS", "Board", "board_columns", "is_whole", "rank_items"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+BOARD_COLUMNS = (
+    "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n",
+)  # fmt: skip
 N_DRAWS = 4000
 TIER_CONFIDENCE = 0.95
 _Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal
@@ -95,6 +100,28 @@ def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 
         p_best=best[order],
         tier=_tiers(order, mean, covariance),
     )
+
+
+def board_columns(board: Board, items: Vocabulary, n_answers: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """The columns of a board, best item first.
+
+    Parameters
+    ----------
+    board : Board
+    items : Vocabulary
+    n_answers : array of float, shape (n_items,)
+        Answers on each item, by code; whole numbers come out as integers.
+    """
+    n = n_answers[board.item]
+    columns: dict[str, Any] = {"item": items.labels(board.item)}
+    columns |= {name: getattr(board, name) for name in BOARD_COLUMNS[1:-1]}
+    columns["n"] = n.astype(np.int64) if is_whole(n) else n
+    return columns
+
+
+def is_whole(amounts: npt.NDArray[np.float64]) -> bool:
+    """Whether all amounts are whole numbers."""
+    return np.array_equal(amounts, np.rint(amounts))
 
 
 def _tiers(order: IntArray, mean: FloatArray, covariance: FloatArray) -> IntArray:

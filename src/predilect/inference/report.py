@@ -62,7 +62,8 @@ class Report:
             return
         message = (
             f"{self.method} stopped after {self.iterations} passes with {self.residual:.3g} {self.unit}, above the "
-            f"tolerance of {self.tolerance:.3g}. Allow more passes (max_passes), or loosen the tolerance if that is close enough"
+            f"tolerance of {self.tolerance:.3g}. Allow more passes (max_passes), or loosen the tolerance if that is "
+            "close enough"
         )
         if strict:
             raise ConvergenceError(message)

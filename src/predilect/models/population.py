@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
-from predilect.decisions.ranking import rank_items
+from predilect.decisions.ranking import board_columns, rank_items
 from predilect.errors import DataError, DataWarning
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import Watcher, extend, train_personal, train_pooled
@@ -24,7 +24,6 @@ from predilect.models.queries import Queries, new_item_space, read_queries
 from predilect.models.storage import load_population, save_population
 from predilect.posteriors.gaussian import GaussianPosterior, centre
 from predilect.posteriors.population import PopulationPosterior
-from predilect.report.tables import board_columns
 from predilect.scale.shards import workers
 
 __all__ = ["Population"]
@@ -354,8 +353,8 @@ class Population(BaseEstimator):
         """The posterior, with items that it does not know appended."""
         if queries.n_unknown_users:
             warnings.warn(
-                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: the "
-                "population's prediction is given", DataWarning, stacklevel=4,
+                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
+                "the population's prediction is given", DataWarning, stacklevel=4,
             )  # fmt: skip
         posterior: PopulationPosterior | GaussianPosterior = self.posterior_
         if not queries.new_items:

@@ -154,16 +154,7 @@ def _model(model: Population, comparisons: Comparisons) -> dict[str, Any]:
         "tie_threshold": model.tie_threshold_,
         "log_evidence": model.log_evidence_,
         "hyperparameters": model.hyperparameters_.to_dict(),
-        "prior_search": _without_seconds(report["prior"]),
-        "convergence": _without_seconds(report["fit"]),
+        "prior_search": report["prior"],
+        "convergence": report["fit"],
         "features": report["features"],
     }
-
-
-def _without_seconds(record: Any) -> Any:
-    """How long things took differs from run to run, so it is told under ``timing`` only."""
-    if isinstance(record, Mapping):
-        return {key: _without_seconds(part) for key, part in record.items() if key != "seconds"}
-    if isinstance(record, list):
-        return [_without_seconds(part) for part in record]
-    return record

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import polars as pl
 
 from predilect.data import Vocabulary
+from predilect.decisions.ranking import is_whole
 from predilect.posteriors.people import People
 from predilect.posteriors.population import PopulationPosterior
-from predilect.report.tables import is_whole
 
 __all__ = ["write_people"]
 
