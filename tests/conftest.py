@@ -1,1 +1,5 @@
-"""Puts ``tests/`` on the path, so that tests can import ``tolerances``, ``simulate`` and ``referees``."""
+"""Puts ``tests/`` on the path, for ``tolerances``, ``simulate``, ``referees`` and ``contracts``."""
+
+import pytest
+
+pytest.register_assert_rewrite("contracts", "referees")

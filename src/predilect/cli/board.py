@@ -91,7 +91,7 @@ def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
     rows : int
     """
     # The numbers keep their width on a narrow terminal; only names may be cut.
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Rank", justify="right", no_wrap=True, min_width=4)
     table.add_column("95 %", no_wrap=True, min_width=7)
     table.add_column("Item", overflow="ellipsis", no_wrap=True, ratio=1)

@@ -20,6 +20,8 @@ from predilect.report.output import OutputError
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "Talk", "session"]
 
+_WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
+
 NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 
 
@@ -56,6 +58,8 @@ class Talk:
         self.warned: list[str] = []
         self.written = ""
         self.out = Console(highlight=False)
+        if not self.out.is_terminal:
+            self.out = Console(highlight=False, width=_WIDTH_OF_A_PIPE)
         self.err = Console(stderr=True, highlight=False)
 
     def say(self, message: RenderableType = "", style: str = "") -> None:

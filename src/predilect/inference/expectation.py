@@ -104,6 +104,8 @@ def expectation(
         r += r_s
         sums += out[:3]
         largest = max(largest, float(out[3]))
+    for lower in (H, D):
+        lower += np.tril(lower, -1).T
     for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
         own = np.ix_(person.items, person.items)
         H[own] += person.Q

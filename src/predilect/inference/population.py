@@ -39,6 +39,7 @@ _SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one st
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
 _LARGEST_MOVE_OF_M = 100.0  # in posterior standard deviations
 _MOST_SETTLING_SWEEPS = 100
+_SMALLEST_FIRST_SCALE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,9 @@ def fit_population(
         # A tie share read off as if margins were 0; the steps below correct it.
         delta = start.delta if start and start.delta > 0.0 else threshold_for_tie_share(share)
     if start is None:
-        point = _Point(np.zeros(people.n_items), prior.scale * prior.K, delta or 0.0)
+        # Σ shrinks in a few passes where it must, but grows slowly: do not start from a tiny prior.
+        first = max(prior.scale, _SMALLEST_FIRST_SCALE)
+        point = _Point(np.zeros(people.n_items), first * prior.K, delta or 0.0)
     else:
         point = _Point(start.m, start.Sigma, delta or 0.0)
     search.sites = sites

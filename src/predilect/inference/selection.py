@@ -34,7 +34,7 @@ DEFAULTS = {"strength": 100.0, "scale": 4.0, "consensus_scale": 4.0, "feature_we
 
 # How the walk steps: by a factor, or (the weight) in log-odds.
 _STEPS = {"strength": math.sqrt(10.0), "scale": 4.0, "feature_weight": 1.5}
-_RANGES = {"strength": (1.0, 1e4), "scale": (1e-3, 1e4), "feature_weight": (0.01, 0.99)}
+_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "feature_weight": (0.01, 0.99)}
 _WALK = ("strength", "scale", "feature_weight", "strength")
 
 _N_FOLDS = 5

@@ -199,7 +199,7 @@ def em_pass(
     skip : bool[n_users]
         People who are left to :mod:`predilect.inference.dense_ep`.
     H, D, r : float64[n_items, n_items], float64[n_items, n_items], float64[n_items]
-        Sums of Xᵀ Q X, of Xᵀ α αᵀ X - Xᵀ Q X, and of Xᵀ α; added to.
+        Lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X, and the sum of Xᵀ α; added to.
     out : float64[4]
         Added to: evidence, its gradient and curvature in δ; and the largest site change (a maximum).
     """
@@ -244,6 +244,6 @@ def em_pass(
         person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
         for i in range(k):
             r[items[i]] += x[i]
-            for j in range(k):
+            for j in range(i + 1):  # items ascend: this is the lower triangle
                 H[items[i], items[j]] += Q[i, j]
                 D[items[i], items[j]] += x[i] * x[j] - Q[i, j]

@@ -1,0 +1,181 @@
+"""What every estimator keeps: scikit-learn's conventions, and invariance to all that must make no difference."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, cross_val_score
+
+from contracts.votes import ROWS, item_ids, questions, same_bits, swapped, user_ids, votes
+from predilect import Comparisons
+from predilect.errors import ConvergenceError, ConvergenceWarning
+from simulate import crowd
+from tolerances import EXACT, ITERATIVE
+
+SHUFFLED = np.random.default_rng(0).permutation(ROWS.n_rows)
+
+
+class EstimatorContract:
+    """Inherit, and say how the estimator is made."""
+
+    # Constructor arguments that leave nothing to choose and ask for the last digit.
+    fixed: ClassVar[dict[str, Any]]
+
+    @classmethod
+    def make(cls, **changes: Any) -> Any:
+        """An estimator, with some arguments changed."""
+        raise NotImplementedError
+
+    def cut_short(self, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Any:
+        """An estimator that cannot converge on the answers of the contract."""
+        raise NotImplementedError
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def model(cls) -> Any:
+        return cls.make().fit(*votes())
+
+    # scikit-learn
+
+    def test_the_constructor_keeps_what_it_is_given(self):
+        model = self.make()
+        parameters = model.get_params()
+        assert parameters
+        assert parameters == type(model)(**parameters).get_params()
+        for name, value in parameters.items():
+            assert getattr(model, name) is value
+
+    def test_a_clone_is_alike_and_unfitted(self, model):
+        twin = clone(model)
+        assert twin is not model
+        assert twin.get_params() == model.get_params()
+        with pytest.raises(NotFittedError):
+            twin.rank()
+        same_bits(twin.fit(*votes()), model)
+
+    def test_set_params(self):
+        model = self.make()
+        assert model.set_params(random_state=7) is model
+        assert model.get_params()["random_state"] == 7
+        with pytest.raises(ValueError, match="no_such_thing"):
+            model.set_params(no_such_thing=1)
+
+    def test_fit_returns_the_estimator_and_leaves_its_parameters_alone(self):
+        model = self.make()
+        before = model.get_params()
+        assert model.fit(*votes()) is model
+        assert model.get_params() == before
+
+    @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_margin"])
+    def test_predicting_before_fit(self, method):
+        with pytest.raises(NotFittedError, match="fit"):
+            getattr(self.make(), method)(questions())
+
+    def test_asking_before_fit(self, tmp_path):
+        model = self.make()
+        ask = [model.rank, model.consensus, model.utilities, model.n_answers_by_item, lambda: model.score(*votes())]
+        for method in [*ask, lambda: model.save(tmp_path / "model")]:
+            with pytest.raises(NotFittedError, match="fit"):
+                method()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_pickled_model_is_the_same_model(self, model):
+        same_bits(pickle.loads(pickle.dumps(model)), model)
+
+    @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+    def test_cross_val_score(self, kind):
+        columns, y = votes(order=SHUFFLED)
+        frame = kind(columns)
+        found = cross_val_score(self.make(**self.fixed), frame, y, cv=KFold(3), error_score="raise")
+        for score, (train, test) in zip(found, KFold(3).split(y), strict=True):
+            X, X_test = votes(order=SHUFFLED[train])[0], votes(order=SHUFFLED[test])[0]
+            assert score == self.make(**self.fixed).fit(X, y[train]).score(X_test, y[test])
+        assert np.all((np.log(0.01) < found) & (found < 0))
+
+    def test_comparisons_and_frames_are_one_and_the_same(self, model):
+        columns, y = votes()
+        same_bits(self.make().fit(Comparisons.from_frame(columns, outcome=y)), model)
+        words = np.array(["right", "tie", "left"])[y + 1].tolist()
+        same_bits(self.make().fit(columns | {"winner": words}), model)
+
+    # What must make no difference
+
+    def test_the_order_of_rows(self, model):
+        same_bits(self.make().fit(*votes(order=SHUFFLED)), model)
+
+    def test_left_and_right_with_the_outcome_flipped(self, model):
+        columns, y = votes()
+        same_bits(self.make().fit(swapped(columns), -y), model)
+
+    def test_left_and_right_of_some_rows(self, model):
+        columns, y = votes()
+        other = swapped(columns)
+        flip = np.arange(len(y)) % 3 == 0
+        mixed = {
+            name: np.where(flip, other[name], columns[name]).tolist() for name in ("left", "right")
+        }  # fmt: skip
+        same_bits(self.make().fit(columns | mixed, np.where(flip, -y, y)), model)
+
+    def test_the_names_of_items_and_people(self):
+        columns, y = votes()
+        model = self.make(**self.fixed).fit(columns, y)
+        items = dict(zip(item_ids(range(6)), "FBDACE", strict=True))
+        people = dict(zip(user_ids(range(20)), map(str, np.random.default_rng(1).permutation(20)), strict=True))
+
+        def renamed(frame: dict[str, list[str]]) -> dict[str, list[str]]:
+            return {name: [(people if name == "user" else items)[value] for value in frame[name]] for name in frame}
+
+        other = self.make(**self.fixed).fit(renamed(columns), y)
+        asked = questions()
+        for a, b in zip(model.predict_margin(asked), other.predict_margin(renamed(asked)), strict=True):
+            np.testing.assert_allclose(a, b, atol=ITERATIVE)
+        np.testing.assert_allclose(model.predict_proba(asked), other.predict_proba(renamed(asked)), atol=ITERATIVE)
+        board, board_of_other = model.rank(), other.rank()
+        assert [items[item] for item in board["item"]] == list(board_of_other["item"])
+        for name in ("mean", "sd", "lower", "upper"):
+            np.testing.assert_allclose(board[name], board_of_other[name], atol=ITERATIVE)
+
+    def test_a_duplicate_is_a_weight_of_two(self):
+        columns, y = votes()
+        twice = {name: column + column for name, column in columns.items()}
+        one = self.make(**self.fixed).fit(twice, np.tile(y, 2))
+        other = self.make(**self.fixed).fit(columns | {"weight": [2.0] * len(y)}, y)
+        assert one.n_answers_ == other.n_answers_ == 2 * len(y)
+        same_bits(one, other)
+        assert abs(one.score(twice, np.tile(y, 2)) - other.score(columns, y)) < EXACT
+
+    def test_the_same_seed_gives_the_same_bits(self, model):
+        same_bits(self.make().fit(*votes()), model)
+
+    def test_the_number_of_threads(self):
+        rows = crowd(3, 200, 20, 30, delta=0.3)
+        asked = questions(200, np.array([(0, 1), (19, 3), (7, 8)]))
+        found = [self.make(**self.fixed, n_jobs=n).fit(*votes(rows)) for n in (1, 2, 4)]
+        self.check_shards(found[0])
+        for other in found[1:]:
+            for a, b in zip(found[0].predict_margin(asked), other.predict_margin(asked), strict=True):
+                np.testing.assert_array_equal(a, b)
+            assert found[0].rank().equals(other.rank())
+            assert found[0].log_evidence_ == other.log_evidence_
+
+    def check_shards(self, model: Any) -> None:
+        """Asserts that the answers of the threads' test are more than one piece of work."""
+
+    # Convergence
+
+    def test_no_convergence_is_a_warning(self, monkeypatch):
+        with pytest.warns(ConvergenceWarning, match="tolerance"):
+            model = self.cut_short(monkeypatch).fit(*votes())
+        assert not model.report_["fit"]["converged"]
+        assert np.isfinite(model.predict_proba(questions())).all()
+
+    def test_no_convergence_is_an_error_where_strict(self, monkeypatch):
+        with pytest.raises(ConvergenceError, match="tolerance"):
+            self.cut_short(monkeypatch, strict=True).fit(*votes())

@@ -1,0 +1,185 @@
+"""What every estimator says about pairs, people and items it knows and does not know, in which kind of frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from contracts.estimator import EstimatorContract
+from contracts.votes import ROWS, item_ids, questions, swapped, user_ids, votes, without_user
+from predilect.errors import DataError, DataWarning
+from tolerances import EXACT
+
+KINDS = {
+    "pandas": (pd.DataFrame, pd.DataFrame),
+    "polars": (pl.DataFrame, pl.DataFrame),
+    "lazy": (lambda columns: pl.DataFrame(columns).lazy(), pl.DataFrame),
+    "pyarrow": (pa.table, pa.Table),
+    "dict": (dict, pl.DataFrame),
+}
+COLUMNS = ["item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n"]
+
+
+class PredictionContract(EstimatorContract):
+    # Whether it tells people apart.
+    personal: bool
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def integers(cls) -> Any:
+        """The same answers with ids that are integers."""
+        columns, y = votes()
+        return cls.make().fit({name: [int(value.split()[1]) for value in columns[name]] for name in columns}, y)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def featured(cls) -> Any:
+        """Items placed by how good they are, of which 9 was never shown."""
+        columns, y = votes()
+        items = {"item": item_ids([*range(6), 9]), "x": [*ROWS.truth.mean(axis=0), -1.0]}
+        return cls.make(feature_weight=0.9, consensus_scale=4.0).fit(columns, y, items=items)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_callers_kind_of_frame_goes_in_and_comes_out(self, model, kind):
+        make, expected = KINDS[kind]
+        columns, y = votes()
+        found = self.make().fit(make(columns), y)
+        np.testing.assert_array_equal(found.predict_proba(make(questions())), model.predict_proba(questions()))
+        board = found.rank()
+        assert type(board) is expected
+        assert list(board.column_names if expected is pa.Table else board.columns) == COLUMNS
+        assert [str(item) for item in board["item"]] == list(model.rank()["item"])
+
+    def test_integers_and_text_name_the_same_ids(self, integers):
+        pairs = questions()
+        numbers = {name: [int(value.split()[1]) for value in pairs[name]] for name in pairs}
+        text = {name: list(map(str, numbers[name])) for name in numbers}
+        expected = integers.predict_proba(numbers)
+        np.testing.assert_array_equal(integers.predict_proba(text), expected)
+        for side in numbers:  # one column text, the others integers
+            np.testing.assert_array_equal(integers.predict_proba(numbers | {side: text[side]}), expected)
+        columns, y = votes()
+        named = self.make().fit({name: [value.split()[1] for value in columns[name]] for name in columns}, y)
+        ints = {name: [int(value) for value in text[name]] for name in text}
+        plain = {name: [value.split()[1] for value in pairs[name]] for name in pairs}
+        np.testing.assert_array_equal(
+            named.predict_proba(plain), named.predict_proba(plain | {"left": ints["left"], "right": ints["right"]})
+        )
+        assert set(integers.rank()["item"]) == set(range(6))
+        assert set(named.rank()["item"]) == set("012345")
+
+    def test_kinds_mixed_within_a_column_are_an_error(self, integers):
+        with pytest.raises(DataError, match="mixes kinds"):
+            integers.predict_proba({"user": [1, 2], "left": [0, "1"], "right": [2, 3]})
+
+    def test_probabilities(self, model):
+        assert list(model.classes_) == ["left", "tie", "right"]
+        asked = questions()
+        proba = model.predict_proba(asked)
+        assert proba.shape == (len(asked["user"]), 3)
+        assert np.all(proba > 0)
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=EXACT)
+        np.testing.assert_allclose(model.predict_proba(swapped(asked)), proba[:, ::-1], atol=EXACT)
+        np.testing.assert_array_equal(model.predict(asked), np.array([1, 0, -1])[proba.argmax(axis=1)])
+
+    def test_margins(self, model):
+        asked = questions()
+        mean, var = model.predict_margin(asked)
+        other_mean, other_var = model.predict_margin(swapped(asked))
+        assert np.all(var > 0)
+        np.testing.assert_allclose(other_mean, -mean, atol=EXACT)
+        np.testing.assert_allclose(other_var, var, atol=EXACT)
+        proba = model.predict_proba(asked)
+        np.testing.assert_array_equal(proba[:, 0] > proba[:, 2], mean > 0)
+
+    def test_the_board_says_who_is_left_of_whom(self, model):
+        board = model.rank()
+        best, *_, worst = board["item"]
+        left, tie, right = model.predict_proba({"left": [best], "right": [worst]})[0]
+        assert left > right > 0
+        assert tie > 0
+
+    def test_rows_are_answered_one_by_one(self, model):
+        asked = questions()
+        proba = model.predict_proba(asked)
+        order = np.random.default_rng(2).permutation(len(proba))[:60]
+        some = {name: [column[i] for i in order] for name, column in asked.items()}
+        np.testing.assert_array_equal(model.predict_proba(some), proba[order])
+        assert model.predict_proba({name: column[:0] for name, column in asked.items()}).shape == (0, 3)
+
+    def test_the_score_is_the_mean_log_likelihood(self, model):
+        columns, y = votes()
+        log_proba = np.log(model.predict_proba(columns))[np.arange(len(y)), 1 - y]
+        assert abs(model.score(columns, y) - log_proba.mean()) < EXACT
+        weight = np.random.default_rng(3).integers(1, 5, size=len(y)).astype(float)
+        weighted = model.score(columns | {"weight": weight.tolist()}, y)
+        assert abs(weighted - np.average(log_proba, weights=weight)) < EXACT
+
+    def test_someone_unknown_gets_the_prediction_of_the_population(self, model):
+        asked = questions(1)
+        nobody = model.predict_proba(without_user(asked))
+        if not self.personal:  # everybody is alike, known or not
+            np.testing.assert_array_equal(model.predict_proba(asked | {"user": ["?"] * 30}), nobody)
+            return
+        mixed = {name: column * 2 for name, column in asked.items()} | {"user": ["?"] * 30 + asked["user"]}
+        with pytest.warns(DataWarning, match="30 of 60 pairs name someone without answers"):
+            proba = model.predict_proba(mixed)
+        np.testing.assert_allclose(proba[:30], nobody, atol=EXACT)
+        np.testing.assert_allclose(proba[30:], model.predict_proba(asked), atol=EXACT)
+        assert np.abs(proba[30:] - nobody).max() > 0.01
+
+    def test_something_unknown_without_features_gets_the_prior(self, model):
+        user = user_ids([2, 2, 2])
+        with pytest.warns(DataWarning, match=r"2 items are not known .*first: 'new'"):
+            mean, var = model.predict_margin(
+                {"user": user, "left": ["new", "newer", "item 1"], "right": ["newer", "item 1", "item 2"]}
+            )
+        assert mean[0] == 0.0  # nothing tells one unknown item from another
+        expected = model.predict_margin({"user": user[:1], "left": ["item 1"], "right": ["item 2"]})
+        np.testing.assert_allclose([mean[2], var[2]], np.ravel(expected), atol=EXACT)
+        assert var[0] > var[1] > var[2]
+
+    def test_features_tell_where_something_unknown_lies(self, featured):
+        worth = ROWS.truth.mean(axis=0)
+        best, worst = item_ids([worth.argmax(), worth.argmin()])
+        new = {"item": ["like best", "like worst"], "x": [worth.max(), worth.min()]}
+        pairs = {"left": ["like best", best], "right": ["like worst", worst]}
+        mean, var = featured.predict_margin(pairs, items=new)
+        assert mean[1] > mean[0] > 0.25 * mean[1] > 0
+        assert var[0] > var[1] > 0
+        with pytest.warns(DataWarning, match="2 items .* come without features"):
+            mean, _ = featured.predict_margin(pairs)
+        assert mean[0] == 0.0
+        with pytest.warns(DataWarning, match=r"1 items .* \(first: 'like worst'\)"):
+            featured.predict_margin(pairs, items={"item": ["like best"], "x": [worth.max()]})
+
+    def test_an_item_with_features_and_no_answers_is_ranked(self, featured):
+        board = featured.rank()
+        row = list(board["item"]).index("item 9")
+        assert board["n"][row] == 0
+        assert board["sd"][row] == max(board["sd"])
+        np.testing.assert_allclose(sum(board["mean"]), 0.0, atol=EXACT)
+        assert featured.predict_proba({"left": ["item 9"], "right": ["item 0"]}).shape == (1, 3)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"left": ["item 1"]}, "compare an item with itself"),
+            ({"left": [None]}, "missing ids"),
+            ({"user": ["person 0001"] * 2}, "equally long"),
+        ],
+    )
+    def test_questions_that_cannot_be_answered(self, model, change, message):
+        with pytest.raises(DataError, match=message):
+            model.predict_proba({"user": ["person 0001"], "left": ["item 0"], "right": ["item 1"]} | change)
+        with pytest.raises(DataError, match="column"):
+            model.predict_proba({"left": ["item 0"]})
+
+    def test_the_board_of_someone_unknown(self, model):
+        with pytest.raises(DataError, match="user ids are not known"):
+            model.rank("nobody")

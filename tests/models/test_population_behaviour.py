@@ -1,0 +1,243 @@
+"""What the population model makes of odd, small, huge and contradicting data; every answer is finite or an error."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+from predilect import DataError, Population
+from simulate import comparisons, crowd
+from tolerances import EXACT, ITERATIVE, STATISTICAL
+
+CROWD = comparisons(crowd(1, 20, 6, 12, delta=0.4))
+MANY = 100_000
+GIVEN = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0}
+both = pytest.mark.parametrize("personal", [True, False])
+
+
+def fitted(users, pairs: str, *, items=None, weight=None, **parameters) -> Population:
+    """Pairs such as "pq" say that p was preferred to q, "p=q" that neither was."""
+    words = pairs.split()
+    frame = {
+        "left": [word[0] for word in words],
+        "right": [word[-1] for word in words],
+        "winner": ["tie" if "=" in word else word[0] for word in words],
+    }
+    if users is not None:
+        frame["user"] = list(users)
+    if weight is not None:
+        frame["weight"] = weight
+    return Population(n_jobs=1, **parameters).fit(frame, items=items)
+
+
+def scores(model: Population, user=None) -> dict:
+    return dict(model.rank(user).select("item", "mean").iter_rows())
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Population(n_jobs=1, **GIVEN).fit(CROWD)
+
+
+# Boards
+
+
+@pytest.mark.parametrize("user", [None, 4])
+def test_a_board_follows_its_definitions(model, user):
+    board = model.rank(user)
+    mean, covariance = model.consensus() if user is None else model.utilities(user)
+    item = board["item"].to_numpy()
+    sd = np.sqrt(np.diagonal(covariance))
+    assert abs(board["mean"].sum()) < EXACT
+    np.testing.assert_allclose(covariance.sum(axis=0), 0.0, atol=EXACT)
+    np.testing.assert_allclose(board["mean"], mean[item], atol=EXACT)
+    np.testing.assert_allclose(board["sd"], sd[item], atol=EXACT)
+    for name, quantile in (("lower", 0.025), ("upper", 0.975)):
+        np.testing.assert_allclose(board[name], norm.ppf(quantile, mean, sd)[item], atol=EXACT)
+    assert board["rank"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert board["mean"].is_sorted(descending=True)
+    n_draws = 100_000
+    values, vectors = np.linalg.eigh(covariance)
+    normal = np.random.default_rng(5).standard_normal((n_draws, 6))
+    draws = mean + normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    places = 1 + np.argsort(np.argsort(-draws, axis=1), axis=1)
+    for row in board.iter_rows(named=True):
+        place = places[:, row["item"]]
+        # 4 000 draws say where a quantile is to so much
+        error = STATISTICAL * np.sqrt(0.025 * 0.975 / 4000)
+        assert np.mean(place < row["rank_low"]) < 0.025 + error
+        assert np.mean(place <= row["rank_low"]) > 0.025 - error
+        assert np.mean(place > row["rank_high"]) < 0.025 + error
+        assert np.mean(place >= row["rank_high"]) > 0.025 - error
+        p = np.mean(place == 1)
+        assert abs(row["p_best"] - p) <= STATISTICAL * np.sqrt((p * (1 - p) + 1e-4) / 4000)
+    tiers, leader = [1], item[0]
+    for i in item[1:]:
+        contrast = np.eye(6)[leader] - np.eye(6)[i]
+        better = norm.cdf(contrast @ mean / np.sqrt(contrast @ covariance @ contrast))
+        tiers.append(tiers[-1] + (better > 0.95))
+        leader = i if better > 0.95 else leader
+    assert board["tier"].to_list() == tiers
+    n_rows = CROWD if user is None else CROWD.take(CROWD.user == user)
+    counts = sum(np.bincount(getattr(n_rows, side), n_rows.weight, 6) for side in ("left", "right"))
+    assert board["n"].to_list() == counts[item].tolist()
+
+
+@both
+def test_the_numbers_of_a_fit_add_up(personal):
+    model = Population(personal, n_jobs=1, **GIVEN).fit(CROWD)
+    assert model.personal_ is personal
+    assert model.n_answers_ == model.n_answers_by_item().sum() / 2 == 240
+    assert model.report_["model"] == ("population" if personal else "pooled")
+    assert model.report_["fit"]["converged"]
+    assert model.report_["prior"]["chosen"] == model.hyperparameters_.to_dict()
+    assert np.log(1 / 3) * 240 < model.log_evidence_ < 0
+    assert 0.1 < model.tie_threshold_ < 1.0
+
+
+def test_someone_without_answers_is_drawn_from_the_population():
+    model = Population(n_jobs=1, **GIVEN).fit(CROWD.take(CROWD.user != 7))
+    for one, other in zip(model.utilities(7), model.utilities(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert model.rank(7)["n"].to_list() == [0] * 6
+    np.testing.assert_allclose(model.utilities(7)[0], model.consensus()[0], atol=EXACT)
+    assert np.all(np.diagonal(model.utilities(7)[1]) > np.diagonal(model.consensus()[1]))
+
+
+@both
+def test_an_equal_voice(personal):
+    # Ten people prefer p a hundred times each, ninety prefer q once: people crown q, answers crown p.
+    users = np.repeat([f"u{i:02d}" for i in range(100)], [100] * 10 + [1] * 90)
+    model = fitted(users, "pq " * 1000 + "qp " * 90, personal=personal)
+    board = model.rank()
+    assert board["item"].to_list() == (["q", "p"] if personal else ["p", "q"])
+    assert board["p_best"][0] > 0.99
+    if personal:
+        assert model.rank("u00")["item"].to_list() == ["p", "q"]
+
+
+# Little data
+
+
+@pytest.mark.parametrize("has_users", [True, False])
+def test_one_comparison(has_users):
+    model = fitted(["ann"] if has_users else None, "pq")
+    assert not model.personal_
+    assert (model.users_ is None) != has_users
+    board = model.rank("ann" if has_users else None)
+    assert board["item"].to_list() == ["p", "q"]
+    assert 0.5 < board["p_best"][0] < 0.95
+    assert board["tier"].to_list() == [1, 1]
+    assert board["n"].to_list() == [1, 1]
+
+
+def test_nobody_named_is_a_crowd_and_so_is_one_person():
+    nobody, one, pooled = (
+        fitted(None, "pq qr pr"),
+        fitted(["u"] * 3, "pq qr pr"),
+        fitted("uvw", "pq qr pr", personal=False),
+    )
+    for model in (nobody, one):
+        assert not model.personal_
+        assert model.report_["model"] == "pooled"
+        assert model.rank().equals(pooled.rank())
+        assert model.log_evidence_ == pooled.log_evidence_
+
+
+def test_two_people():
+    model = fitted("uvuv", "pq qr pr qr")
+    assert model.personal_
+    assert model.rank()["item"].to_list() == ["p", "q", "r"]
+    own = [model.utilities(user)[0] for user in "uv"]
+    assert own[0][0] - own[0][1] > own[1][0] - own[1][1] > 0  # only u was asked about p and q
+
+
+@both
+def test_a_cycle_ends_in_a_draw(personal):
+    found = scores(fitted("uuuvvv", "pq qr rp pq qr rp", personal=personal))
+    np.testing.assert_allclose(list(found.values()), 0.0, atol=ITERATIVE)
+
+
+@both
+def test_contradicting_repeats_are_evidence_of_indifference(personal):
+    model = fitted("uuuvvv", "pq qp pr pq qp pr", personal=personal, **GIVEN)
+    assert model.n_answers_ == 6
+    assert abs(scores(model)["p"] - scores(model)["q"]) < 0.5 * scores(model)["p"]
+    silent = fitted("uv", "pr pr", items={"item": list("pqr")}, personal=personal, **GIVEN)
+    pair = {"left": ["p"], "right": ["q"]}
+    assert model.predict_margin(pair)[1] < silent.predict_margin(pair)[1]
+
+
+@both
+def test_an_item_that_always_wins_stays_finite(personal):
+    board = fitted([f"u{i}" for i in range(40)], "pq pr " * 20, personal=personal).rank()
+    assert board["item"][0] == "p"
+    assert 1.0 < board["mean"][0] < 10.0
+    assert 0.1 < board["sd"][0] < 3.0
+    assert board["p_best"][0] > 0.8
+
+
+def test_everyone_ties_is_an_error():
+    with pytest.raises(DataError, match=r"all 2 answers are ties.*nothing says which item is better"):
+        fitted("uv", "p=q q=r")
+
+
+def test_one_item_is_an_error():
+    with pytest.raises(DataError, match="compared with itself"):
+        fitted("u", "pp")
+
+
+# Much data
+
+
+@both
+@pytest.mark.parametrize("contradict", [0, 40])
+def test_a_hundred_thousand_duplicates_of_one_answer(personal, contradict):
+    began = time.process_time()
+    won = ("qp " * contradict + "pq " * (100 - contradict)) * (MANY // 100)
+    model = fitted("u" * MANY + "v", won + "qr", personal=personal)
+    assert time.process_time() - began < 5.0  # a row an answer would take minutes
+    assert model.n_answers_ == MANY + 1
+    mean, covariance = model.consensus()
+    assert np.isfinite(mean).all()
+    assert np.linalg.eigvalsh(covariance).max() < 20.0
+    margin, var = model.predict_margin({"user": ["u"], "left": ["p"], "right": ["q"]})
+    if contradict:
+        assert abs(margin[0] - norm.ppf(0.6)) < STATISTICAL * np.sqrt(1 / (0.64 * MANY))
+        assert var[0] < 1e-3
+    else:
+        assert 3.0 < margin[0] < 20.0
+
+
+@both
+def test_fifty_thousand_items_are_refused_at_once(personal):
+    left = np.arange(50_000)
+    frame = {"user": left % 7, "left": left, "right": (left + 1) % 50_000, "winner": left}
+    began = time.process_time()
+    with pytest.raises(DataError, match=r"there are 50000 items.*at most"):
+        Population(personal, n_jobs=1).fit(frame)
+    assert time.process_time() - began < 3.0
+
+
+# Weights
+
+
+@both
+def test_whole_weights_count_answers(personal):
+    model = fitted("uvw", "pq qr pr", weight=[3, 1, 2], personal=personal, **GIVEN)
+    other = fitted("uuuvww", "pq pq pq qr pr pr", personal=personal, **GIVEN)
+    assert model.rank().equals(other.rank())
+    assert model.rank().schema["n"] == pl.Int64
+    assert model.n_answers_ == 6
+
+
+def test_fractions_of_an_answer():
+    model = fitted("uv", "pq qr", weight=[0.5, 2.5], personal=False)
+    assert dict(model.rank().select("item", "n").iter_rows()) == {"p": 0.5, "q": 3.0, "r": 2.5}
+    with pytest.raises(DataError, match=r"1 rows have a weight below 1.*personal=False"):
+        fitted("uv", "pq qr", weight=[0.5, 2.5])
+    assert np.isfinite(fitted("uv", "pq qr", weight=[1.5, 2.5]).log_evidence_)

@@ -1,0 +1,43 @@
+"""The population model and its pooled special case keep the contract of estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.prediction import PredictionContract
+from contracts.saving import SavingContract
+from predilect import Population
+from predilect.inference import pooled
+
+FIXED = {
+    "strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "feature_weight": 0.5, "length_scale": 1.0,
+    "tolerance": 1e-13, "max_passes": 3000,
+}  # fmt: skip
+
+
+class TestPersonal(PredictionContract, SavingContract):
+    personal = True
+    fixed = FIXED
+
+    @classmethod
+    def make(cls, **changes: Any) -> Population:
+        return Population(**({"n_jobs": 1} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(strength=10.0, scale=2.0, consensus_scale=4.0, max_passes=2, **changes)
+
+    def check_shards(self, model):
+        assert len(model.posterior_.people.shards) > 2
+
+
+class TestPooled(PredictionContract, SavingContract):
+    personal = False
+    fixed = FIXED
+
+    @classmethod
+    def make(cls, **changes: Any) -> Population:
+        return Population(**({"personal": False, "n_jobs": 1} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        monkeypatch.setattr(pooled, "_MAX_NEWTON", 1)
+        return self.make(tie_threshold=0.4, consensus_scale=4.0, **changes)

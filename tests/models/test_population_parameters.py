@@ -1,0 +1,129 @@
+"""What the caller may fix or bring along: the tie threshold, features, and every parameter within its range."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from predilect import DataError, Population
+from simulate import comparisons, crowd
+from tolerances import EXACT, ITERATIVE
+
+CROWD = comparisons(crowd(1, 20, 6, 12, delta=0.4))
+STRICT = comparisons(crowd(2, 5, 4, 8))
+GIVEN = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0}
+both = pytest.mark.parametrize("personal", [True, False])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Population(n_jobs=1, **GIVEN).fit(CROWD)
+
+
+# Ties
+
+
+@both
+def test_a_tie_threshold_that_is_given_is_kept(personal):
+    model = Population(personal, n_jobs=1, tie_threshold=0.7, **GIVEN).fit(CROWD)
+    assert model.tie_threshold_ == 0.7
+    mean, var = model.predict_margin({"left": [0], "right": [1]})
+    edges = norm.cdf((np.array([-0.7, 0.7]) - mean) / np.sqrt(1 + var))
+    expected = [1 - edges[1], edges[1] - edges[0], edges[0]]
+    np.testing.assert_allclose(model.predict_proba({"left": [0], "right": [1]})[0], expected, atol=EXACT)
+    with pytest.raises(DataError, match="tie_threshold=0 says that ties cannot happen"):
+        Population(personal, tie_threshold=0.0).fit(CROWD)
+
+
+@both
+def test_without_ties_there_are_none_to_come(personal):
+    model = Population(personal, n_jobs=1).fit(STRICT)
+    assert model.tie_threshold_ == 0.0
+    assert np.all(model.predict_proba({"left": [0, 1], "right": [1, 2]})[:, 1] == 0.0)
+    with pytest.warns(UserWarning, match="probability 0"):
+        assert model.score({"user": [0], "left": [0], "right": [1], "winner": ["tie"]}) == -np.inf
+
+
+# Features
+
+
+@both
+def test_features_of_half_the_items(personal):
+    model = Population(personal, n_jobs=1).fit(CROWD, items={"item": [0, 1, 2], "x": [1.0, 2.0, 3.0]})
+    assert any("3 of 6 items have no features" in line for line in model.report_["features"])
+    assert len(model.rank()) == 6
+
+
+@both
+def test_a_constant_feature_says_nothing(personal):
+    model = Population(personal, n_jobs=1, **GIVEN).fit(CROWD, items={"item": range(6), "x": [1.0] * 6})
+    assert any("constant" in line for line in model.report_["features"])
+    assert model.rank().equals(Population(personal, n_jobs=1, **GIVEN).fit(CROWD).rank())
+
+
+def test_an_infinite_feature_is_an_error():
+    with pytest.raises(DataError, match='"x" is infinite in 1 row'):
+        Population().fit(CROWD, items={"item": range(6), "x": [1, 2, 3, 4, 5, np.inf]})
+
+
+def test_features_of_people_are_kept_and_not_used(model):
+    other = Population(n_jobs=1, **GIVEN).fit(CROWD, users={"user": range(20), "age": range(20)})
+    assert other.user_features_.columns == ["age"]
+    assert other.rank().equals(model.rank())
+
+
+@both
+def test_something_new_without_features_has_the_variance_of_the_prior(personal):
+    model = Population(personal, n_jobs=1, **GIVEN).fit(CROWD)
+    with pytest.warns(UserWarning, match="not known"):
+        _, var = model.predict_margin({"left": ["x"], "right": ["y"]})
+    posterior = model.posterior_
+    spread = 4.0
+    if personal:  # population.md section 6 with K = I and A = 0
+        spread += 2.0 * (10.0 + np.trace(posterior.Sigma) / 2.0) / (10.0 + 6)
+    np.testing.assert_allclose(var, 2 * spread, atol=EXACT)
+
+
+# Parameters
+
+OUT_OF_RANGE = [
+    ("strength", 0.0, "1e-06 to 1e"), ("scale", -1.0, "1e-08 to 1e"), ("consensus_scale", 0, "1e-08 to inf"),
+    ("feature_weight", 1.5, "0 to 1"), ("length_scale", 0.0, "1e-06 to 1e"), ("tie_threshold", -1.0, "0 to 1"),
+    ("scale", "big", "1e-08 to 1e"), ("scale", float("nan"), "1e-08 to 1e"), ("scale", True, "1e-08 to 1e"),
+    ("scale", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
+    ("max_passes", 0, "1 "), ("max_passes", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
+    ("random_state", None, "0 "), ("random_state", -1, "0 "),
+]  # fmt: skip
+
+
+@both
+@pytest.mark.parametrize(("name", "value", "says"), OUT_OF_RANGE)
+def test_a_parameter_out_of_range(personal, name, value, says):
+    model = Population(personal, **{name: value})  # scikit-learn: the constructor checks nothing
+    with pytest.raises(ValueError, match=f"{name} must .*{says}"):
+        model.fit(CROWD)
+
+
+@pytest.mark.parametrize("kind", [int, float, np.int64, np.float64, np.float32])
+def test_a_parameter_may_be_any_kind_of_number(kind, model):
+    given = {name: kind(value) for name, value in GIVEN.items()}
+    assert Population(n_jobs=1, **given).fit(CROWD).rank().equals(model.rank())
+
+
+@both
+def test_a_flat_prior(personal):
+    given = {"strength": 10.0, "scale": 2.0, "tie_threshold": 0.4, "tolerance": 1e-12, "n_jobs": 1}
+    model = Population(personal, consensus_scale=np.inf, **given).fit(CROWD)
+    assert model.hyperparameters_.consensus_scale == 1e10
+    wide = Population(personal, consensus_scale=1e7, **given).fit(CROWD)
+    for one, other in zip(model.consensus(), wide.consensus(), strict=True):
+        np.testing.assert_allclose(one, other, atol=ITERATIVE)
+
+
+def test_people_who_cannot_differ_are_the_pooled_model():
+    rigid = Population(n_jobs=1, strength=1e4, scale=1e-8, consensus_scale=4.0, tolerance=1e-13).fit(CROWD)
+    pooled = Population(False, n_jobs=1, consensus_scale=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
+    for one, other in zip(rigid.consensus(), pooled.consensus(), strict=True):
+        np.testing.assert_allclose(one, other, atol=ITERATIVE)
+    assert abs(rigid.score(CROWD) - pooled.score(CROWD)) < ITERATIVE
