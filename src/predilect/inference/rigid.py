@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
 # decides only where a handful of answers say nothing. Scales and lengths are logarithmic, the weight is a log-odds.
-_COORDINATES = {"scale": (5.0, 2.0), "feature_weight": (4.0, 2.0), "length_scale": (2.0, 1.0)}
+_COORDINATES = {"scale": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
 _ROUNDS = 2  # the prior of the consensus is held within a round
 _MAX_EVALUATIONS = 10  # a round
 _TOLERANCE = 1e-4  # of the evidence

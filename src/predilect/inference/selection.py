@@ -32,10 +32,11 @@ FloatArray = npt.NDArray[np.float64]
 
 DEFAULTS = {"strength": 100.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
 
-# How the walk steps: by a factor, or (the weight) in log-odds.
-_STEPS = {"strength": math.sqrt(10.0), "scale": 4.0, "feature_weight": 1.5}
-_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "feature_weight": (0.01, 0.99)}
-_WALK = ("strength", "scale", "feature_weight", "strength")
+# The walk: which hyper-parameters, by what factor a step, and how far. What features explain (w, ℓ) is left to the
+# evidence: walking on them cost a third of the time and gained nothing on any data set tried.
+_STEPS = {"strength": math.sqrt(10.0), "scale": 4.0}
+_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4)}
+_WALK = ("strength", "scale", "strength")
 
 _N_FOLDS = 5
 _MOST_PEOPLE = 1000
@@ -256,12 +257,7 @@ def _folds(comparisons: Comparisons, seed: np.random.SeedSequence) -> list[npt.N
 
 def _step(setting: Hyperparameters, name: str, direction: int) -> Hyperparameters | None:
     """The setting one step along, or None at the end of the range."""
-    value = getattr(setting, name)
-    if name == "feature_weight":
-        odds = value / (1.0 - value) * math.exp(direction * _STEPS[name])
-        value = odds / (1.0 + odds)
-    else:
-        value *= _STEPS[name] ** direction
+    value = getattr(setting, name) * _STEPS[name] ** direction
     low, high = _RANGES[name]
     return replace(setting, **{name: value}) if low <= value <= high else None
 
