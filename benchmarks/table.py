@@ -52,11 +52,12 @@ def _provenance(store: Store) -> str:
         return "No runs yet."
     machines = sorted({r["provenance"]["cpu"] for r in runs})
     versions = sorted({", ".join(f"{k} {v}" for k, v in r["provenance"]["versions"].items()) for r in runs})
+    commits = sorted({r["provenance"].get("revision", "unknown") for r in runs})
     dates = sorted(r["provenance"]["date"][:10] for r in runs)
     return (
         "Written by `python -m benchmarks`; do not edit. What is measured: [README](../README.md). Mean ± standard "
         f"error over seeds; one thread. Machine: {'; '.join(machines)}. Versions: {'; '.join(versions)}. "
-        f"Runs from {dates[0]} to {dates[-1]}."
+        f"Commits (+: with changes): {', '.join(commits)}. Runs from {dates[0]} to {dates[-1]}."
     )
 
 
@@ -94,6 +95,8 @@ def _bars(store: Store, tasks: list[str]) -> str:
     for task in tasks:
         runs = store.runs(task, REFERENCE)
         if not runs:
+            if REFERENCE in store.models(task) and (task in BARS or task in BETTER_THAN):
+                rows.append((False, [task, "any", "", "every run failed"]))
             continue
         for measure, bar in BARS.get(task, {}).items():
             found = mean_and_error(runs, BAR_SECTION.get(measure, "cost"), measure)

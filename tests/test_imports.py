@@ -90,10 +90,10 @@ def test_importing_takes_nothing_heavy():
     assert not loaded & {"numba", "sklearn", "pandas", "scipy", "polars", "pyarrow", "matplotlib", "typer", "rich"}
 
 
-def test_a_model_needs_no_library_of_frames_but_polars():
+def test_a_fit_needs_nothing_that_draws_or_reads_commands():
     answers = "{'user': ['u', 'v'], 'left': ['p', 'q'], 'right': ['q', 'r'], 'winner': ['p', 'q']}"
     fit = f"predilect.Population().fit({answers}).rank()"
-    assert not modules_after(f"import predilect\n{fit}") & {"pandas", "pyarrow", "matplotlib", "typer"}
+    assert not modules_after(f"import predilect\n{fit}") & {"matplotlib", "typer"}
 
 
 def test_the_front_door_names_what_there_is():

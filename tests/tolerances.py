@@ -1,4 +1,4 @@
-"""Named tolerances of the whole suite (design.md section 5). Never loosened to make a test pass."""
+"""Named tolerances of the whole suite (CONTRIBUTING.md). Never loosened to make a test pass."""
 
 from __future__ import annotations
 

@@ -97,6 +97,12 @@ def test_table_shows_losing_cases_first_and_bars(tmp_path: Path) -> None:
     assert page.index("| pooled | 2 |") < page.index("| population | 2 |") < page.index("| tie-share | 2 |")
 
 
+def test_a_task_without_a_good_run_misses_its_bars(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.add({"task": "sushi-b", "model": "population", "seed": 0, "error": "no result after 600 s"})
+    assert "| sushi-b | any |  | every run failed | **no** |" in markdown(store)
+
+
 def test_infinite_losses_are_kept_and_shown(tmp_path: Path) -> None:
     store = filled(tmp_path)
     bad = record("pooled", 2, 0.4, blocks=None)

@@ -69,7 +69,7 @@ def test_an_unknown_item_gets_the_prior_with_a_note(results, tmp_path):
     (tmp_path / "pairs.csv").write_text("left,right\napple,quince\n")
     ran = run("predict", results, tmp_path / "pairs.csv")
     assert ran.exit_code == 0
-    assert "Warning: 1 items are not known to the model" in ran.stderr
+    assert "Warning: 1 of the items asked about are not known to the model" in ran.stderr
     assert "quince" in ran.stderr
 
 

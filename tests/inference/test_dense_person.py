@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from predilect.inference.population import PopulationPrior, fit_population, sett
 from predilect.posteriors.dense_person import DensePerson
 from predilect.posteriors.people import People, Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
+from predilect.scale.shards import workers
 from referees.dense_population import design
 from simulate import comparisons, crowd, random_covariance, random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -25,10 +27,15 @@ CROWD = CROWD.take(CROWD.user != 4)
 SETTLED = {"n_sweeps": 3000, "tolerance": 1e-12}
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_blas_thread():
+    """As in a fit: BLAS threads would slow each other down on matrices this small."""
+    with workers(1):
+        yield
+
+
 def weighted(heaviest: float):
     """The same answers, some of them given very often."""
-    from dataclasses import replace
-
     weight = np.random.default_rng(3).choice([1.0, 2.0, 7.5, heaviest], size=CROWD.n_rows)
     return replace(CROWD, weight=weight)
 
@@ -43,10 +50,10 @@ def settled(people: People, Sigma, m, delta=DELTA, **options):
     return expectation(people, sites, Sigma, m, delta, **(SETTLED | options)), sites
 
 
-def assert_alike(one, other, scale: float = 1.0):
+def assert_alike(one, other, rounding: float = 0.0):
     for name in ("evidence", "H", "D", "r", "slope_delta", "curvature_delta"):
         a, b = getattr(one, name), getattr(other, name)
-        np.testing.assert_allclose(a, b, atol=CONVERGED * scale, rtol=CONVERGED, err_msg=name)
+        np.testing.assert_allclose(a, b, atol=CONVERGED + rounding, rtol=CONVERGED, err_msg=name)
 
 
 @pytest.mark.parametrize("heaviest", [1.0, 3.0, 1e5])
@@ -59,7 +66,9 @@ def test_expectations_are_the_same_on_both_paths(heaviest, delta):
     assert heavy.is_heavy.sum() == 6
     one, sites = settled(light, Sigma, m, delta)
     other, dense_sites = settled(heavy, Sigma, m, delta)
-    assert_alike(one, other)
+    # Q = Λ - Λ C Λ, as rank-one updates leave it, loses eps Λ² to cancellation; the dense form does not.
+    largest = float((answers.weight * sites.precision).max())
+    assert_alike(one, other, rounding=10 * np.finfo(float).eps * largest**2)
     np.testing.assert_allclose(sites.precision, dense_sites.precision, atol=CONVERGED)
     np.testing.assert_allclose(sites.linear, dense_sites.linear, atol=CONVERGED)
 
@@ -153,11 +162,10 @@ def test_a_state_is_gaussian_conditioning(n_answers):
 
 
 def test_a_fit_is_the_same_on_both_paths():
-    answers = comparisons(crowd(8, 12, 5, 25, delta=DELTA))
-    prior = PopulationPrior(np.eye(5), 10.0, 2.0, 4.0)
-    found = [
-        fit_population(lay_out(answers, largest_state=n), prior, tolerance=1e-11, max_passes=2000) for n in (10**9, 0)
-    ]
+    answers = comparisons(crowd(8, 6, 4, 15, delta=DELTA))
+    prior = PopulationPrior(np.eye(4), 10.0, 2.0, 4.0)
+    found = [fit_population(lay_out(answers, largest_state=n), prior, tolerance=1e-10) for n in (10**9, 0)]
     for name in ("m", "Sigma", "C_m", "delta", "evidence", "objective"):
         one, other = (getattr(state, name) for state in found)
-        np.testing.assert_allclose(one, other, atol=1e-5 if name in ("Sigma", "C_m") else ITERATIVE * 10, err_msg=name)
+        np.testing.assert_allclose(one, other, atol=1e-4, err_msg=name)  # √tolerance: J is flat where the search stops
+    assert abs(found[0].objective - found[1].objective) < ITERATIVE

@@ -61,7 +61,8 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
     if model.features_ is not None:
         talk.say(
             f"Item features: {', '.join(model.features_.sources) or 'none of use'}; they explain "
-            f"{100 * model.hyperparameters_.feature_weight:.0f} % of the prior variance, the best share tried."
+            f"{100 * model.hyperparameters_.feature_weight:.0f} % of the prior variance between people and "
+            f"{100 * model.hyperparameters_.consensus_weight:.0f} % of the crowd's, going by the evidence."
         )
     for line in model.report_["features"]:
         talk.say(f"Item features: {line}")
@@ -125,10 +126,10 @@ def _fit_line(model: Population) -> str:
     line = f"Fit: {verb} after {fit['iterations']} passes ({seconds:.1f} s)"
     chosen, n_trials = model.hyperparameters_, len(prior.get("trials", []))
     if n_trials == 0:
-        return f"{line}; too few answers to choose a prior by, so the default one."
+        return f"{line}; prior by evidence, as there are too few answers to try it on held-out ones."
     if not model.personal_:
-        return f"{line}; prior variance {chosen.consensus_scale:g}, the likeliest of {n_trials} settings tried."
+        return f"{line}; prior variance {chosen.consensus_scale:.2g}, the likeliest of {n_trials} settings tried."
     return (
-        f"{line}; prior variance of a person about the crowd {chosen.scale:g}, strength {chosen.strength:g}, the best "
-        f"of {n_trials} settings tried on {amount(prior.get('n_held_out', 0))} held-out answers."
+        f"{line}; prior variance of a person about the crowd {chosen.scale:.2g}, worth {chosen.strength:.0f} people, "
+        f"chosen among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
     )

@@ -120,7 +120,7 @@ def read_item_map(path: str | Path, *, key: str | None = None, value: str | None
             raise DataError(
                 f"{path}: expected the columns of an item map, key and value; "
                 f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
-                f'The columns are {", ".join(names)}; name one of them, value="NAME".'
+                f'The columns are {", ".join(names)}; name one of them with --item-map-column NAME (value="NAME").'
             )
     pairs = frame.select(key, str(value)).unique(maintain_order=True)
     repeated = pairs.filter(pairs[key].is_duplicated())

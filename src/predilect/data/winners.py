@@ -212,7 +212,7 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
     }[reading]
     plural = "1 value that is" if len(rows) == 1 else f"{len(rows)} values that are"
     count_as_tie = ""
-    if len(named):
+    if len(named) and not _is_number(named[0]):
         word = named[0]
         spelled = f'"{word}"' if " " in word else word
         count_as_tie = f'Count a word as a tie with --tie {spelled} (ties=["{word}"]), or leave '
@@ -220,3 +220,12 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
         f'column "{column}" holds {plural} {expected} (first: {first}). '
         f"{count_as_tie or 'Leave '}such rows out with --drop-unknown (drop_unknown=True)."
     )
+
+
+def _is_number(word: str) -> bool:
+    """Whether a winner is a number, such as a graded score, which no tie is called."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

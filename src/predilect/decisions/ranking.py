@@ -74,7 +74,7 @@ def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 
 
     Notes
     -----
-    design.md section 5. n_items³/3 + n_draws n_items² operations; n_draws x n_items memory.
+    Defined in docs/outputs.md. n_items³/3 + n_draws n_items² operations; n_draws x n_items memory.
     """
     n_items = len(mean)
     score, centred = centre(mean, covariance)

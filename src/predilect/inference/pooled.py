@@ -23,6 +23,9 @@ _MAX_NEWTON = 100
 _NEWTON_TOLERANCE = 1e-10  # of the largest step in any utility, in units of the answer noise
 _MAX_HALVINGS = 40
 _THRESHOLD_TOLERANCE = 1e-4  # in log δ
+# Standard deviation of a weak prior of log δ about the tie share's own δ: it decides only for a handful of answers, of
+# which the evidence may say that nothing but ties can ever happen.
+_THRESHOLD_SD = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def fit_pooled(
     consensus_scale : float
         s_t.
     delta : float, optional
-        Tie threshold to hold fixed; by default it maximises Laplace's evidence where there are ties.
+        Tie threshold to hold fixed; by default it maximises Laplace's evidence, with a weak prior, where there are ties.
 
     Notes
     -----
@@ -106,7 +109,7 @@ def fit_pooled(
         share = float(rows.weight[rows.outcome == 0].sum()) / rows.n_answers
         guess = math.log(threshold_for_tie_share(share))
         search = minimize_scalar(
-            lambda theta: -mode(math.exp(theta)).evidence,
+            lambda theta: 0.5 * ((theta - guess) / _THRESHOLD_SD) ** 2 - mode(math.exp(theta)).evidence,
             bracket=(guess, guess + 0.3),
             options={"xtol": _THRESHOLD_TOLERANCE},
         )
@@ -121,6 +124,7 @@ def fit_pooled(
         jitter=max(factor_K.jitter, best.factor.jitter),
         seconds=time.perf_counter() - began,
         unit="noise units of the largest step",
+        advice="look for extreme weights or scores",
     )
     return PooledState(best.m, best.factor.inverse(), 0.0 if delta is None else delta, best.evidence, report)
 

@@ -4,7 +4,7 @@
 
 A few closed-form steps (:mod:`predilect.inference.maximisation`) find the right region and, with it, the metric of the
 problem; L-BFGS in coordinates whitened by them does the rest. Its line search accepts a step only if J rises, which is
-the guard that plain over-relaxation needs, and it takes a small fraction of EM's passes (docs/mathematics.md).
+the guard that plain over-relaxation needs, and it takes a small fraction of EM's passes (docs/population.md).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from scipy.optimize import Bounds, minimize
 from predilect.covariance.dense import Factor, factorise, symmetrise
 from predilect.inference.expectation import Expectation, expectation
 from predilect.inference.maximisation import consensus_step, covariance_step, threshold_step
+from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.report import Report
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.posteriors.people import People, Sites
@@ -56,12 +57,23 @@ class PopulationPrior:
         s₀, prior variance of a person's utility about the consensus.
     consensus_scale : float
         s_t, prior variance of a consensus utility.
+    K_consensus : array of float, shape (n_items, n_items), optional
+        K_t; K₀ unless given.
     """
 
     K: FloatArray
     strength: float
     scale: float
     consensus_scale: float
+    K_consensus: FloatArray | None = None
+
+    @classmethod
+    def of(cls, h: Hyperparameters, space: FeatureSpace) -> PopulationPrior:
+        """The prior that hyper-parameters and features make."""
+        K = space.covariance(h.feature_weight, h.length_scale)
+        shared = h.consensus_weight == h.feature_weight
+        K_t = None if shared else space.covariance(h.consensus_weight, h.length_scale)
+        return cls(K, h.strength, h.scale, h.consensus_scale, K_t)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +204,7 @@ def fit_population(
         jitter=search.jitter,
         seconds=time.perf_counter() - began,
         unit="nats an answer",
+        advice="allow more passes (max_passes=...), or loosen the tolerance",
     )
     objective = final.evidence + search.log_prior(point.m, factorise(point.Sigma))
     return PopulationState(point.m, point.Sigma, C_m, point.delta, sites, final.evidence, objective, report)
@@ -225,7 +238,8 @@ class _Search:
         self.progress = progress
         factor_K = factorise(prior.K)
         self.jitter = factor_K.jitter
-        self.precision = factor_K.inverse() / prior.consensus_scale
+        factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
+        self.precision = factor_t.inverse() / prior.consensus_scale
         self.root = math.sqrt(prior.scale) * factor_K.lower  # of s₀ K₀
         self.sites = Sites.flat(0)
         self.passes = 0

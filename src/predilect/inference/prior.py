@@ -30,6 +30,9 @@ class Hyperparameters:
         w, share of the prior variance that item features explain.
     length_scale : float
         ℓ of the squared exponential kernel, in standard deviations of a feature.
+    consensus_feature_weight : float, optional
+        w of the consensus; the same as ``feature_weight`` unless given. Features may say much about how people differ
+        and little about what they agree on, or the other way round.
     """
 
     strength: float
@@ -37,10 +40,16 @@ class Hyperparameters:
     consensus_scale: float
     feature_weight: float
     length_scale: float
+    consensus_feature_weight: float | None = None
+
+    @property
+    def consensus_weight(self) -> float:
+        """W of the consensus, whether given or shared."""
+        return self.feature_weight if self.consensus_feature_weight is None else self.consensus_feature_weight
 
     def to_dict(self) -> dict[str, float]:
         """As plain values."""
-        return asdict(self)
+        return {**asdict(self), "consensus_feature_weight": self.consensus_weight}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ class Report:
         Wall time.
     unit : str
         Unit of residual and tolerance.
+    advice : str
+        What to do if it did not converge.
     """
 
     method: str
@@ -43,11 +45,12 @@ class Report:
     jitter: float
     seconds: float
     unit: str
+    advice: str
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON; without the seconds, which differ from run to run."""
         values = asdict(self)
-        del values["seconds"]
+        del values["seconds"], values["advice"]
         return values
 
     def require(self, strict: bool) -> None:
@@ -61,9 +64,8 @@ class Report:
         if self.converged:
             return
         message = (
-            f"{self.method} stopped after {self.iterations} passes with {self.residual:.3g} {self.unit}, above the "
-            f"tolerance of {self.tolerance:.3g}. Allow more passes (max_passes), or loosen the tolerance if that is "
-            "close enough"
+            f"{self.method} stopped after {self.iterations} iterations with {self.residual:.3g} {self.unit}, above the "
+            f"tolerance of {self.tolerance:.3g}. The result is usable but not exact; {self.advice}"
         )
         if strict:
             raise ConvergenceError(message)

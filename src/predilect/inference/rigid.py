@@ -134,7 +134,8 @@ class _Rigid:
 
     def start_round(self) -> None:
         """Take the prior of the consensus from where the search stands: its kernel, and s_t by its EM step."""
-        inverse_K = factorise(self.space.covariance(self.setting.feature_weight, self.setting.length_scale)).inverse()
+        h = self.setting
+        inverse_K = factorise(self.space.covariance(h.consensus_weight, h.length_scale)).inverse()
         if self.learn_consensus and self.current is not None:
             m, C_m = consensus_step(self.m, inverse_K / self.consensus_scale, self.current)
             second_moment = float(m @ inverse_K @ m + np.vdot(inverse_K, C_m))

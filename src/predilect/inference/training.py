@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from predilect.covariance.dense import factorise
+from predilect.covariance.dense import Factor, factorise
 from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.inference.pooled import PooledState, fit_pooled
@@ -21,6 +23,8 @@ from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.people import lay_out
 from predilect.posteriors.population import PopulationPosterior
 
+FloatArray = npt.NDArray[np.float64]
+
 __all__ = ["Trained", "extend", "train_personal", "train_pooled"]
 
 # Dense items x items algebra: about 12 n² floats and a few n³ operations a pass.
@@ -28,7 +32,7 @@ _MOST_ITEMS_PERSONAL = 3000
 _MOST_ITEMS_POOLED = 10_000
 _FLAT_SCALE = 1e10  # stands for an improper flat prior, and keeps an item that never wins finite
 _POOLED_GRID = {"consensus_scale": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": (0.0, 0.5, 0.9, 0.98)}
-_ITEMS_FOR_FEATURE_SEARCH = 1000
+_ITEMS_FOR_FEATURE_SEARCH = 1500
 
 
 class Watcher(Protocol):
@@ -84,7 +88,7 @@ def train_personal(
     default_length_scale : float
         Where the search for ℓ starts.
     given : mapping
-        Hyper-parameters that the caller fixed, by name; the others are chosen by held-out answers.
+        Hyper-parameters that the caller fixed, by name; the others are chosen from the answers.
     delta : float or None
         Tie threshold, or None to learn it.
     tolerance, max_passes, random_state, executor
@@ -102,6 +106,9 @@ def train_personal(
     searchable = ["strength", "scale", "consensus_scale"]
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
+        if "consensus_feature_weight" not in given:
+            pooled = _search_pooled(comparisons, space, start, given, delta, watch)
+            start = replace(start, consensus_feature_weight=pooled.weight)
     selection = select_hyperparameters(
         comparisons,
         space,
@@ -113,10 +120,7 @@ def train_personal(
         progress=None if watch is None else lambda trial: watch("choosing the prior by held-out answers", trial),
     )
     chosen = selection.hyperparameters
-    prior = PopulationPrior(
-        space.covariance(chosen.feature_weight, chosen.length_scale), chosen.strength, chosen.scale,
-        chosen.consensus_scale,
-    )  # fmt: skip
+    prior = PopulationPrior.of(chosen, space)
     people = lay_out(comparisons)
     state = fit_population(
         people, prior, delta=delta, tolerance=tolerance, max_passes=max_passes, executor=executor,
@@ -143,6 +147,32 @@ def train_pooled(
     """
     _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
     start = _start(space, default_length_scale, given)
+    found = _search_pooled(comparisons, space, start, given, delta, watch)
+    best = found.state
+    chosen = replace(start, consensus_scale=found.scale, feature_weight=found.weight, consensus_feature_weight=None)
+    return Trained(
+        GaussianPosterior(best.m, best.C_m), chosen, best.delta, best.evidence, best.report,
+        {"chosen": chosen.to_dict(), "trials": found.trials},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    state: PooledState
+    scale: float
+    weight: float
+    trials: list[dict[str, float]]
+
+
+def _search_pooled(
+    comparisons: Comparisons,
+    space: FeatureSpace,
+    start: Hyperparameters,
+    given: Mapping[str, float],
+    delta: float | None,
+    watch: Watcher | None,
+) -> _Pooled:
+    """The pooled model at the s_t and w of the largest Laplace evidence: first s_t, then w."""
     rows = comparisons.pooled()
     trials: list[dict[str, float]] = []
     results: dict[tuple[float, float], PooledState] = {}
@@ -155,21 +185,19 @@ def train_pooled(
                 {"consensus_scale": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
             )
             if watch:
-                watch("fitting", len(trials))
+                watch("fitting the crowd as one", len(trials))
         return results[scale, weight]
 
     scale, weight = start.consensus_scale, start.feature_weight
     if "consensus_scale" not in given:
-        scale = max(_POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence)
+        # A weak prior about 1, a factor e² wide: three answers that agree should not ask for the largest scale there is.
+        scale = max(
+            _POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
+        )
     # Each further kernel costs a factorisation of all items; with very many the default must do.
     if "feature_weight" not in given and space.informative and comparisons.n_items <= _ITEMS_FOR_FEATURE_SEARCH:
         weight = max(_POOLED_GRID["feature_weight"], key=lambda w: run(scale, w).evidence)
-    best = run(scale, weight)
-    chosen = Hyperparameters(start.strength, start.scale, scale, weight, start.length_scale)
-    return Trained(
-        GaussianPosterior(best.m, best.C_m), chosen, best.delta, best.evidence, best.report,
-        {"chosen": chosen.to_dict(), "trials": trials},
-    )  # fmt: skip
+    return _Pooled(run(scale, weight), scale, weight, trials)
 
 
 def extend(
@@ -180,14 +208,23 @@ def extend(
 ) -> PopulationPosterior | GaussianPosterior:
     """The posterior with new items appended, predicted from their features (population.md section 6)."""
     h = hyperparameters
-    K_oo = factorise(space.covariance(h.feature_weight, h.length_scale))
-    K_new = space.cross(new, h.feature_weight, h.length_scale)
-    A = K_oo.solve(K_new.T).T
-    R = new.covariance(h.feature_weight, h.length_scale) - A @ K_new.T
+    A, R, K_oo = _condition(space, new, h.feature_weight, h.length_scale)
     if isinstance(posterior, GaussianPosterior):
         return posterior.extended(A, R, consensus_scale=h.consensus_scale)
+    A_t, R_t, _ = _condition(space, new, h.consensus_weight, h.length_scale)
+    consensus = GaussianPosterior(*posterior.consensus()).extended(A_t, R_t, consensus_scale=h.consensus_scale)
     trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.scale
-    return posterior.extended(A, R, consensus_scale=h.consensus_scale, scale=h.scale, strength=h.strength, trace=trace)
+    return posterior.extended(A, R, consensus=consensus, scale=h.scale, strength=h.strength, trace=trace)
+
+
+def _condition(
+    space: FeatureSpace, new: FeatureSpace, weight: float, length_scale: float
+) -> tuple[FloatArray, FloatArray, Factor]:
+    """A = K_*o K_oo⁻¹ and R = K_** - A K_o* for new items, and the factor of K_oo."""
+    K_oo = factorise(space.covariance(weight, length_scale))
+    K_new = space.cross(new, weight, length_scale)
+    A = K_oo.solve(K_new.T).T
+    return A, new.covariance(weight, length_scale) - A @ K_new.T, K_oo
 
 
 def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
@@ -204,5 +241,6 @@ def _refuse_many_items(n_items: int, most: int, model: str) -> None:
     if n_items > most:
         raise DataError(
             f"there are {n_items} items, but {model} works with at most {most}: its algebra is dense, items x items. "
-            "Map items to groups (item_map=..., --item-map FILE), or keep the items that matter and leave out the rest"
+            "Map items to groups (--item-map FILE, item_map=...), keep the items that matter, or, up to "
+            f"{_MOST_ITEMS_POOLED} items, rank the crowd as one (--pooled, personal=False)"
         )

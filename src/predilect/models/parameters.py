@@ -12,6 +12,7 @@ _RANGES = {
     "scale": (1e-8, 1e8),
     "consensus_scale": (1e-8, float("inf")),
     "feature_weight": (0.0, 1.0),
+    "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
 }
 

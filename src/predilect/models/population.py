@@ -45,11 +45,13 @@ class Population(BaseEstimator):
     personal : bool, default True
         False gives the pooled model: one utility function for everybody. It is used anyway where the data name fewer
         than two people.
-    strength, scale, consensus_scale, feature_weight, length_scale : float or "auto", default "auto"
+    strength, scale, consensus_scale, feature_weight, consensus_feature_weight, length_scale : float or "auto"
         Prior: ν₀ (people's worth of belief in the prior covariance), s₀ and s_t (prior variance of a person's utility
-        about the consensus, and of the consensus), w (share of them that item features explain, 0 to 1) and ℓ (length
-        scale of the features' kernel, in standard deviations). "auto" chooses by held-out answers, s_t follows s₀; the
-        pooled model chooses s_t and w by evidence. ``consensus_scale=inf`` is a flat prior (variance 1e10).
+        about the consensus, and of the consensus), w and w_t (share of these variances that item features explain, 0 to
+        1) and ℓ (length scale of the features' kernel, in standard deviations). "auto", the default, takes s₀, s_t, w
+        and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
+        and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
+        ``consensus_scale=inf`` is a flat prior (variance 1e10).
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float, default 1e-5
@@ -104,6 +106,7 @@ class Population(BaseEstimator):
         scale: Auto = "auto",
         consensus_scale: Auto = "auto",
         feature_weight: Auto = "auto",
+        consensus_feature_weight: Auto = "auto",
         length_scale: Auto = "auto",
         tie_threshold: Auto = "auto",
         tolerance: float = 1e-5,
@@ -117,6 +120,7 @@ class Population(BaseEstimator):
         self.scale = scale
         self.consensus_scale = consensus_scale
         self.feature_weight = feature_weight
+        self.consensus_feature_weight = consensus_feature_weight
         self.length_scale = length_scale
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
@@ -165,7 +169,7 @@ class Population(BaseEstimator):
         if not np.any(comparisons.outcome):
             raise DataError(
                 f"all {comparisons.n_answers:g} answers are ties: nothing says which item is better. Collect answers "
-                "that prefer one, or check which words were read as ties (intake.ties_by_word)"
+                "that prefer one, or check which words were read as ties"
             )
         if delta == 0.0 and comparisons.has_ties:
             raise DataError(
@@ -363,9 +367,11 @@ class Population(BaseEstimator):
         if not new.known.all():
             lost = [item for item, known in zip(queries.new_items, new.known, strict=True) if not known]
             warnings.warn(
-                f"{len(lost)} items are not known to the model and come without features (first: {lost[0]!r}): they "
-                "get the prior. Give their features with items=...", DataWarning, stacklevel=4,
-            )  # fmt: skip
+                f"{len(lost)} of the items asked about are not known to the model and come without features (first: "
+                f"{lost[0]!r}): they get the prior. Give their features (--items FILE, items=...)",
+                DataWarning,
+                stacklevel=4,
+            )
         return extend(posterior, self.hyperparameters_, self.space_, new)
 
 

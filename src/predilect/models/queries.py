@@ -85,7 +85,8 @@ def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries
     same = np.flatnonzero(codes_left == codes_right)
     if len(same):
         raise DataError(
-            f"{len(same)} pairs compare an item with itself (first: row {same[0] + 1}, {left[int(same[0])]!r}). "
+            f"{len(same)} of {len(left)} pairs compare an item with itself (first: row {same[0] + 1}, "
+            f"{left[int(same[0])]!r}). "
             "Leave them out"
         )
     codes_user = np.full(len(left), -1, dtype=np.int32)

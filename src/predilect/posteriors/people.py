@@ -152,7 +152,8 @@ def lay_out(comparisons: Comparisons, *, largest_state: int = LARGEST_STATE) -> 
     if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
         raise DataError(
             f"{n_small} rows have a weight below 1. A weight counts identical answers of one person; personal rankings "
-            "need whole answers. Multiply the weights, leave such rows out, or rank the crowd alone (personal=False)."
+            "need weights of at least 1. Multiply them all, leave such rows out, or rank the crowd alone (--pooled, "
+            "personal=False)."
         )
     n_users, n_items, n = comparisons.n_users, comparisons.n_items, comparisons.n_rows
     user = comparisons.user.astype(np.int64)

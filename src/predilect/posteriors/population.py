@@ -177,7 +177,14 @@ class PopulationPosterior:
         return mean, var
 
     def extended(
-        self, A: FloatArray, R: FloatArray, *, consensus_scale: float, scale: float, strength: float, trace: float
+        self,
+        A: FloatArray,
+        R: FloatArray,
+        *,
+        consensus: GaussianPosterior,
+        scale: float,
+        strength: float,
+        trace: float,
     ) -> PopulationPosterior:
         """With new items appended, which no one has answered on (population.md section 6).
 
@@ -187,12 +194,13 @@ class PopulationPosterior:
             K_*o K_oo⁻¹.
         R : array of float, shape (n_new, n_new)
             K_** - A K_o*.
-        consensus_scale, scale, strength : float
-            s_t, s₀ and ν₀.
+        consensus : GaussianPosterior
+            The consensus over the old and the new items.
+        scale, strength : float
+            s₀ and ν₀.
         trace : float
             tr((s₀ K_oo)⁻¹ Σ_oo).
         """
-        consensus = GaussianPosterior(self.m, self.C_m).extended(A, R, consensus_scale=consensus_scale)
         cross = A @ self.Sigma
         spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T
         Sigma = symmetrise(np.block([[self.Sigma, cross.T], [cross, spread]]))

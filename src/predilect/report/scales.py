@@ -45,9 +45,11 @@ class Scale:
         if threshold <= 0.0:
             return ""
         equal = math.erf(threshold / math.sqrt(2.0))
+        better, worse = (0.5 * math.erfc((threshold - gap) / math.sqrt(2.0)) for gap in (1.0, -1.0))
         return (
-            f"Ties count as ties: two items with equal scores tie in {100 * equal:.0f} % of answers, and a gap has to "
-            f"overcome {threshold * self.per_probit:.{self.digits}f} before an answer is decided."
+            "That is without ties; with them, as here, two items with equal "
+            f"scores tie in {100 * equal:.0f} % of answers; {self.per_probit:.{self.digits}f} apart, the better one is "
+            f"preferred in {100 * better:.0f} %, the other in {100 * worse:.0f} %, and the rest are ties."
         )
 
 

@@ -1,0 +1,143 @@
+"""Choosing the prior: as good as knowing it, deterministic, silent where there is nothing to learn from."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from predilect import Comparisons, Population
+from predilect.inference import selection
+from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.inference.selection import DEFAULTS, select_hyperparameters
+from predilect.scale.shards import workers
+from simulate import comparisons, crowd
+from simulate_features import featured_crowd
+
+START = Hyperparameters(100.0, 4.0, 4.0, 0.0, 1.0)
+FREE = ["strength", "scale", "consensus_scale"]
+CROWD = comparisons(crowd(1, 40, 6, 12, delta=0.4))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_blas_thread():
+    """As in a fit: BLAS threads would slow each other down on matrices this small."""
+    with workers(1):
+        yield
+
+
+def select(answers, free=FREE, start=START, **options):
+    return select_hyperparameters(answers, FeatureSpace.empty(answers.n_items), start, free, **options)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.9])
+@pytest.mark.parametrize("scale", [1.0, 25.0])
+def test_the_choice_predicts_as_well_as_the_truth(scale, weight):
+    # T10.10. Measured over three seeds: between -.001 and +.004 nats an answer.
+    truth = featured_crowd(0, 300, 20, scale=scale, feature_weight=weight)
+    columns, outcome = truth.answers(15)
+    test, test_outcome = truth.answers(15)
+    chosen = Population(n_jobs=1).fit(columns, outcome, items=truth.items)
+    known = Population(n_jobs=1, **truth.true).fit(columns, outcome, items=truth.items)
+    assert chosen.score(test, test_outcome) > known.score(test, test_outcome) - 0.01
+    assert 1 < len(chosen.report_["prior"]["trials"]) <= selection._MAX_TRIALS
+
+
+def test_hyper_parameters_that_are_given_are_kept():
+    truth = featured_crowd(2, 40, 8, scale=1.0, feature_weight=0.5)
+    columns, outcome = truth.answers(10)
+    given = {"strength": 7.0, "scale": 3.0, "consensus_scale": 5.0, "feature_weight": 0.3, "length_scale": 2.0}
+    for name, value in given.items():
+        model = Population(n_jobs=1, **{name: value}).fit(columns, outcome, items=truth.items)
+        assert getattr(model.hyperparameters_, name) == value
+        assert all(trial[name] == value for trial in model.report_["prior"]["trials"])
+    model = Population(n_jobs=1, **given).fit(columns, outcome, items=truth.items)
+    assert model.hyperparameters_ == Hyperparameters(**given)
+    assert model.report_["prior"]["trials"] == []
+
+
+def test_the_choice_is_the_best_of_its_trials_or_near_it():
+    found = select(CROWD)
+    losses = {tuple(v for k, v in trial.items() if k != "log_loss"): trial["log_loss"] for trial in found.trials}
+    assert len(losses) == len(found.trials) > 1  # nothing is tried twice
+    chosen = losses[tuple(found.hyperparameters.to_dict().values())]
+    assert chosen <= found.trials[0]["log_loss"]
+    assert chosen < min(losses.values()) + 0.01
+    assert found.n_people == 40
+    assert found.start is not None
+    assert found.start.Sigma.shape == (6, 6)
+
+
+def test_held_out_answers_are_enough_and_no_more():
+    n_answers = CROWD.n_answers  # 480: every fold is needed to come near 600
+    assert select(CROWD).n_held_out == n_answers
+    many = comparisons(crowd(3, 100, 5, 40))
+    held_out = select(many, ["strength"]).n_held_out
+    assert 600 <= held_out <= 0.25 * many.n_answers
+
+
+@pytest.mark.parametrize("per_person", [1, 2])
+def test_few_answers_leave_the_defaults_and_hold_nothing_out(per_person):
+    # Fewer than 20 answers in folds: people with one answer are never tested.
+    answers = comparisons(crowd(4, 18 if per_person == 1 else 8, 4, per_person))
+    found = select(answers)
+    assert found.trials == []
+    assert found.start is None
+    assert found.n_held_out < 20
+    assert found.hyperparameters.strength == DEFAULTS["strength"]
+    assert 4.0 / 20 < found.hyperparameters.scale < 4.0 * 20  # the evidence and its weak prior
+    model = Population(n_jobs=1).fit(answers)
+    assert model.hyperparameters_ == found.hyperparameters
+
+
+def test_the_strength_follows_the_number_of_items():
+    # An inverse Wishart needs half a person an item before it holds anything back.
+    left = np.arange(0, 598, 2)
+    frame = {"user": left % 2, "left": left, "right": left + 1, "winner": left}
+    model = Population(n_jobs=1, scale=1.0, consensus_scale=1.0).fit(Comparisons.from_frame(frame).take(np.arange(15)))
+    assert model.hyperparameters_.strength == 299.0
+
+
+def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
+    found = select(CROWD)
+    for n_threads in (1, 2):
+        with ThreadPoolExecutor(n_threads) as executor:
+            again = select(CROWD, executor=executor)
+        assert again.hyperparameters == found.hyperparameters
+        assert again.trials == found.trials
+    other = select(CROWD, random_state=1)
+    assert other.trials != found.trials  # other folds
+    assert other.trials[0] | {"log_loss": 0} == found.trials[0] | {"log_loss": 0}  # after the same evidence
+
+
+def test_at_most_a_thousand_people_with_two_answers_take_part():
+    rows = crowd(5, 3000, 4, [2] * 2000 + [1] * 1000)
+    answers = comparisons(rows)
+    some = selection._some_people(answers, np.random.default_rng(0))
+    counts = np.bincount(some.user)
+    assert np.count_nonzero(counts > 1) <= 1000
+    assert np.all(counts > 0)
+    # those with one answer keep their share
+    n_able, n_single = (np.count_nonzero(np.bincount(answers.user, minlength=3000) == n) for n in (2, 1))
+    assert np.count_nonzero(counts == 1) == pytest.approx(n_single * min(1.0, 1000 / n_able), abs=1)
+    # and everybody keeps all of their answers
+    by_id = dict(zip(answers.users.ids, np.bincount(answers.user), strict=True))
+    assert all(by_id[user] == n for user, n in zip(some.users.ids, counts, strict=True))
+    other = selection._some_people(answers, np.random.default_rng(1))
+    assert other.users != some.users
+    assert selection._some_people(answers, np.random.default_rng(0)) == some
+
+
+def test_the_few_who_hold_most_answers_are_left_out_where_the_others_are_enough():
+    answers = comparisons(crowd(6, 403, 30, [400] * 3 + [15] * 400))
+    some = selection._some_people(answers, np.random.default_rng(0))
+    assert some.users.ids == list(range(3, 403))
+    few = comparisons(crowd(6, 23, 30, [400] * 3 + [15] * 20))
+    assert selection._some_people(few, np.random.default_rng(0)) == few
+
+
+def test_progress_is_told():
+    told: list[int] = []
+    found = select(CROWD, ["strength"], progress=told.append)
+    assert told == list(range(1, len(found.trials) + 1))

@@ -1,0 +1,158 @@
+"""Slow: how often intervals hold the truth, how much memory a million answers take, and items nobody has rated yet."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from predilect import Comparisons, Population
+from predilect.data import split_items
+from predilect.errors import DataWarning
+from simulate_features import FeaturedCrowd, featured_crowd
+
+pytestmark = pytest.mark.slow
+
+# n_users, n_items, answers a person, s₀, w, δ.
+CROWDS = {
+    "no features": (100, 8, 20, 1.0, 0.0, 0.0),
+    "ties": (200, 12, 15, 4.0, 0.5, 0.4),
+    "few answers": (300, 20, 8, 1.0, 0.5, 0.3),
+    "decided people": (200, 12, 15, 25.0, 0.5, 0.0),
+}
+N_CROWDS = 20  # the mean coverage of contrasts has a standard error of .01
+Z = 1.959964
+
+
+@pytest.fixture(scope="module", params=CROWDS)
+def crowds(request):
+    """Truths, the hyper-parameters learned, and the hyper-parameters known."""
+    n_users, n_items, per_person, scale, weight, delta = CROWDS[request.param]
+    found = []
+    for seed in range(N_CROWDS):
+        truth = featured_crowd(seed, n_users, n_items, scale=scale, feature_weight=weight, delta=delta)
+        columns, outcome = truth.answers(per_person)
+        items = truth.items if weight > 0.0 else None
+        models = [Population(n_jobs=1, **given).fit(columns, outcome, items=items) for given in ({}, truth.true)]
+        found.append((truth, *models))
+    return found
+
+
+def person_coverage(truth: FeaturedCrowd, model: Population, *, divide: bool) -> float:
+    """Share of centred utilities of all people inside their 95 % intervals, up to one scale for the crowd or not."""
+    true = truth.utilities - truth.utilities.mean(axis=1, keepdims=True)
+    mean, var = model.posterior_.centred_utilities(np.arange(len(true)))
+    scale = np.vdot(true, mean) / np.vdot(mean, mean) if divide else 1.0
+    return float(np.mean(np.abs(true - scale * mean) < Z * scale * np.sqrt(var)))
+
+
+def contrast_coverage(truth: FeaturedCrowd, model: Population) -> float:
+    """Share of differences of the consensus inside their 95 % intervals, the scale divided out."""
+    left, right = np.triu_indices(len(truth.consensus), 1)
+    mean, covariance = model.consensus()
+    centred = truth.consensus - truth.consensus.mean()
+    scale = (centred @ mean) / (mean @ mean)
+    sd = np.sqrt(covariance[left, left] + covariance[right, right] - 2 * covariance[left, right])
+    error = (centred[left] - centred[right]) - scale * (mean[left] - mean[right])
+    return float(np.mean(np.abs(error) < Z * scale * sd))
+
+
+def test_people_at_the_true_hyper_parameters_lie_in_their_intervals(crowds):
+    # T10.12. Measured: .94 to .96.
+    covered = np.mean([person_coverage(truth, known, divide=False) for truth, _, known in crowds])
+    assert 0.92 <= covered <= 0.99
+
+
+@pytest.mark.parametrize("divide", [True, False], ids=["scale divided out", "as they are"])
+def test_people_at_learned_hyper_parameters_lie_in_their_intervals(crowds, divide):
+    # T10.12. The overall scale is one number that few answers a person leave uncertain by a quarter (population.md
+    # section 1), and intervals at one setting of the prior do not say so.
+    covered = np.mean([person_coverage(truth, learned, divide=divide) for truth, learned, _ in crowds])
+    assert 0.92 <= covered <= 0.99, covered
+
+
+@pytest.mark.parametrize("which", ["learned", "known"])
+def test_contrasts_of_the_consensus_lie_in_their_intervals(crowds, which):
+    # T10.12. Measured: .93 to .96 learned, .95 to .97 known.
+    covered = np.mean([contrast_coverage(one[0], one[1 + (which == "known")]) for one in crowds])
+    assert 0.92 <= covered <= 0.98
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from predilect import Comparisons, Population
+from predilect.data import Vocabulary
+from predilect.data.canonical import canonical_rows
+
+n, n_items = int(sys.argv[1]), 30
+rng = np.random.default_rng(0)
+user = np.repeat(np.arange(n // 20, dtype=np.int32), 20)
+worth = rng.standard_normal(n_items)
+left = rng.integers(n_items, size=n).astype(np.int32)
+right = ((left + rng.integers(1, n_items, size=n)) % n_items).astype(np.int32)
+outcome = np.sign(worth[left] - worth[right] + 2 * rng.standard_normal(n)).astype(np.int8)
+rows = canonical_rows(user, left, right, outcome, np.ones(n))
+answers = Comparisons(Vocabulary(np.arange(n // 20)), Vocabulary(np.arange(n_items)), *rows)
+del user, left, right, outcome, rows
+model = Population(n_jobs=2).fit(answers)
+assert model.n_answers_ == n
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1024) / 1024)
+"""
+
+
+def peak_megabytes(n_answers: int) -> float:
+    run = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(n_answers)], capture_output=True, text=True, check=True, timeout=250
+    )
+    return float(run.stdout) * (1024 if sys.platform != "darwin" else 1.0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the peak of a process comes from getrusage")
+def test_memory_grows_by_the_data_and_little_else():
+    # T10.16: 100 bytes an answer and 50 MB. Measured: 119 MB of the 140 allowed.
+    few, many = peak_megabytes(100_000), peak_megabytes(1_000_000)
+    assert many - few < 900_000 * 100 / 2**20 + 50
+    assert many < 1024
+
+
+@pytest.mark.data
+def test_features_tell_how_sushi_that_nobody_has_rated_will_be_liked():
+    # T10.15: twenty items of set B are held out; an answer about one of them is predicted from its features.
+    if "PREDILECT_DATA" not in os.environ:
+        pytest.skip("PREDILECT_DATA does not say where the data sets are")
+    folder = Path(os.environ["PREDILECT_DATA"]) / "sushi"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is missing")
+    items = pl.read_csv(folder / "items.csv").drop("name", "set_a_id").cast({"minor_group": pl.String})
+    order = pl.read_csv(folder / "rankings_b.csv").drop("user").to_numpy()
+    rng = np.random.default_rng(0)
+    places = np.sort(np.argsort(rng.random((5000, 20, 10)), axis=2)[..., :2], axis=2).reshape(5000, 40)
+    user = np.repeat(np.arange(5000), 20)
+    better, worse = (order[user, places[:, side::2].ravel()] for side in (0, 1))
+    answers = Comparisons.from_frame({"user": user, "left": better, "right": worse, "winner": better})
+    train, test = split_items(answers, 0.2, random_state=0)
+    test &= np.isin(answers.user, answers.user[train])
+    seen, asked = answers.take(train), answers.take(test)
+    known = np.unique(np.r_[seen.left, seen.right])
+    assert len(known) == 80
+    frame = seen.to_frame()
+    losses = []
+    for features in (items, None):
+        own = None if features is None else features.filter(pl.col("item").is_in(answers.items.array()[known].tolist()))
+        model = Population(n_jobs=2).fit(frame, items=own)
+        assert len(model.items_) == 80
+        told = pytest.warns(DataWarning, match="come without features") if features is None else nullcontext()
+        with told:
+            proba = model.predict_proba(asked, items=features)
+        losses.append(-np.log(proba[np.arange(len(asked)), 1 - asked.outcome]))
+    gain = losses[1] - losses[0]
+    by_person = np.bincount(asked.user, gain, minlength=5000)  # answers of one person are not independent
+    error = np.sqrt(np.sum((by_person - np.bincount(asked.user, minlength=5000) * gain.mean()) ** 2)) / len(gain)
+    assert gain.mean() > 2 * error
