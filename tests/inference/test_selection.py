@@ -47,7 +47,10 @@ def test_the_choice_predicts_as_well_as_the_truth(scale, weight):
 def test_hyper_parameters_that_are_given_are_kept():
     truth = featured_crowd(2, 40, 8, scale=1.0, feature_weight=0.5)
     columns, outcome = truth.answers(10)
-    given = {"strength": 7.0, "scale": 3.0, "consensus_scale": 5.0, "feature_weight": 0.3, "length_scale": 2.0}
+    given = {
+        "strength": 7.0, "scale": 3.0, "consensus_scale": 5.0, "feature_weight": 0.3, "consensus_feature_weight": 0.6,
+        "length_scale": 2.0,
+    }  # fmt: skip
     for name, value in given.items():
         model = Population(n_jobs=1, **{name: value}).fit(columns, outcome, items=truth.items)
         assert getattr(model.hyperparameters_, name) == value

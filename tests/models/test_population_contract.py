@@ -10,8 +10,8 @@ from predilect import Population
 from predilect.inference import pooled
 
 FIXED = {
-    "strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "feature_weight": 0.5, "length_scale": 1.0,
-    "tolerance": 1e-13, "max_passes": 3000,
+    "strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "feature_weight": 0.5,
+    "consensus_feature_weight": 0.5, "length_scale": 1.0, "tolerance": 1e-13, "max_passes": 3000,
 }  # fmt: skip
 
 

@@ -32,6 +32,12 @@ def fitted(rows, n_items=N_ITEMS, seed=0):
     return PopulationPosterior(m, C_m, Sigma, people, sites)
 
 
+def with_items(posterior, A, R, consensus_scale, **prior):
+    """New items under one kernel for people and consensus."""
+    consensus = GaussianPosterior(*posterior.consensus()).extended(A, R, consensus_scale=consensus_scale)
+    return posterior.extended(A, R, consensus=consensus, **prior)
+
+
 @pytest.fixture(scope="module")
 def posterior():
     return fitted(ROWS)
@@ -185,7 +191,7 @@ def test_new_items_of_the_population_are_the_mean_of_the_inverse_wishart():
         S = Sigma[:n_old, :n_old]
         base = PopulationPosterior(np.zeros(n_old), np.eye(n_old), S, people, flat)
         trace = float(np.trace(np.linalg.solve(K_oo, S)))
-        found = base.extended(A, R, consensus_scale=1.0, scale=s, strength=nu, trace=trace).Sigma
+        found = with_items(base, A, R, 1.0, scale=s, strength=nu, trace=trace).Sigma
         np.testing.assert_array_equal(found[:n_old, :n_old], S)
         residuals[i] = (Sigma - found)[n_old:]
         weights[i] = [test(S) for test in tests.values()]
@@ -202,7 +208,7 @@ def test_new_items_of_the_population_are_the_mean_of_the_inverse_wishart():
 def test_new_items_unlike_any_other_are_strangers_to_the_data(posterior):
     # A = 0: mean zero, no covariance with old items, prior variance times how much wider Σ is than its prior.
     A, R = np.zeros((2, N_ITEMS)), np.eye(2)
-    extended = posterior.extended(A, R, consensus_scale=4.0, scale=2.0, strength=10.0, trace=24.0)
+    extended = with_items(posterior, A, R, 4.0, scale=2.0, strength=10.0, trace=24.0)
     assert extended.n_items == extended.people.n_items == N_ITEMS + 2
     np.testing.assert_array_equal(extended.m, np.r_[posterior.m, 0.0, 0.0])
     np.testing.assert_allclose(extended.C_m[N_ITEMS:], np.c_[np.zeros((2, N_ITEMS)), 4.0 * np.eye(2)], atol=EXACT)
@@ -217,7 +223,7 @@ def test_new_items_unlike_any_other_are_strangers_to_the_data(posterior):
 
 def test_what_is_said_of_known_items_stays_the_same_when_items_are_added(posterior):
     _, A, R = kernel_parts(6, N_ITEMS, 3)
-    extended = posterior.extended(A, R, consensus_scale=4.0, scale=2.0, strength=10.0, trace=9.0)
+    extended = with_items(posterior, A, R, 4.0, scale=2.0, strength=10.0, trace=9.0)
     users, left, right = (x.ravel() for x in np.meshgrid(np.arange(-1, 6), np.arange(7), np.arange(7)))
     for one, other in zip(posterior.margins(users, left, right), extended.margins(users, left, right), strict=True):
         np.testing.assert_allclose(one, other, atol=EXACT)

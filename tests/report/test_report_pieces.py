@@ -42,8 +42,10 @@ def test_scales_mean_what_they_say(gap):
 def test_elo_gap_of_100_is_64_percent_and_ties_are_explained():
     assert round(100 / (1 + 10 ** (-100 / 400))) == 64
     assert SCALES["probit"].ties(0.0) == ""
-    assert "tie in 38 % of answers" in SCALES["probit"].ties(0.5)  # 2 Φ(.5) - 1 = .383
-    assert f"{0.5 * SCALES['elo'].per_probit:.0f}" in SCALES["elo"].ties(0.5)
+    told = SCALES["probit"].ties(0.5)
+    assert "tie in 38 % of answers" in told  # 2 Φ(.5) - 1 = .383
+    assert "preferred in 69 %, the other in 7 %" in told  # Φ(1 - .5) = .691, Φ(-1 - .5) = .067
+    assert f"{SCALES['elo'].per_probit:.0f} apart" in SCALES["elo"].ties(0.5)
 
 
 def test_rescaling_touches_scores_alone():

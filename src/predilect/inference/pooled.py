@@ -84,7 +84,7 @@ def fit_pooled(
     consensus_scale : float
         s_t.
     delta : float, optional
-        Tie threshold to hold fixed; by default it maximises Laplace's evidence, with a weak prior, where there are ties.
+        Tie threshold to hold fixed; by default it maximises Laplace's evidence with a weak prior, if there are ties.
 
     Notes
     -----

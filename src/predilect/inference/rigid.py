@@ -32,8 +32,8 @@ FloatArray = npt.NDArray[np.float64]
 # decides only where a handful of answers say nothing. Scales and lengths are logarithmic, the weight is a log-odds.
 _COORDINATES = {"scale": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
 _ROUNDS = 2  # the prior of the consensus is held within a round
-_MAX_EVALUATIONS = 10  # a round
-_TOLERANCE = 1e-4  # of the evidence
+_MAX_EVALUATIONS = 30  # a round
+_TOLERANCE = 1e-6  # of the evidence: 1e-4 stops nats short of the top
 _MAX_PROFILE_STEPS = 3
 _STILL = 3e-3
 _CONSENSUS_SCALES = (1e-3, 1e3)

@@ -34,7 +34,7 @@ DEFAULTS = {"strength": 100.0, "scale": 4.0, "consensus_scale": 4.0, "feature_we
 
 # The walk: which hyper-parameters, by what factor a step, and how far. What features explain (w, ℓ) is left to the
 # evidence: walking on them cost a third of the time and gained nothing on any data set tried.
-_STEPS = {"strength": math.sqrt(10.0), "scale": 4.0}
+_STEPS = {"strength": math.sqrt(10.0), "scale": 2.0}
 _RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4)}
 # With less strength than this, in items, one person can have a direction of Σ to himself, and J keeps rewarding it.
 _LEAST_STRENGTH = 0.5

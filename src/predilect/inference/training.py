@@ -190,7 +190,7 @@ def _search_pooled(
 
     scale, weight = start.consensus_scale, start.feature_weight
     if "consensus_scale" not in given:
-        # A weak prior about 1, a factor e² wide: three answers that agree should not ask for the largest scale there is.
+        # A weak prior about 1, a factor e² wide: three answers that agree should not ask for the largest scale.
         scale = max(
             _POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["given_hyperparameters", "given_threshold"]
+__all__ = ["check_settings", "given_hyperparameters", "given_threshold"]
 
 # Name: smallest and largest value allowed.
 _RANGES = {
@@ -34,6 +35,23 @@ def given_hyperparameters(model: Any) -> dict[str, float]:
     return given
 
 
+def check_settings(model: Any) -> None:
+    """Check what says how to compute and not what to believe.
+
+    Raises
+    ------
+    ValueError
+        If tolerance is no positive number, max_passes no whole number from 1, or random_state none from 0.
+    """
+    tolerance = model.tolerance
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0.0 < float(tolerance) < float("inf"):
+        raise ValueError(f"tolerance must be a number above 0, in nats an answer, not {tolerance!r}")
+    for name, least in (("max_passes", 1), ("random_state", 0)):
+        value = getattr(model, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} must be a whole number from {least} up, not {value!r}")
+
+
 def given_threshold(value: Any) -> float | None:
     """The tie threshold, or None for "auto".
 
@@ -48,6 +66,6 @@ def given_threshold(value: Any) -> float | None:
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
         raise ValueError(f'{name} must be "auto" or a number from {low:g} to {high:g}, not {value!r}')
     return float(value)

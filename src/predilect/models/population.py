@@ -19,7 +19,7 @@ from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import Watcher, extend, train_personal, train_pooled
 from predilect.inference.warm_up import warm_up
 from predilect.likelihoods.probit import outcome_probabilities, tilted
-from predilect.models.parameters import given_hyperparameters, given_threshold
+from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
 from predilect.models.queries import Queries, new_item_space, read_queries
 from predilect.models.storage import load_population, save_population
 from predilect.posteriors.gaussian import GaussianPosterior, centre
@@ -163,9 +163,12 @@ class Population(BaseEstimator):
         DataError
             If the input cannot be used.
         """
+        check_settings(self)
         given = given_hyperparameters(self)
         delta = given_threshold(self.tie_threshold)
         comparisons = _comparisons(X, y)
+        if not comparisons.n_rows:
+            raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
         if not np.any(comparisons.outcome):
             raise DataError(
                 f"all {comparisons.n_answers:g} answers are ties: nothing says which item is better. Collect answers "

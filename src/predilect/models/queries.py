@@ -77,7 +77,10 @@ def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries
                 )
     codes_left = items.codes(left, unknown="minus_one")
     codes_right = items.codes(right, unknown="minus_one")
-    new = Vocabulary(pl.concat([left.filter(pl.Series(codes_left < 0)), right.filter(pl.Series(codes_right < 0))]))
+    new_left, new_right = left.filter(pl.Series(codes_left < 0)), right.filter(pl.Series(codes_right < 0))
+    if new_left.dtype != new_right.dtype:  # 7 on one side and "7" on the other are the same item
+        new_left, new_right = new_left.cast(pl.String), new_right.cast(pl.String)
+    new = Vocabulary(pl.concat([new_left, new_right]))
     for codes, series in ((codes_left, left), (codes_right, right)):
         lost = codes < 0
         if lost.any():

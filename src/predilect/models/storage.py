@@ -70,10 +70,8 @@ def load_population(cls: Any, path: Path) -> Any:
     """
     document = _read_document(path)
     try:
-        with np.load(path / "arrays.npz", allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return _from_document(cls, document, arrays)
-    except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        return _from_document(cls, document, _read_arrays(path / "arrays.npz", document["arrays"]))
+    except (OSError, EOFError, AttributeError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
         raise DataError(
             f"{path} holds a damaged model ({type(error).__name__}: {error}). Save it again, or fit it anew"
         ) from error
@@ -89,12 +87,29 @@ def _read_document(path: Path) -> dict[str, Any]:
         raise DataError(f"{file} is not readable JSON ({error}). Save the model again, or fit it anew") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise DataError(f'{file} is not a Predilect model: its "schema" is not "{SCHEMA}"')
-    if document["version"] > FORMAT_VERSION:
+    version = document.get("version")
+    if not isinstance(version, int):
+        raise DataError(f'{file} is damaged: its "version" is {version!r} and not a number. Save the model again')
+    if version > FORMAT_VERSION:
         raise DataError(
-            f"{file} has format version {document['version']}, but this Predilect reads up to {FORMAT_VERSION}. "
+            f"{file} has format version {version}, but this Predilect reads up to {FORMAT_VERSION}. "
             "Install a newer Predilect"
         )
     return document
+
+
+def _read_arrays(file: Path, expected: dict[str, Any]) -> dict[str, Any]:
+    """The arrays, of the kinds and shapes that the description lists."""
+    # Opened here, since np.load does not close what turns out to be no archive.
+    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    if _described(arrays) != expected:
+        raise ValueError(f"{file.name} does not hold the arrays that model.json lists")
+    return arrays
+
+
+def _described(arrays: dict[str, Any]) -> dict[str, Any]:
+    return {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()}
 
 
 def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -128,7 +143,7 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "item_features": None if model.features_ is None else model.features_.to_dict(),
         "user_features": None if people is None else people.to_dict(),
         "report": plain({key: value for key, value in model.report_.items() if key != "timing"}),
-        "arrays": {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()},
+        "arrays": _described(arrays),
     }
     return document, arrays
 
@@ -138,6 +153,10 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.items_ = Vocabulary(document["items"])
     model.users_ = None if document["users"] is None else Vocabulary(document["users"])
     model.personal_ = document["model"] == "population"
+    if len(model.items_) != len(arrays["m"]):
+        raise ValueError(f"{len(model.items_)} items, but {len(arrays['m'])} utilities")
+    if model.personal_ and len(model.users_) != len(arrays["answer_ptr"]) - 1:
+        raise ValueError(f"{len(model.users_)} users, but the answers of {len(arrays['answer_ptr']) - 1}")
     model.hyperparameters_ = Hyperparameters(**{k: _number(v) for k, v in document["hyperparameters"].items()})
     model.tie_threshold_ = float(document["tie_threshold"])
     model.log_evidence_ = float(document["log_evidence"])
