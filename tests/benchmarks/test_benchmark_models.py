@@ -55,7 +55,7 @@ def test_scores_are_utilities_up_to_a_constant() -> None:
     scores = fitted.scores(task.gold)
     assert scores is not None
     for user in (0, 17):
-        mean, _ = fitted.model.utilities(user)  # type: ignore[attr-defined]
+        mean, _ = fitted.model.utility_distribution(user)  # type: ignore[attr-defined]
         mine = scores[task.gold["user"].to_numpy() == user]
         np.testing.assert_allclose(mine - mine.mean(), mean, atol=1e-8)
 

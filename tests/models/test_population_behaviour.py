@@ -49,7 +49,7 @@ def model():
 @pytest.mark.parametrize("user", [None, 4])
 def test_a_board_follows_its_definitions(model, user):
     board = model.rank(user)
-    mean, covariance = model.consensus() if user is None else model.utilities(user)
+    mean, covariance = model.consensus_distribution() if user is None else model.utility_distribution(user)
     item = board["item"].to_numpy()
     sd = np.sqrt(np.diagonal(covariance))
     assert abs(board["mean"].sum()) < EXACT
@@ -101,11 +101,11 @@ def test_the_numbers_of_a_fit_add_up(personal):
 
 def test_someone_without_answers_is_drawn_from_the_population():
     model = Population(n_jobs=1, **GIVEN).fit(CROWD.take(CROWD.user != 7))
-    for one, other in zip(model.utilities(7), model.utilities(), strict=True):
+    for one, other in zip(model.utility_distribution(7), model.utility_distribution(), strict=True):
         np.testing.assert_array_equal(one, other)
     assert model.rank(7)["n"].to_list() == [0] * 6
-    np.testing.assert_allclose(model.utilities(7)[0], model.consensus()[0], atol=EXACT)
-    assert np.all(np.diagonal(model.utilities(7)[1]) > np.diagonal(model.consensus()[1]))
+    np.testing.assert_allclose(model.utility_distribution(7)[0], model.consensus_distribution()[0], atol=EXACT)
+    assert np.all(np.diagonal(model.utility_distribution(7)[1]) > np.diagonal(model.consensus_distribution()[1]))
 
 
 @both
@@ -152,7 +152,7 @@ def test_two_people():
     model = fitted("uvuv", "pq qr pr qr")
     assert model.personal_
     assert model.rank()["item"].to_list() == ["p", "q", "r"]
-    own = [model.utilities(user)[0] for user in "uv"]
+    own = [model.utility_distribution(user)[0] for user in "uv"]
     assert own[0][0] - own[0][1] > own[1][0] - own[1][1] > 0  # only u was asked about p and q
 
 
@@ -202,7 +202,7 @@ def test_a_hundred_thousand_duplicates_of_one_answer(personal, contradict):
     model = fitted("u" * MANY + "v", won + "qr", personal=personal)
     assert time.process_time() - began < 5.0  # a row an answer would take minutes
     assert model.n_answers_ == MANY + 1
-    mean, covariance = model.consensus()
+    mean, covariance = model.consensus_distribution()
     assert np.isfinite(mean).all()
     assert np.linalg.eigvalsh(covariance).max() < 20.0
     margin, var = model.predict_margin({"user": ["u"], "left": ["p"], "right": ["q"]})
@@ -241,3 +241,15 @@ def test_fractions_of_an_answer():
     with pytest.raises(DataError, match=r"1 rows have a weight below 1.*personal=False"):
         fitted("uv", "pq qr", weight=[0.5, 2.5])
     assert np.isfinite(fitted("uv", "pq qr", weight=[1.5, 2.5]).log_evidence_)
+
+
+def test_utilities_and_consensus_are_the_board_in_the_order_of_the_items():
+    model = fitted("uvuv", "pq qr pr qr")
+    for frame, board in ((model.consensus(), model.rank()), (model.utilities("u"), model.rank("u"))):
+        assert frame["item"].to_list() == model.items_.ids
+        assert frame.sort("rank").equals(board)
+    stranger = model.utilities()
+    assert stranger["n"].sum() == 0
+    mean, covariance = model.utility_distribution()
+    np.testing.assert_allclose(stranger["mean"].to_numpy(), mean, atol=EXACT)
+    np.testing.assert_allclose(stranger["sd"].to_numpy() ** 2, np.diagonal(covariance), atol=EXACT)

@@ -117,13 +117,13 @@ def test_a_flat_prior(personal):
     model = Population(personal, consensus_scale=np.inf, **given).fit(CROWD)
     assert model.hyperparameters_.consensus_scale == 1e10
     wide = Population(personal, consensus_scale=1e7, **given).fit(CROWD)
-    for one, other in zip(model.consensus(), wide.consensus(), strict=True):
+    for one, other in zip(model.consensus_distribution(), wide.consensus_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)
 
 
 def test_people_who_cannot_differ_are_the_pooled_model():
     rigid = Population(n_jobs=1, strength=1e4, scale=1e-8, consensus_scale=4.0, tolerance=1e-13).fit(CROWD)
     pooled = Population(False, n_jobs=1, consensus_scale=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
-    for one, other in zip(rigid.consensus(), pooled.consensus(), strict=True):
+    for one, other in zip(rigid.consensus_distribution(), pooled.consensus_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)
     assert abs(rigid.score(CROWD) - pooled.score(CROWD)) < ITERATIVE

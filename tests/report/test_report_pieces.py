@@ -82,7 +82,7 @@ def test_everybodys_file_does_not_depend_on_the_chunks(tmp_path):
     assert len(table) == 180
     assert table["n"].sum() == 2 * 30 * 8
     own = table.filter(pl.col("user") == 17).sort("item")
-    mean, covariance = model.utilities(17)
+    mean, covariance = model.utility_distribution(17)
     assert max(abs(own["mean"] - 2.0 * mean)) < EXACT
     assert max(abs(own["sd"] - 2.0 * np.sqrt(np.diagonal(covariance)))) < EXACT
     assert len(list(tmp_path.iterdir())) == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,11 @@ class Board:
     rank_high: IntArray
     p_best: FloatArray
     tier: IntArray
+
+    def by_item(self) -> Board:
+        """The same in the order of the items' codes."""
+        order = np.argsort(self.item)
+        return Board(**{field.name: getattr(self, field.name)[order] for field in fields(self)})
 
 
 def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 0, n_draws: int = N_DRAWS) -> Board:

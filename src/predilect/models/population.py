@@ -12,13 +12,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
-from predilect.decisions.ranking import board_columns, rank_items
+from predilect.data import ItemFeatures, PersonFeatures, build_frame
+from predilect.decisions.ranking import Board, board_columns, rank_items
 from predilect.errors import DataError, DataWarning
-from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import Watcher, extend, train_personal, train_pooled
 from predilect.inference.warm_up import warm_up
 from predilect.likelihoods.probit import outcome_probabilities, tilted
+from predilect.models.inputs import answers_by_item, feature_lines, feature_space, read_answers
 from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
 from predilect.models.queries import Queries, new_item_space, read_queries
 from predilect.models.storage import load_population, save_population
@@ -166,7 +166,7 @@ class Population(BaseEstimator):
         check_settings(self)
         given = given_hyperparameters(self)
         delta = given_threshold(self.tie_threshold)
-        comparisons = _comparisons(X, y)
+        comparisons = read_answers(X, y)
         if not comparisons.n_rows:
             raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
         if not np.any(comparisons.outcome):
@@ -183,7 +183,7 @@ class Population(BaseEstimator):
             comparisons = comparisons.with_items(features.ids)
         people = users if isinstance(users, PersonFeatures) or users is None else PersonFeatures.from_frame(users)
         personal = bool(self.personal) and comparisons.has_users and comparisons.n_users > 1
-        space = _space(features, comparisons.items)
+        space = feature_space(features, comparisons.items)
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
         warm_up()
         with workers(self.n_jobs) as executor:
@@ -206,14 +206,14 @@ class Population(BaseEstimator):
         self.space_ = space
         self.backend_ = comparisons.backend
         self.n_answers_ = comparisons.n_answers
-        self.n_by_item_ = _answers_by_item(comparisons)
+        self.n_by_item_ = answers_by_item(comparisons)
         self.report_ = {
             "model": "population" if personal else "pooled",
             "fit": trained.fit.to_dict(),
             "timing": {"fit_seconds": trained.fit.seconds},
             "prior": trained.selection,
             "intake": comparisons.intake.describe(),
-            "features": [] if features is None else _feature_lines(features, space),
+            "features": [] if features is None else feature_lines(features, space),
         }
         trained.fit.require(self.strict)
         return self
@@ -264,7 +264,7 @@ class Population(BaseEstimator):
     def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> float:
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
         check_is_fitted(self, "posterior_")
-        answers = _comparisons(X, y)
+        answers = read_answers(X, y)
         if self.tie_threshold_ == 0.0 and answers.has_ties:
             warnings.warn(
                 "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "
@@ -273,26 +273,6 @@ class Population(BaseEstimator):
             return -math.inf
         mean, var = self.predict_margin(answers, items=items)
         return float(np.average(tilted(answers.outcome, mean, var, self.tie_threshold_)[0], weights=answers.weight))
-
-    def utilities(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of one person's utilities, centred, over :attr:`items_`.
-
-        Parameters
-        ----------
-        user : id, optional
-            A person; by default someone without answers, drawn from the population.
-
-        Returns
-        -------
-        mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
-        """
-        check_is_fitted(self, "posterior_")
-        return centre(*self.posterior_.utilities(self._user_code(user)))
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of the consensus, centred, over :attr:`items_`; shapes as :meth:`utilities`."""
-        check_is_fitted(self, "posterior_")
-        return centre(*self.posterior_.consensus())
 
     def rank(self, user: Any = None) -> Any:
         """The board of the crowd, or of one person, best first.
@@ -309,10 +289,53 @@ class Population(BaseEstimator):
             95 % interval), rank, rank_low, rank_high (95 % interval of the rank), p_best, tier, n (answers).
         """
         check_is_fitted(self, "posterior_")
-        code = -1 if user is None else self._user_code(user)
-        mean, covariance = self.posterior_.consensus() if user is None else self.posterior_.utilities(code)
-        board = rank_items(mean, covariance, random_state=self.random_state)
-        return build_frame(board_columns(board, self.items_, self.n_answers_by_item(user)), self.backend_)
+        if user is None:
+            return self._frame(self._board(*self.posterior_.consensus()), self.n_answers_by_item())
+        return self._frame(self._board(*self.posterior_.utilities(self._user_code(user))), self.n_answers_by_item(user))
+
+    def utilities(self, user: Any = None) -> Any:
+        """One person's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`.
+
+        Parameters
+        ----------
+        user : id, optional
+            A person; by default someone without answers, drawn from the population.
+        """
+        check_is_fitted(self, "posterior_")
+        board = self._board(*self.posterior_.utilities(self._user_code(user)))
+        n = np.zeros(len(self.items_)) if user is None else self.n_answers_by_item(user)
+        return self._frame(board.by_item(), n)
+
+    def consensus(self) -> Any:
+        """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
+        check_is_fitted(self, "posterior_")
+        return self._frame(self._board(*self.posterior_.consensus()).by_item(), self.n_by_item_)
+
+    def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Joint posterior of one person's utilities, centred, over :attr:`items_`.
+
+        Parameters
+        ----------
+        user : id, optional
+            A person; by default someone without answers, drawn from the population.
+
+        Returns
+        -------
+        mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
+        """
+        check_is_fitted(self, "posterior_")
+        return centre(*self.posterior_.utilities(self._user_code(user)))
+
+    def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
+        """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
+        check_is_fitted(self, "posterior_")
+        return centre(*self.posterior_.consensus())
+
+    def _board(self, mean: FloatArray, covariance: FloatArray) -> Board:
+        return rank_items(mean, covariance, random_state=self.random_state)
+
+    def _frame(self, board: Board, n_answers: FloatArray) -> Any:
+        return build_frame(board_columns(board, self.items_, n_answers), self.backend_)
 
     def n_answers_by_item(self, user: Any = None) -> FloatArray:
         """Number of answers on each item, of everybody or of one person; shape (n_items,)."""
@@ -376,31 +399,3 @@ class Population(BaseEstimator):
                 stacklevel=4,
             )
         return extend(posterior, self.hyperparameters_, self.space_, new)
-
-
-def _comparisons(X: Any, y: npt.ArrayLike | None) -> Comparisons:
-    if isinstance(X, Comparisons):
-        if y is not None:
-            raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
-        return X
-    return Comparisons.from_frame(X, outcome=y)
-
-
-def _space(features: ItemFeatures | None, items: Vocabulary) -> FeatureSpace:
-    return FeatureSpace.empty(len(items)) if features is None else FeatureSpace(*features.align(items))
-
-
-def _answers_by_item(comparisons: Comparisons) -> FloatArray:
-    n = comparisons.n_items
-    counts = np.bincount(comparisons.left, comparisons.weight, n) + np.bincount(
-        comparisons.right, comparisons.weight, n
-    )
-    return np.asarray(counts)
-
-
-def _feature_lines(features: ItemFeatures, space: FeatureSpace) -> list[str]:
-    lines = list(features.report)
-    missing = int((~space.known).sum())
-    if missing:
-        lines.append(f"{missing} of {len(space.known)} items have no features: they are alike to no other item.")
-    return lines
