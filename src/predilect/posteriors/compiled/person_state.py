@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 
-from predilect._compile import kernel
+from predilect._compile import inner_kernel
 
 __all__ = ["direction", "person_statistics", "prior_state", "rank_one", "replay"]
 
 
-@kernel
+@inner_kernel
 def direction(C, mu, a, b, n, c):
     """Covariance of every state with the margin of answer (a, b); b < 0 names state a itself. Variance, mean."""
     for i in range(a + 1):
@@ -35,7 +35,7 @@ def direction(C, mu, a, b, n, c):
     return c[a] - c[b], mu[a] - mu[b]
 
 
-@kernel
+@inner_kernel
 def rank_one(C, mu, c, n, d_lam, d_eta, v, mean):
     """Add precision d_lam and precision-mean d_eta along a direction with C times direction = c; log of 1 + d_lam v."""
     gain = d_lam / (1.0 + d_lam * v)
@@ -49,7 +49,7 @@ def rank_one(C, mu, c, n, d_lam, d_eta, v, mean):
     return math.log1p(d_lam * v)
 
 
-@kernel
+@inner_kernel
 def prior_state(in_pair_space, items, la, lb, first, n, k, Sigma, m, C, mu):
     """Fill the lower triangle of the person's prior covariance, and its mean."""
     if in_pair_space:
@@ -68,7 +68,7 @@ def prior_state(in_pair_space, items, la, lb, first, n, k, Sigma, m, C, mu):
                 C[i, j] = Sigma[items[i], items[j]]
 
 
-@kernel
+@inner_kernel
 def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
     """Bring the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
     log_det = 0.0
@@ -84,7 +84,7 @@ def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
     return log_det
 
 
-@kernel
+@inner_kernel
 def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W):
     """The sums x = Xᵀ α (k) and Xᵀ Q X (k x k), on the person's own items."""
     for i in range(k):
