@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "NotFittedError", "PredilectError"]
+__all__ = ["ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "PredilectError"]
 
 
 class PredilectError(Exception):
@@ -15,10 +15,6 @@ class DataError(PredilectError, ValueError):
 
 class ConvergenceError(PredilectError, RuntimeError):
     """An iteration did not converge and ``strict=True`` was asked for."""
-
-
-class NotFittedError(PredilectError, AttributeError):
-    """A result was asked for before ``fit``."""
 
 
 class ConvergenceWarning(UserWarning):

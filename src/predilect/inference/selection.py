@@ -232,7 +232,11 @@ def _some_people(comparisons: Comparisons, rng: np.random.Generator) -> Comparis
     # People with one answer cannot be tested but do train: keep their share.
     share = min(1.0, _MOST_PEOPLE / max(len(able), 1))
     single = np.flatnonzero(counts == 1)
-    chosen = [rng.permutation(group)[: max(1, round(share * len(group)))] for group in (able, single) if len(group)]
+    chosen = [
+        rng.permutation(group)[: min(_MOST_PEOPLE, max(1, round(share * len(group))))]
+        for group in (able, single)
+        if len(group)
+    ]
     keep = np.zeros(comparisons.n_users, dtype=bool)
     keep[np.concatenate(chosen)] = True
     rows = comparisons.take(keep[comparisons.user])
