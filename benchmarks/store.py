@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._json import plain
 from predilect.evaluation import (
     CalibrationBins,
     PairedDifference,
@@ -63,19 +64,6 @@ class Store:
     def runs(self, task: str, model: str) -> list[Record]:
         """Records of a model that did not fail, by seed."""
         return [r for (name, _), r in sorted(self.records[task].items()) if name == model and "error" not in r]
-
-
-def plain(value: Any) -> Any:
-    """The same with plain numbers; what JSON cannot hold becomes text ("inf", "nan")."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
 
 
 def write_whole(texts: dict[Path, str]) -> None:

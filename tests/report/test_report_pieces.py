@@ -11,7 +11,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 from predilect import Population
-from predilect.report.leaderboard import plain
+from predilect._json import plain
 from predilect.report.people import write_people
 from predilect.report.plot import plot_board
 from predilect.report.scales import SCALES
@@ -64,7 +64,7 @@ def test_texts():
 
 def test_plain_values_survive_json():
     value = {"a": np.arange(2), "b": (np.float64(0.5), math.nan, math.inf), 3: None, "c": np.bool_(True)}
-    assert json.loads(json.dumps(plain(value), allow_nan=False)) == {
+    assert json.loads(json.dumps(plain(value, words=False), allow_nan=False)) == {
         "a": [0, 1], "b": [0.5, None, None], "3": None, "c": True,
     }  # fmt: skip
 

@@ -25,10 +25,10 @@ def check(
     with session(quiet, json) as talk:
         from dataclasses import asdict
 
+        from predilect._json import plain
         from predilect.cli.board import say_findings, say_intake
         from predilect.cli.reading import read_features, read_votes
         from predilect.data import check as look
-        from predilect.report.leaderboard import plain
         from predilect.report.provenance import input_records
 
         comparisons = read_votes(votes, reading).comparisons
@@ -54,4 +54,4 @@ def check(
                 "warnings": talk.warned,
                 "inputs": input_records({"votes": votes, "items": items, "item_map": reading.item_map}),
             }
-            talk.document(plain(document))
+            talk.document(plain(document, words=False))

@@ -6,7 +6,6 @@ No pickle: a model from somebody else can be opened safely. The format is descri
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import tempfile
 import zipfile
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._json import plain
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace, Hyperparameters
@@ -176,19 +176,6 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     model.posterior_ = PopulationPosterior(arrays["m"], arrays["C_m"], arrays["Sigma"], layout, sites)
     return model
-
-
-def plain(value: Any) -> Any:
-    """Plain values that strict JSON can hold: infinities and NaN become the words "inf", "-inf" and "nan"."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
 
 
 def _number(value: Any) -> Any:

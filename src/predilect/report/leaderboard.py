@@ -7,14 +7,13 @@ ranked again with the same options and versions.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
+from predilect._json import plain
 from predilect.data import Comparisons, Finding
 from predilect.report.scales import Scale
 from predilect.report.tables import rescaled
@@ -22,7 +21,7 @@ from predilect.report.tables import rescaled
 if TYPE_CHECKING:
     from predilect.models.population import Population
 
-__all__ = ["SCHEMA", "VERSION", "Ranking", "Refused", "leaderboard_document", "plain", "segment_table"]
+__all__ = ["SCHEMA", "VERSION", "Ranking", "Refused", "leaderboard_document", "segment_table"]
 
 SCHEMA = "predilect/leaderboard"
 VERSION = 1
@@ -108,13 +107,13 @@ def leaderboard_document(
         "schema": SCHEMA,
         "version": VERSION,
         "scale": scale.to_dict(),
-        **plain(overall.to_dict()),
-        "by": plain(by),
+        **plain(overall.to_dict(), words=False),
+        "by": plain(by, words=False),
         "segments": [
-            {"segment": value, **plain(segment.to_dict())} for value, segment in (segments or {}).items()
+            {"segment": value, **plain(segment.to_dict(), words=False)} for value, segment in (segments or {}).items()
         ],
-        "provenance": plain(provenance),
-        "timing": plain(timing),
+        "provenance": plain(provenance, words=False),
+        "timing": plain(timing, words=False),
     }  # fmt: skip
 
 
@@ -127,21 +126,6 @@ def segment_table(segments: Mapping[str, Ranking | Refused]) -> pl.DataFrame:
     ]
     # Amounts may be whole in one segment and fractions in another.
     return pl.concat(boards, how="vertical_relaxed")
-
-
-def plain(value: Any) -> Any:
-    """A value that JSON can hold: arrays become lists, and numbers that are not finite become null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return [plain(part) for part in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value
 
 
 def _model(model: Population, comparisons: Comparisons) -> dict[str, Any]:
