@@ -10,7 +10,7 @@ import pytest
 from predilect import Comparisons, Population
 from predilect.inference import selection
 from predilect.inference.prior import FeatureSpace, Hyperparameters
-from predilect.inference.selection import DEFAULTS, select_hyperparameters
+from predilect.inference.selection import select_hyperparameters
 from predilect.scale.shards import workers
 from simulate import comparisons, crowd
 from simulate_features import featured_crowd
@@ -88,7 +88,7 @@ def test_few_answers_leave_the_defaults_and_hold_nothing_out(per_person):
     assert found.trials == []
     assert found.start is None
     assert found.n_held_out < 20
-    assert found.hyperparameters.strength == DEFAULTS["strength"]
+    assert found.hyperparameters.strength == START.strength
     assert 4.0 / 20 < found.hyperparameters.scale < 4.0 * 20  # the evidence and its weak prior
     model = Population(n_jobs=1).fit(answers)
     assert model.hyperparameters_ == found.hyperparameters

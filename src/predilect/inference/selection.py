@@ -30,7 +30,7 @@ __all__ = ["DEFAULTS", "Selection", "select_hyperparameters"]
 
 FloatArray = npt.NDArray[np.float64]
 
-DEFAULTS = {"strength": 100.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
+DEFAULTS = {"scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
 
 # The walk: which hyper-parameters, by what factor a step, and how far. What features explain (w, ℓ) is left to the
 # evidence: walking on them cost a third of the time and gained nothing on any data set tried.

@@ -229,7 +229,8 @@ def _condition(
 
 def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
     # An inverse Wishart needs a strength of the order of its dimension before it holds anything back.
-    strength = max(DEFAULTS["strength"], 0.5 * len(space.known))
+    n_items = float(len(space.known))
+    strength = max(30.0, min(n_items, 100.0), 0.5 * n_items)
     settings = {**DEFAULTS, "strength": strength, "length_scale": default_length_scale, **given}
     if not space.informative:
         settings["feature_weight"] = 0.0
