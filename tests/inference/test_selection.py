@@ -90,7 +90,7 @@ def test_few_answers_leave_the_defaults_and_hold_nothing_out(per_person):
     assert found.n_held_out < 20
     assert found.hyperparameters.strength == START.strength
     assert 4.0 / 20 < found.hyperparameters.scale < 4.0 * 20  # the evidence and its weak prior
-    model = Population(n_jobs=1).fit(answers)
+    model = Population(n_jobs=1, strength=START.strength).fit(answers)
     assert model.hyperparameters_ == found.hyperparameters
 
 
