@@ -188,3 +188,8 @@ def test_integer_items_with_a_tie_word_as_pandas_reads_them():
     assert Comparisons.from_frame(mixed) == Comparisons.from_frame(frame)
     holes = pd.DataFrame({"left": [24, 15], "right": [15, 31], "winner": [15.0, np.nan]})
     assert Comparisons.from_frame(holes, drop_unknown=True).outcome.tolist() == [1]
+
+
+def test_half_a_pair_of_columns_names_the_missing_half():
+    with pytest.raises(DataError, match="found no column for the right item"):
+        Comparisons.from_frame({"left": ["p"], "winner": ["p"]})

@@ -96,11 +96,15 @@ def guess_columns(
 
 
 def _guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tuple[str | None, str | None]:
+    halves: list[tuple[str | None, str | None]] = []
     for first, second in PAIRS:
         one, two = guess_one(names, [first]), guess_one(names, [second])
-        if one is not None and two is not None and left in (None, one) and right in (None, two):
-            return one, two
-    return None, None
+        if left in (None, one) and right in (None, two):
+            if one is not None and two is not None:
+                return one, two
+            halves.append((one, two))
+    # No whole pair: half of one at least tells which column is the one that is missing.
+    return next((half for half in halves if half != (None, None)), (None, None))
 
 
 def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
