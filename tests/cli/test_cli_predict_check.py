@@ -78,7 +78,7 @@ def test_an_unknown_item_gets_the_prior_with_a_note(results, tmp_path):
     [
         ("left,right\napple,apple\n", "with itself"),
         ("left,right\napple,\n", "missing ids"),
-        ("left,winner\napple,apple\n", "left item"),
+        ("left,winner\napple,apple\n", "right item"),
         ("left,right,p_tie\napple,banana,1\n", "p_tie already"),
     ],
 )
