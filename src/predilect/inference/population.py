@@ -128,6 +128,7 @@ def fit_population(
     max_passes: int = 300,
     n_closed_form: int = 3,
     site_tolerance: float = 1e-9,
+    window: int = _WINDOW,
     executor: ThreadPoolExecutor | None = None,
     progress: Progress | None = None,
 ) -> PopulationState:
@@ -146,13 +147,15 @@ def fit_population(
     population : PopulationState, optional
         Where to start, from a fit to other answers on the same items: its sites are not used.
     tolerance : float, default 1e-5
-        Stop when J rose by less than this, in nats an answer, over five iterations.
+        Stop when J rose by less than this, in nats an answer, over `window` iterations.
     max_passes : int, default 300
         Most passes over the answers.
     n_closed_form : int, default 3
         Closed-form steps before L-BFGS.
     site_tolerance : float, default 1e-9
         At the end, sites are swept until no margin moves by more, in units of its noise.
+    window : int, default 5
+        The iterations over which the rise of J is judged.
     executor : ThreadPoolExecutor, optional
         Threads for the shards of people.
     progress : callable, optional
@@ -171,7 +174,7 @@ def fit_population(
     """
     began = time.perf_counter()
     learn_delta = delta is None and bool(np.any(people.outcome == 0))
-    search = _Search(people, prior, executor, progress)
+    search = _Search(people, prior, executor, progress, window)
     sites = Sites.flat(people.n_rows) if start is None else start.sites.copy()
     start = start or population
     if delta is None and learn_delta:
@@ -230,7 +233,12 @@ class _Search:
     """The two phases of the search, with what they share: prior factors, sites, and the count of passes."""
 
     def __init__(
-        self, people: People, prior: PopulationPrior, executor: ThreadPoolExecutor | None, progress: Progress | None
+        self,
+        people: People,
+        prior: PopulationPrior,
+        executor: ThreadPoolExecutor | None,
+        progress: Progress | None,
+        window: int,
     ) -> None:
         self.people = people
         self.prior = prior
@@ -244,6 +252,7 @@ class _Search:
         self.sites = Sites.flat(0)
         self.passes = 0
         self.site_tolerance = _SITE_TOLERANCE
+        self.window = window
 
     def evaluate(self, point: _Point, n_sweeps: int = 2) -> Expectation:
         self.passes += 1
@@ -329,8 +338,8 @@ class _Search:
         def stop(intermediate_result: object) -> None:
             nonlocal residual
             values.append(-float(intermediate_result.fun))  # type: ignore[attr-defined]
-            if len(values) > _WINDOW:
-                residual = values[-1] - values[-1 - _WINDOW]
+            if len(values) > self.window:
+                residual = values[-1] - values[-1 - self.window]
                 if residual <= tolerance:
                     raise StopIteration
 

@@ -48,11 +48,12 @@ _HEAVY_VOTER = 200  # answers
 _ENOUGH_ANSWERS = 5000
 _TOLERANCE = 1e-4
 _MAX_PASSES = 60
+_WINDOW = 3  # iterations: settings are compared, not kept
 _MANY_ITEMS = 300  # above, items x items algebra outweighs the answers: fewer passes and trials
 _MAX_PASSES_MANY_ITEMS = 25
 # A move must gain so many standard errors of the paired difference: small data should stay near the defaults.
 _SIGNIFICANCE = 0.5
-_MAX_TRIALS = 14
+_MAX_TRIALS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,7 @@ class _Fold:
             max_passes=_MAX_PASSES_MANY_ITEMS if many else _MAX_PASSES,
             n_closed_form=3 if warm is None else 1,
             site_tolerance=1e-4,
+            window=_WINDOW,
             executor=self.executor,
         )
         posterior = PopulationPosterior(state.m, state.C_m, state.Sigma, self.people, state.sites)
