@@ -110,7 +110,7 @@ class PopulationState:
 
 @dataclass(slots=True)
 class _Point:
-    """Parameters of the model, with the statistics last computed there."""
+    """Parameters of the model."""
 
     m: FloatArray
     Sigma: FloatArray
@@ -245,8 +245,8 @@ class _Search:
         self.executor = executor
         self.progress = progress
         factor_K = factorise(prior.K)
-        self.jitter = factor_K.jitter
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
+        self.jitter = max(factor_K.jitter, factor_t.jitter)
         self.precision = factor_t.inverse() / prior.consensus_scale
         self.root = math.sqrt(prior.scale) * factor_K.lower  # of s₀ K₀
         self.sites = Sites.flat(0)

@@ -140,10 +140,10 @@ def select_hyperparameters(
     """
     seeds = np.random.SeedSequence(random_state).spawn(2)
     some = _some_people(comparisons, np.random.default_rng(seeds[0]))
-    folds = _folds(some, seeds[1])
-    n_held_out = sum(float(some.weight[test].sum()) for test in folds)
     if not free:
         return Selection(start, [], some.n_users, 0.0, None)
+    folds = _folds(some, seeds[1])
+    n_held_out = sum(float(some.weight[test].sum()) for test in folds)
     start = rigid_hyperparameters(lay_out(some), space, start, free, delta=delta, executor=executor)
     if n_held_out < _FEWEST_HELD_OUT:
         return Selection(start, [], some.n_users, n_held_out, None)

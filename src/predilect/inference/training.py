@@ -107,8 +107,10 @@ def train_personal(
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given:
-            pooled = _search_pooled(comparisons, space, start, given, delta, watch)
-            start = replace(start, consensus_feature_weight=pooled.weight)
+            weight = start.feature_weight
+            if _may_search_weight(comparisons, space, given):
+                weight = _search_pooled(comparisons, space, start, given, delta, watch).weight
+            start = replace(start, consensus_feature_weight=weight)
     selection = select_hyperparameters(
         comparisons,
         space,
@@ -194,10 +196,14 @@ def _search_pooled(
         scale = max(
             _POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
         )
-    # Each further kernel costs a factorisation of all items; with very many the default must do.
-    if "feature_weight" not in given and space.informative and comparisons.n_items <= _ITEMS_FOR_FEATURE_SEARCH:
+    if _may_search_weight(comparisons, space, given):
         weight = max(_POOLED_GRID["feature_weight"], key=lambda w: run(scale, w).evidence)
     return _Pooled(run(scale, weight), scale, weight, trials)
+
+
+def _may_search_weight(comparisons: Comparisons, space: FeatureSpace, given: Mapping[str, float]) -> bool:
+    # Each further kernel costs a factorisation of all items; with very many the default must do.
+    return "feature_weight" not in given and space.informative and comparisons.n_items <= _ITEMS_FOR_FEATURE_SEARCH
 
 
 def extend(
