@@ -12,6 +12,7 @@ from predilect.inference.expectation import expectation
 from predilect.inference.maximisation import consensus_step
 from predilect.inference.population import PopulationPrior, fit_population, settle
 from predilect.posteriors.dense_person import DensePerson
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
 from predilect.scale.shards import workers
@@ -47,7 +48,7 @@ def population(seed: int, n_items: int = N_ITEMS):
 
 def settled(people: People, Sigma, m, delta=DELTA, **options):
     sites = Sites.flat(people.n_rows)
-    return expectation(people, sites, Sigma, m, delta, **(SETTLED | options)), sites
+    return expectation(people, sites, Law(Sigma, m), delta, **(SETTLED | options)), sites
 
 
 def assert_alike(one, other, rounding: float = 0.0):
@@ -78,7 +79,7 @@ def test_one_sweep_from_the_fixed_point_stays_there():
     Sigma, m = population(0)
     _, sites = settled(lay_out(CROWD, largest_state=10**9), Sigma, m)
     before = sites.copy()
-    again = expectation(people, sites, Sigma, m, DELTA, n_sweeps=1)
+    again = expectation(people, sites, Law(Sigma, m), DELTA, n_sweeps=1)
     assert again.largest_change < CONVERGED
     np.testing.assert_allclose(sites.precision, before.precision, atol=CONVERGED)
 
@@ -106,7 +107,7 @@ def posteriors():
     Sigma, m = population(2)
     light = lay_out(CROWD, largest_state=10**9)
     sites = Sites.flat(light.n_rows)
-    current = settle(light, sites, Sigma, m, DELTA, tolerance=1e-12)
+    current = settle(light, sites, Law(Sigma, m), DELTA, tolerance=1e-12)
     _, C_m = consensus_step(m, np.linalg.inv(random_covariance(np.random.default_rng(5), N_ITEMS, 4.0)), current)
     return [PopulationPosterior(m, C_m, Sigma, lay_out(CROWD, largest_state=n), sites) for n in (10**9, 0, 64)]
 
@@ -141,7 +142,7 @@ def test_a_state_is_gaussian_conditioning(n_answers):
     Sigma, m = population(4)
     precision, linear = rng.gamma(0.5, size=n_answers), rng.standard_normal(n_answers)
     precision[:2] = 0.0, 1e5
-    person = DensePerson(items, left, right, Sigma, m)
+    person = DensePerson(left, right, Sigma[np.ix_(items, items)], m[items])
     assert person.in_pair_space == (n_answers <= 5)
     state = person.condition(precision, linear)
     X = design(items[left], items[right], N_ITEMS)

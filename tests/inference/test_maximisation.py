@@ -11,6 +11,7 @@ from scipy.linalg import eigvalsh, sqrtm
 
 from predilect.inference.expectation import Expectation, expectation
 from predilect.inference.maximisation import consensus_step, covariance_step, threshold_step
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import Sites
 from referees.dense_population import crowd_ep
 from simulate import crowd, laid_out, random_covariance
@@ -21,7 +22,7 @@ PEOPLE = laid_out(ROWS)
 
 
 def at(Sigma, m, delta) -> Expectation:
-    return expectation(PEOPLE, Sites.flat(PEOPLE.n_rows), Sigma, m, delta, n_sweeps=200, tolerance=1e-12)
+    return expectation(PEOPLE, Sites.flat(PEOPLE.n_rows), Law(Sigma, m), delta, n_sweeps=200, tolerance=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,9 @@ def test_the_plain_step_is_the_midpoint_of_the_doubled_one(setting):
 def test_any_power_is_positive_definite_even_where_a_linear_step_is_not():
     # A step to 1/100 of the variance; twice as far in a straight line would be negative.
     Sigma, n = np.eye(4), 4
-    current = Expectation(0.0, np.eye(n), -9.9 * np.eye(n), np.zeros(n), 0.0, -1.0, 0.0)
+    current = Expectation(
+        0.0, np.eye(n), -9.9 * np.eye(n), *[np.zeros(n)] * 2, np.zeros((n, 0)), np.zeros(0), np.zeros(0), 0.0, -1.0, 0.0
+    )  # fmt: skip
     new = covariance_step(Sigma, current, 10, 1e-3 * np.eye(n), 1e-3, power=2.0)
     plain = covariance_step(Sigma, current, 10, 1e-3 * np.eye(n), 1e-3)
     assert np.linalg.eigvalsh(2 * plain - Sigma).min() < 0

@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 
 from predilect.errors import DataError
 from predilect.inference.expectation import Expectation, expectation
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 from referees.dense_population import crowd_ep, design, moments, person_ep
 from simulate import answers, crowd, laid_out, random_covariance, random_pairs
@@ -20,7 +21,7 @@ SETTLED = {"n_sweeps": 3000, "tolerance": 1e-14}
 
 def converged(people: People, Sigma, m, delta=0.0, **options) -> tuple[Expectation, Sites]:
     sites = Sites.flat(people.n_rows)
-    return expectation(people, sites, Sigma, m, delta, **(SETTLED | options)), sites
+    return expectation(people, sites, Law(Sigma, m), delta, **(SETTLED | options)), sites
 
 
 def mixed(seed: int, per_person: list[int], n_items: int, *, weighted: bool):
@@ -195,7 +196,7 @@ def test_many_repeats_come_to_rest_at_a_consistent_fixed_point(weight, outcome):
         assert abs(v_c - v_c**2 * h - variance[p]) < ITERATIVE * variance[p]
     # A different starting point leads to the same one.
     again = Sites(np.full(3, 0.1), np.array([-0.2, 0.1, 0.3]))
-    other = expectation(people, again, Sigma, m, 0.4, **SETTLED)
+    other = expectation(people, again, Law(Sigma, m), 0.4, **SETTLED)
     np.testing.assert_allclose(again.precision, sites.precision, rtol=ITERATIVE)
     assert abs(other.evidence - found.evidence) < ITERATIVE * max(1.0, abs(found.evidence))
 
@@ -262,10 +263,10 @@ def test_the_same_bits_for_any_number_of_threads():
     def run(n_threads):
         sites = Sites.flat(people.n_rows)
         if n_threads is None:
-            found = expectation(people, sites, Sigma, m, 0.3, n_sweeps=3)
+            found = expectation(people, sites, Law(Sigma, m), 0.3, n_sweeps=3)
         else:
             with ThreadPoolExecutor(n_threads) as executor:
-                found = expectation(people, sites, Sigma, m, 0.3, n_sweeps=3, executor=executor)
+                found = expectation(people, sites, Law(Sigma, m), 0.3, n_sweeps=3, executor=executor)
         scalars = [found.evidence, found.slope_delta, found.curvature_delta, found.largest_change]
         return [sites.precision, sites.linear, found.H, found.D, found.r, np.array(scalars)]
 
@@ -294,5 +295,5 @@ def test_a_part_of_an_answer_is_counted_or_refused(weight, outcome):
 
 def test_what_is_not_a_number_is_not_called_converged():
     people = laid_out(answers([0, 0], [0, 1], [1, 2], [1, 0], n_items=3))
-    found = expectation(people, Sites.flat(2), np.eye(3), np.array([np.nan, 0.0, 0.0]), 0.5, **SETTLED)
+    found = expectation(people, Sites.flat(2), Law(np.eye(3), np.array([np.nan, 0.0, 0.0])), 0.5, **SETTLED)
     assert not found.largest_change < ITERATIVE

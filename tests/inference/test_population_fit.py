@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from predilect.inference import population
+from predilect.inference import search
 from predilect.inference.maximisation import consensus_step, covariance_step
 from predilect.inference.pooled import fit_pooled
 from predilect.inference.population import PopulationPrior, fit_population, settle
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import Sites
 from predilect.posteriors.population import PopulationPosterior
 from referees.dense_population import crowd_ep, gaussian_integral, person_ep
@@ -68,8 +69,8 @@ class Spy:
 @pytest.fixture
 def spy(monkeypatch):
     spy = Spy()
-    spy.minimize = population.minimize
-    monkeypatch.setattr(population, "minimize", spy)
+    spy.minimize = search.minimize
+    monkeypatch.setattr(search, "minimize", spy)
     return spy
 
 
@@ -134,7 +135,7 @@ def test_the_stop_rule_ends_within_a_hair_of_a_long_run(name):
 def test_a_long_run_ends_where_the_closed_form_steps_stand_still(problem):
     # The fixed point of ECM and the maximum found by L-BFGS are one point, by two unrelated algorithms.
     _, people, prior, state = problem
-    current = settle(people, state.sites.copy(), state.Sigma, state.m, state.delta)
+    current = settle(people, state.sites.copy(), Law(state.Sigma, state.m), state.delta)
     m, C_m = consensus_step(state.m, np.linalg.inv(prior.consensus_scale * prior.K), current)
     np.testing.assert_allclose(m, state.m, atol=ITERATIVE * 10)
     np.testing.assert_allclose(C_m, state.C_m, atol=ITERATIVE)
@@ -150,7 +151,7 @@ def test_the_consensus_step_is_the_newton_step_of_j(problem):
     rng = np.random.default_rng(3)
     m0 = state.m + rng.standard_normal(rows.n_items)
     sites = Sites.flat(people.n_rows)
-    current = settle(people, sites, state.Sigma, m0, state.delta)
+    current = settle(people, sites, Law(state.Sigma, m0), state.delta)
     precision = np.linalg.inv(prior.consensus_scale * prior.K)
     designs = [person.X for person in crowd_ep(state.Sigma, m0, rows, state.delta)]
 
@@ -190,7 +191,7 @@ def test_known_population_is_one_gaussian_process_a_person():
     people = laid_out(rows)
     Sigma = random_covariance(np.random.default_rng(1), 6, 3.0)
     sites = Sites.flat(people.n_rows)
-    settle(people, sites, Sigma, np.zeros(6), 0.4)
+    settle(people, sites, Law(Sigma, np.zeros(6)), 0.4)
     posterior = PopulationPosterior(np.zeros(6), np.zeros((6, 6)), Sigma, people, sites)
     rng = np.random.default_rng(2)
     left, right = random_pairs(rng, 40, 6)
@@ -258,10 +259,10 @@ def test_odd_crowds_give_a_sound_fit(name):
     # No answer says anything about the mean of the utilities, so the prior holds it at zero.
     assert abs(state.m.mean()) < ITERATIVE * 10
     # and what is not a maximum of J has a better point nearby
-    current = settle(people, state.sites.copy(), state.Sigma, state.m, state.delta)
+    current = settle(people, state.sites.copy(), Law(state.Sigma, state.m), state.delta)
     m, _ = consensus_step(state.m, np.eye(n) / 2.0, current)
     Sigma = covariance_step(state.Sigma, current, people.n_users, 2.0 * np.eye(n), 5.0)
-    better = settle(people, state.sites.copy(), Sigma, m, state.delta).evidence + log_prior(prior, Sigma, m)
+    better = settle(people, state.sites.copy(), Law(Sigma, m), state.delta).evidence + log_prior(prior, Sigma, m)
     assert (better - state.objective) / people.n_answers < 1e-4
 
 

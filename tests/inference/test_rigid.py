@@ -9,6 +9,7 @@ import pytest
 
 from predilect import Comparisons, ItemFeatures
 from predilect.inference import rigid
+from predilect.inference.candidate import Candidate
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.rigid import rigid_hyperparameters
 from predilect.posteriors.people import lay_out
@@ -33,7 +34,7 @@ def space_of(n_items: int, seed: int = 0) -> FeatureSpace:
 
 def search_at(rows, *, learn_delta: bool = True) -> rigid._Rigid:
     people = lay_out(comparisons(rows))
-    search = rigid._Rigid(people, space_of(rows.n_items), START, None)
+    search = rigid._Rigid(people, space_of(rows.n_items), START, Candidate(None, None), None)
     has_ties = bool((rows.outcome == 0).any())
     search.delta, search.learn_delta = 0.4 * has_ties, has_ties and learn_delta
     search.start_round()

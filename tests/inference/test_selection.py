@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from predilect import Comparisons, Population
-from predilect.inference import selection
+from predilect.inference import held_out, selection
+from predilect.inference.population_prior import PopulationPrior
 from predilect.inference.prior import FeatureSpace, Hyperparameters
-from predilect.inference.selection import select_hyperparameters
+from predilect.inference.selection import dimension, select_model
 from predilect.scale.shards import workers
 from simulate import comparisons, crowd
 from simulate_features import featured_crowd
@@ -28,7 +29,7 @@ def one_blas_thread():
 
 
 def select(answers, free=FREE, start=START, **options):
-    return select_hyperparameters(answers, FeatureSpace.empty(answers.n_items), start, free, **options)
+    return select_model(answers, FeatureSpace.empty(answers.n_items), [None], start, free, **options)
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.9])
@@ -55,7 +56,7 @@ def test_hyper_parameters_that_are_given_are_kept():
         model = Population(n_jobs=1, **{name: value}).fit(columns, outcome, items=truth.items)
         assert getattr(model.hyperparameters_, name) == value
         assert all(trial[name] == value for trial in model.report_["prior"]["trials"])
-    model = Population(n_jobs=1, **given).fit(columns, outcome, items=truth.items)
+    model = Population(n_jobs=1, basis="items", **given).fit(columns, outcome, items=truth.items)
     assert model.hyperparameters_ == Hyperparameters(**given)
     assert model.report_["prior"]["trials"] == []
 
@@ -64,7 +65,7 @@ def test_the_choice_is_the_best_of_its_trials_or_near_it():
     found = select(CROWD)
     losses = {tuple(v for k, v in trial.items() if k != "log_loss"): trial["log_loss"] for trial in found.trials}
     assert len(losses) == len(found.trials) > 1  # nothing is tried twice
-    chosen = losses[tuple(found.hyperparameters.to_dict().values())]
+    chosen = losses["items", *found.hyperparameters.to_dict().values()]
     assert chosen <= found.trials[0]["log_loss"]
     assert chosen < min(losses.values()) + 0.01
     assert found.n_people == 40
@@ -88,18 +89,20 @@ def test_few_answers_leave_the_defaults_and_hold_nothing_out(per_person):
     assert found.trials == []
     assert found.start is None
     assert found.n_held_out < 20
-    assert found.hyperparameters.strength == START.strength
+    prior = PopulationPrior.of(found.hyperparameters, FeatureSpace.empty(4))
+    assert found.hyperparameters.strength == max(30.0, 0.5 * dimension(prior))
     assert 4.0 / 20 < found.hyperparameters.scale < 4.0 * 20  # the evidence and its weak prior
-    model = Population(n_jobs=1, strength=START.strength).fit(answers)
+    model = Population(n_jobs=1).fit(answers)
     assert model.hyperparameters_ == found.hyperparameters
 
 
-def test_the_strength_follows_the_number_of_items():
-    # An inverse Wishart needs half a person an item before it holds anything back.
+def test_the_strength_follows_the_number_of_directions_that_matter():
+    # An inverse Wishart needs half a person a direction before it holds anything back; with s₀ = 1 the prior variance
+    # of each of the 598 items counts half against the noise of an answer.
     left = np.arange(0, 598, 2)
-    frame = {"user": left % 2, "left": left, "right": left + 1, "winner": left}
+    frame = {"user": np.arange(299) % 2, "left": left, "right": left + 1, "winner": left}
     model = Population(n_jobs=1, scale=1.0, consensus_scale=1.0).fit(Comparisons.from_frame(frame).take(np.arange(15)))
-    assert model.hyperparameters_.strength == 299.0
+    assert model.hyperparameters_.strength == pytest.approx(149.5)
 
 
 def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
@@ -117,7 +120,7 @@ def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
 def test_at_most_a_thousand_people_with_two_answers_take_part():
     rows = crowd(5, 3000, 4, [2] * 2000 + [1] * 1000)
     answers = comparisons(rows)
-    some = selection._some_people(answers, np.random.default_rng(0))
+    some = held_out.some_people(answers, np.random.default_rng(0))[0]
     counts = np.bincount(some.user)
     assert np.count_nonzero(counts > 1) <= 1000
     assert np.all(counts > 0)
@@ -127,17 +130,17 @@ def test_at_most_a_thousand_people_with_two_answers_take_part():
     # and everybody keeps all of their answers
     by_id = dict(zip(answers.users.ids, np.bincount(answers.user), strict=True))
     assert all(by_id[user] == n for user, n in zip(some.users.ids, counts, strict=True))
-    other = selection._some_people(answers, np.random.default_rng(1))
+    other = held_out.some_people(answers, np.random.default_rng(1))[0]
     assert other.users != some.users
-    assert selection._some_people(answers, np.random.default_rng(0)) == some
+    assert held_out.some_people(answers, np.random.default_rng(0))[0] == some
 
 
 def test_the_few_who_hold_most_answers_are_left_out_where_the_others_are_enough():
     answers = comparisons(crowd(6, 403, 30, [400] * 3 + [15] * 400))
-    some = selection._some_people(answers, np.random.default_rng(0))
+    some = held_out.some_people(answers, np.random.default_rng(0))[0]
     assert some.users.ids == list(range(3, 403))
     few = comparisons(crowd(6, 23, 30, [400] * 3 + [15] * 20))
-    assert selection._some_people(few, np.random.default_rng(0)) == few
+    assert held_out.some_people(few, np.random.default_rng(0))[0] == few
 
 
 def test_progress_is_told():

@@ -67,8 +67,8 @@ def test_an_infinite_feature_is_an_error():
         Population().fit(CROWD, items={"item": range(6), "x": [1, 2, 3, 4, 5, np.inf]})
 
 
-def test_features_of_people_are_kept_and_not_used(model):
-    other = Population(n_jobs=1, **GIVEN).fit(CROWD, users={"user": range(20), "age": range(20)})
+def test_features_of_people_are_kept_and_not_used_where_told_so(model):
+    other = Population(n_jobs=1, user_features=False, **GIVEN).fit(CROWD, users={"user": range(20), "age": range(20)})
     assert other.user_features_.columns == ["age"]
     assert other.rank().equals(model.rank())
 

@@ -11,6 +11,7 @@ from scipy.stats import invwishart
 from predilect.inference.maximisation import consensus_step
 from predilect.inference.population import settle
 from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import Sites
 from predilect.posteriors.population import PopulationPosterior
 from referees.dense_population import centred, crowd_ep
@@ -27,7 +28,7 @@ def fitted(rows, n_items=N_ITEMS, seed=0):
     Sigma, K = random_covariance(rng, n_items, 2.0), random_covariance(rng, n_items)
     people, m = laid_out(rows), rng.standard_normal(n_items)
     sites = Sites.flat(people.n_rows)
-    current = settle(people, sites, Sigma, m, 0.4, tolerance=1e-14)
+    current = settle(people, sites, Law(Sigma, m), 0.4, tolerance=1e-14)
     _, C_m = consensus_step(m, np.linalg.inv(4.0 * K), current)
     return PopulationPosterior(m, C_m, Sigma, people, sites)
 

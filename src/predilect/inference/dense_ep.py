@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.inference.compiled.person_ep import answers_evidence, refresh_sites
-from predilect.posteriors.dense_person import DensePerson
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 
 __all__ = ["PersonPass", "dense_pass"]
@@ -25,13 +25,16 @@ class PersonPass:
 
     Attributes
     ----------
+    user : int
     items : array of int, shape (k,)
+        Their own items.
     x, Q : arrays of float, shapes (k,) and (k, k)
         Xᵀ α and Xᵀ Q X on those items.
     out : array of float, shape (4,)
         Evidence, its gradient and curvature in δ, largest change of a margin.
     """
 
+    user: int
     items: npt.NDArray[np.int32]
     x: FloatArray
     Q: FloatArray
@@ -39,8 +42,7 @@ class PersonPass:
 
 
 def dense_pass(
-    people: People, user: int, sites: Sites, Sigma: FloatArray, m: FloatArray, delta: float, n_sweeps: int,
-    tolerance: float,
+    people: People, user: int, sites: Sites, law: Law, delta: float, n_sweeps: int, tolerance: float
 ) -> PersonPass:  # fmt: skip
     """Sweep one person's sites, in place; parameters as in :func:`~predilect.inference.expectation.expectation`.
 
@@ -49,10 +51,9 @@ def dense_pass(
     The same fixed point as sequential sweeps. One factorisation of the person's state a sweep.
     """
     rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-    items = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
     outcome, weight = people.outcome[rows], people.weight[rows]
     precision, linear = sites.precision[rows], sites.linear[rows]  # views: the sites change in place
-    person = DensePerson(items, people.left[rows], people.right[rows], Sigma, m)
+    items, person = people.dense(user, law)
     state = person.condition(weight * precision, weight * linear)
     step, last, largest = 1.0, math.inf, 0.0
     for _ in range(n_sweeps):
@@ -67,4 +68,4 @@ def dense_pass(
     answers_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, delta, out)
     out[0] += 0.5 * (state.quadratic - state.log_det)
     out[3] = largest
-    return PersonPass(items, *person.sums(state), out)
+    return PersonPass(user, items, *person.sums(state), out)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect.covariance.dense import symmetrise
 from predilect.inference.compiled.person_ep import em_pass
 from predilect.inference.dense_ep import PersonPass, dense_pass
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 from predilect.scale.shards import Shard, map_shards
 
@@ -26,10 +29,16 @@ class Expectation:
     ----------
     evidence : float
         Σ log Z_u, in nats.
-    H, D : arrays of float, shape (n_items, n_items)
-        Σ Xᵀ Q X, and Σ (Xᵀ α αᵀ X - Xᵀ Q X), twice the gradient of the evidence in Σ.
-    r : array of float, shape (n_items,)
-        Σ Xᵀ α, the gradient of the evidence in m.
+    H, D : arrays of float, shape (M, M)
+        Σ Xᵀ Q X, and Σ (Xᵀ α αᵀ X - Xᵀ Q X), twice the gradient of the evidence in Σ; on the basis, Φᵀ . Φ.
+    r : array of float, shape (M,)
+        Σ Xᵀ α, the gradient of the evidence in m; on the basis, Φᵀ r.
+    r_items : array of float, shape (n_items,)
+        The same, item by item.
+    r_traits : array of float, shape (M, n_traits)
+        Gradient of the evidence in the effects of traits.
+    own_H, own_D : arrays of float, shape (n_items,)
+        Diagonals of H and D over items; empty where items have no variance of their own.
     slope_delta, curvature_delta : float
         Gradient of the evidence in the tie threshold, and its curvature with the cavities held.
     largest_change : float
@@ -40,6 +49,10 @@ class Expectation:
     H: FloatArray
     D: FloatArray
     r: FloatArray
+    r_items: FloatArray
+    r_traits: FloatArray
+    own_H: FloatArray
+    own_D: FloatArray
     slope_delta: float
     curvature_delta: float
     largest_change: float
@@ -48,8 +61,7 @@ class Expectation:
 def expectation(
     people: People,
     sites: Sites,
-    Sigma: FloatArray,
-    m: FloatArray,
+    law: Law,
     delta: float,
     *,
     n_sweeps: int = 1,
@@ -62,8 +74,8 @@ def expectation(
     ----------
     people, sites
         Answers and their sites; ``sites`` is updated.
-    Sigma, m : arrays of float, shapes (n_items, n_items) and (n_items,)
-        Population covariance and consensus.
+    law : Law
+        The population.
     delta : float
         Tie threshold (0: no ties).
     n_sweeps, tolerance : int, float
@@ -73,44 +85,81 @@ def expectation(
 
     Notes
     -----
-    population.md sections 2 and 3. Time Σ_u n_u min(n_u, k_u)² + k_u³ for n_u answers on k_u items; memory
-    2 n_items² floats a shard in flight, never anything of people x items x items.
+    population.md sections 2 and 3. Time Σ_u n_u min(n_u, k_u)² + k_u³ for n_u answers on k_u items, and with a basis of
+    M functions M min(n_u, k_u)² more and n_items M² in all; memory 2 n_items M floats a shard in flight, never anything
+    of people x items x items.
     """
-    n_items = people.n_items
+    M = law.Phi.shape[1] if law.has_basis else people.n_items
 
-    def work(shard: Shard) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        H = np.zeros((n_items, n_items))
-        D = np.zeros((n_items, n_items))
-        r = np.zeros(n_items)
-        out = np.zeros(4)
+    def work(shard: Shard) -> _Sums:
+        sums = _Sums.empty(people, law, M)
+        D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
         em_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
-            people.outcome, people.weight, sites.precision, sites.linear, Sigma, m, delta, n_sweeps, tolerance,
-            people.is_heavy, H, D, r, out,
+            people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho,
+            law.mean, law.shift, delta, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits,
+            sums.own_H, sums.own_D, sums.out,
         )  # fmt: skip
-        return H, D, r, out
+        return sums._replace(D=D.T @ D) if law.has_basis else sums
 
     def work_dense(shard: Shard) -> PersonPass:
-        return dense_pass(people, shard[0], sites, Sigma, m, delta, n_sweeps, tolerance)
+        return dense_pass(people, shard[0], sites, law, delta, n_sweeps, tolerance)
 
-    H = np.zeros((n_items, n_items))
-    D = np.zeros((n_items, n_items))
-    r = np.zeros(n_items)
-    sums = np.zeros(3)
-    largest = 0.0
-    for H_s, D_s, r_s, out in map_shards(work, people.shards, executor):
-        H += H_s
-        D += D_s
-        r += r_s
-        sums += out[:3]
-        largest = max(largest, float(out[3]))
-    for lower in (H, D):
-        lower += np.tril(lower, -1).T
+    total = _Sums.empty(people, law, M)
+    for part in map_shards(work, people.shards, executor):
+        largest = max(total.out[3], part.out[3])
+        for whole, summand in zip(total, part, strict=True):
+            whole += summand
+        total.out[3] = largest
+    if not law.has_basis:
+        for lower in (total.H, total.D):
+            lower += np.tril(lower, -1).T
     for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
-        own = np.ix_(person.items, person.items)
-        H[own] += person.Q
-        D[own] += np.outer(person.x, person.x) - person.Q
-        r[person.items] += person.x
-        sums += person.out[:3]
-        largest = max(largest, float(person.out[3]))
-    return Expectation(float(sums[0]), H, D, r, float(sums[1]), float(sums[2]), largest)
+        _add_dense(total, person, law, people.traits[person.user])
+    H, D, r, r_traits = total.H, total.D, total.r, total.r_traits
+    if law.has_basis:
+        H, r, r_traits = symmetrise(law.Phi.T @ H), law.Phi.T @ r, law.Phi.T @ r_traits
+        D = D - H
+    out = total.out
+    return Expectation(
+        float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]), float(out[3])
+    )
+
+
+class _Sums(NamedTuple):
+    """What :func:`em_pass` adds to; with a basis H is still to be multiplied by Φᵀ, and D is the squares alone."""
+
+    H: FloatArray
+    D: FloatArray
+    r: FloatArray
+    r_traits: FloatArray
+    own_H: FloatArray
+    own_D: FloatArray
+    out: FloatArray
+
+    @classmethod
+    def empty(cls, people: People, law: Law, M: int) -> _Sums:
+        n_items, n_own = people.n_items, len(law.rho)
+        return cls(
+            np.zeros((n_items, M)), np.zeros((M, M)), np.zeros(n_items), np.zeros((n_items, people.traits.shape[1])),
+            np.zeros(n_own), np.zeros(n_own), np.zeros(4),
+        )  # fmt: skip
+
+
+def _add_dense(total: _Sums, person: PersonPass, law: Law, traits: FloatArray) -> None:
+    items, x, Q = person.items, person.x, person.Q
+    if law.has_basis:
+        rows = law.Phi[items]
+        total.H[items] += Q @ rows
+        total.D[:] += np.outer(x @ rows, x @ rows)
+    else:
+        own = np.ix_(items, items)
+        total.H[own] += Q
+        total.D[own] += np.outer(x, x) - Q
+    if len(total.own_H):
+        total.own_H[items] += np.diagonal(Q)
+        total.own_D[items] += x * x - np.diagonal(Q)
+    total.r[items] += x
+    total.r_traits[items] += np.outer(x, traits)
+    total.out[:3] += person.out[:3]
+    total.out[3] = max(total.out[3], person.out[3])

@@ -11,7 +11,14 @@ from scipy.linalg import eigh
 from predilect.covariance.dense import factorise, symmetrise
 from predilect.inference.expectation import Expectation
 
-__all__ = ["consensus_step", "covariance_step", "threshold_step"]
+__all__ = [
+    "consensus_step",
+    "covariance_step",
+    "effects_step",
+    "offset_step",
+    "own_scale_step",
+    "threshold_step",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,20 +30,20 @@ def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -
 
     Parameters
     ----------
-    m : array of float, shape (n_items,)
+    m : array of float, shape (M,)
         The consensus at which ``current`` was computed.
-    precision : array of float, shape (n_items, n_items)
+    precision : array of float, shape (M, M)
         (s_t K_t)⁻¹.
     current : Expectation
         Sums over people.
 
     Returns
     -------
-    m_new, C_m : arrays of float, shapes (n_items,) and (n_items, n_items)
+    m_new, C_m : arrays of float, shapes (M,) and (M, M)
 
     Notes
     -----
-    C_m = ((s_t K_t)⁻¹ + H)⁻¹, m' = C_m (r + H m): the Newton step of J in m. n_items³ operations.
+    C_m = ((s_t K_t)⁻¹ + H)⁻¹, m' = C_m (r + H m): the Newton step of J in m. M³ operations.
     """
     factor = factorise(symmetrise(precision + current.H))
     return factor.solve(current.r + current.H @ m), factor.inverse()
@@ -55,13 +62,13 @@ def covariance_step(
 
     Parameters
     ----------
-    Sigma : array of float, shape (n_items, n_items)
+    Sigma : array of float, shape (M, M)
         The covariance at which ``current`` was computed.
     current : Expectation
         Sums over people, with D = N - H.
     n_users : int
         U.
-    prior_mean : array of float, shape (n_items, n_items)
+    prior_mean : array of float, shape (M, M)
         s₀ K₀.
     strength : float
         ν₀.
@@ -70,7 +77,7 @@ def covariance_step(
 
     Notes
     -----
-    Positive definite for every ω. About 12 n_items³ operations.
+    Positive definite for every ω. About 12 M³ operations.
     """
     new = symmetrise((n_users * Sigma + Sigma @ current.D @ Sigma + strength * prior_mean) / (n_users + strength))
     if power == 1.0:
@@ -80,6 +87,61 @@ def covariance_step(
     values, vectors = eigh(symmetrise(whitened), check_finite=False)
     root = factor.lower @ vectors
     return symmetrise((root * values**power) @ root.T)
+
+
+def effects_step(B: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, FloatArray]:
+    """Effects of traits of people, and the covariance of each: the Newton step with uncorrelated traits.
+
+    Parameters
+    ----------
+    B : array of float, shape (M, n_traits)
+        The effects at which ``current`` was computed.
+    precision : array of float, shape (M, M)
+        (s_b K_t)⁻¹.
+    current : Expectation
+        Sums over people.
+
+    Notes
+    -----
+    Traits have mean 0, variance 1 and no correlation over people, and information about a person is taken not to depend
+    on them: then Σ_u x_uj x_uk H_u is H for j = k and 0 otherwise.
+    """
+    factor = factorise(symmetrise(precision + current.H))
+    return factor.solve(current.r_traits + current.H @ B), factor.inverse()
+
+
+def offset_step(offset: FloatArray, precision: FloatArray, current: Expectation) -> FloatArray:
+    """What the consensus gives each item to itself; shape (n_items,), empty as given.
+
+    Notes
+    -----
+    Twice the diagonal bounds the information of pairs of items from above, so the step, unlike a Newton step on the
+    diagonal alone, cannot overshoot.
+    """
+    if not len(offset):
+        return offset
+    return np.asarray(offset + (current.r_items - precision * offset) / (precision + 2.0 * current.own_H))
+
+
+def own_scale_step(
+    own_scale: float, share: FloatArray, current: Expectation, n_own: int, scale: float, strength: float
+) -> float:
+    """EM step of the variance over people of what items have to themselves, per unit of their share.
+
+    Parameters
+    ----------
+    own_scale : float
+        Its value at which ``current`` was computed.
+    share : array of float, shape (n_items,)
+    n_own : int
+        Number of (person, item) that have it.
+    scale, strength : float
+        s₀ and ν₀: its prior is that of Σ in one dimension.
+    """
+    if not len(share):
+        return own_scale
+    scatter = n_own * own_scale + own_scale**2 * float(share @ current.own_D)
+    return (scatter + strength * scale) / (n_own + strength)
 
 
 def threshold_step(delta: float, current: Expectation) -> float:

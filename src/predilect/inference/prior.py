@@ -33,6 +33,8 @@ class Hyperparameters:
     consensus_feature_weight : float, optional
         w of the consensus; the same as ``feature_weight`` unless given. Features may say much about how people differ
         and little about what they agree on, or the other way round.
+    trait_scale : float
+        s_b, prior variance of the effect of a trait of people on a utility; 0 if traits are not used.
     """
 
     strength: float
@@ -41,6 +43,7 @@ class Hyperparameters:
     feature_weight: float
     length_scale: float
     consensus_feature_weight: float | None = None
+    trait_scale: float = 0.0
 
     @property
     def consensus_weight(self) -> float:

@@ -18,10 +18,13 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from predilect.covariance.dense import factorise
+from predilect.inference.candidate import Candidate
 from predilect.inference.expectation import Expectation, expectation
-from predilect.inference.maximisation import consensus_step, threshold_step
+from predilect.inference.maximisation import consensus_step, offset_step, threshold_step
+from predilect.inference.population_prior import PopulationPrior
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 
 __all__ = ["rigid_hyperparameters"]
@@ -45,6 +48,7 @@ def rigid_hyperparameters(
     start: Hyperparameters,
     free: Sequence[str],
     *,
+    candidate: Candidate | None = None,
     delta: float | None = None,
     executor: ThreadPoolExecutor | None = None,
 ) -> Hyperparameters:
@@ -57,7 +61,9 @@ def rigid_hyperparameters(
     start : Hyperparameters
         Where to start; what is not in ``free`` stays.
     free : sequence of str
-        Among "scale", "consensus_scale", "feature_weight" and "length_scale".
+        Among "scale", "consensus_scale", "feature_weight" and "length_scale". With functions the last is theirs.
+    candidate : Candidate, optional
+        What utilities hang on; by default the items.
     delta : float, optional
         Tie threshold, if it is held fixed; otherwise it is learned along.
     executor : ThreadPoolExecutor, optional
@@ -71,13 +77,16 @@ def rigid_hyperparameters(
     -----
     population.md section 2, end: the gradient by the chain rule. About 20 evaluations of one to four E steps.
     """
+    candidate = candidate or Candidate(None, None)
     names = [name for name in _COORDINATES if name in free]
+    if candidate.functions is not None:
+        names = [name for name in names if name == "scale" or (name == "feature_weight" and candidate.has_kernel)]
     learn_consensus = "consensus_scale" in free
     if not names and not learn_consensus:
         return start
     centre_of_prior = _coordinates(names, start)
     tied = people.weight[people.outcome == 0].sum() / people.n_answers
-    search = _Rigid(people, space, start, executor)
+    search = _Rigid(people, space, start, candidate, executor)
     search.delta = delta if delta is not None else threshold_for_tie_share(tied) if tied > 0.0 else 0.0
     search.learn_delta = delta is None and tied > 0.0
     search.learn_consensus = learn_consensus
@@ -117,64 +126,102 @@ class _Rigid:
     """The evidence at Σ = s₀ K₀, with the consensus, s_t and δ at their best for it."""
 
     def __init__(
-        self, people: People, space: FeatureSpace, start: Hyperparameters, executor: ThreadPoolExecutor | None
-    ) -> None:
+        self, people: People, space: FeatureSpace, start: Hyperparameters, candidate: Candidate,
+        executor: ThreadPoolExecutor | None,
+    ) -> None:  # fmt: skip
         self.people = people
         self.space = space
         self.setting = start
+        self.candidate = candidate
+        self.functions = functions = candidate.functions
+        self.Phi = candidate.Phi
         self.executor = executor
         self.sites = Sites.flat(people.n_rows)
-        self.m = np.zeros(people.n_items)
+        self.m = np.zeros(people.n_items if functions is None else functions.n_functions)
+        self.offset = np.zeros(len(self._prior(start).own_share))
         self.delta = 0.0
         self.consensus_scale = start.consensus_scale
         self.learn_delta = False
         self.learn_consensus = False
         self.precision = np.zeros((0, 0))  # of the consensus, held within a round
+        self.offset_precision = np.zeros(0)
         self.current: Expectation | None = None
 
     def start_round(self) -> None:
         """Take the prior of the consensus from where the search stands: its kernel, and s_t by its EM step."""
-        h = self.setting
-        inverse_K = factorise(self.space.covariance(h.consensus_weight, h.length_scale)).inverse()
+        prior = self._prior(self.setting)
+        inverse_K = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
         if self.learn_consensus and self.current is not None:
             m, C_m = consensus_step(self.m, inverse_K / self.consensus_scale, self.current)
             second_moment = float(m @ inverse_K @ m + np.vdot(inverse_K, C_m))
-            self.consensus_scale = float(np.clip(second_moment / len(m), *_CONSENSUS_SCALES))
+            if len(self.offset):
+                variance = 1.0 / (1.0 / (self.consensus_scale * prior.own_share) + self.current.own_H)
+                second_moment += float(np.sum((self.offset**2 + variance) / prior.own_share))
+            scale = second_moment / (len(m) + len(self.offset))
+            self.consensus_scale = float(np.clip(scale, *_CONSENSUS_SCALES))
         self.precision = inverse_K / self.consensus_scale
+        self.offset_precision = 1.0 / (self.consensus_scale * prior.own_share)
 
     def evaluate(self, names: list[str], x: FloatArray) -> tuple[float, FloatArray]:
         """Evidence less the penalty of the consensus, both at its best, and the gradient in ``x``."""
         setting = _hyperparameters(names, self.setting, x)
-        K = self.space.covariance(setting.feature_weight, setting.length_scale)
-        Sigma = setting.scale * K
+        prior = self._prior(setting)
         for step in range(_MAX_PROFILE_STEPS + 1):
+            law = self._law(prior)
             current = expectation(
-                self.people, self.sites, Sigma, self.m, self.delta, n_sweeps=4, tolerance=1e-3, executor=self.executor
+                self.people, self.sites, law, self.delta, n_sweeps=4, tolerance=1e-3, executor=self.executor
             )
             m, _ = consensus_step(self.m, self.precision, current)
             if step == _MAX_PROFILE_STEPS or np.abs(m - self.m).max() < _STILL * (1.0 + np.abs(m).max()):
                 break
             self.m = m
+            self.offset = offset_step(self.offset, self.offset_precision, current)
             if self.learn_delta:
                 self.delta = threshold_step(self.delta, current)
         self.current = current
-        value = current.evidence - 0.5 * float(self.m @ self.precision @ self.m)
+        penalty = float(self.m @ self.precision @ self.m) + float(self.offset**2 @ self.offset_precision)
+        value = current.evidence - 0.5 * penalty
         # At the best consensus and threshold their own movement adds nothing to the gradient.
-        gradient = np.array([0.5 * float(np.vdot(current.D, self._slope(name, setting, K))) for name in names])
-        return value, gradient
+        slope = self._slope if self.functions is None else self._slope_of_functions
+        return value, np.array([slope(name, setting, law, current) for name in names])
 
-    def _slope(self, name: str, setting: Hyperparameters, K: FloatArray) -> FloatArray:
-        """dΣ/dx for one coordinate."""
+    def _prior(self, setting: Hyperparameters) -> PopulationPrior:
+        return self.candidate.prior(setting, self.space)
+
+    def _law(self, prior: PopulationPrior) -> Law:
+        Sigma = prior.scale * prior.K
+        if self.Phi is None:
+            return Law(Sigma, self.m)
+        mean = self.Phi @ self.m
+        if len(self.offset):
+            mean += self.offset
+        return Law(Sigma, mean, self.Phi, prior.scale * prior.own_share)
+
+    def _slope_of_functions(self, name: str, setting: Hyperparameters, law: Law, current: Expectation) -> float:
+        """Gradient of the evidence in one coordinate."""
+        assert self.functions is not None
+        assert self.Phi is not None
+        diagonal = np.diagonal(current.D)
         if name == "scale":
-            return setting.scale * K
+            return 0.5 * float(np.diagonal(law.Sigma) @ diagonal + law.rho @ current.own_D)
         w = setting.feature_weight
-        kernel = K / w
+        sign = np.where(np.arange(len(diagonal)) < self.functions.n_attributes, -1.0, 1.0)
+        slope = float(sign @ diagonal + self.functions.share_slope(self.Phi, self.space.known) @ current.own_D)
+        return 0.5 * setting.scale * w * (1.0 - w) * slope
+
+    def _slope(self, name: str, setting: Hyperparameters, law: Law, current: Expectation) -> float:
+        """Gradient of the evidence in one coordinate, ½ tr(D dΣ/dx)."""
+        if name == "scale":
+            return 0.5 * float(np.vdot(current.D, law.Sigma))
+        w = setting.feature_weight
+        kernel = law.Sigma / (setting.scale * w)
         np.fill_diagonal(kernel, 1.0)
         if name == "feature_weight":  # K₀ = w K_θ + (1 - w) I, and w is logistic in x
-            return setting.scale * w * (1.0 - w) * (kernel - np.eye(len(K)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.where(kernel > 0.0, -2.0 * kernel * np.log(kernel), 0.0)  # dK_θ / d log ℓ = K_θ r² / ℓ²
-        return np.asarray(setting.scale * w * slope)
+            slope = (1.0 - w) * (kernel - np.eye(len(kernel)))
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = np.where(kernel > 0.0, -2.0 * kernel * np.log(kernel), 0.0)  # dK_θ / d log ℓ = K_θ r² / ℓ²
+        return 0.5 * setting.scale * w * float(np.vdot(current.D, slope))
 
 
 def _coordinates(names: list[str], setting: Hyperparameters) -> list[float]:

@@ -1,10 +1,10 @@
-"""Choose the hyper-parameters of the population model: first by evidence, then by held-out answers.
+"""Choose what utilities hang on, and the hyper-parameters: first by evidence, then by held-out answers.
 
 m and Σ are point estimates, so neither the evidence nor J may choose ν₀: the first prefers the weakest prior, the
 second the strongest (population.md section 4). Answers that were held out within people do find the best. Since a
 search from a scale that is far off ends at a weak prior that merely gets rid of it, scales, weight and length-scale
-first come from the evidence of the rigid population (:mod:`predilect.inference.rigid`); a short walk by held-out
-answers follows.
+first come from the evidence of the rigid population (:mod:`predilect.inference.rigid`), for each basis by itself;
+held-out answers then choose among the bases, and a short walk follows.
 """
 
 from __future__ import annotations
@@ -17,43 +17,45 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigvalsh
 
-from predilect.data import Comparisons, Vocabulary, k_folds_answers
-from predilect.inference.population import PopulationPrior, PopulationState, fit_population
+from predilect.data import Comparisons
+from predilect.inference.basis import Functions
+from predilect.inference.candidate import Candidate
+from predilect.inference.held_out import (
+    MANY_FUNCTIONS,
+    Fold,
+    Trial,
+    is_better,
+    masks_of_folds,
+    some_people,
+    with_items_of,
+)
+from predilect.inference.population import PopulationState
+from predilect.inference.population_prior import PopulationPrior
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.rigid import rigid_hyperparameters
-from predilect.likelihoods.probit import tilted
-from predilect.posteriors.people import lay_out
-from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.people import People, lay_out
 
-__all__ = ["DEFAULTS", "Selection", "select_hyperparameters"]
+__all__ = ["DEFAULTS", "Selection", "select_model"]
 
 FloatArray = npt.NDArray[np.float64]
 
-DEFAULTS = {"scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
+DEFAULTS = {"strength": 30.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
 
 # The walk: which hyper-parameters, by what factor a step, and how far. What features explain (w, ℓ) is left to the
 # evidence: walking on them cost a third of the time and gained nothing on any data set tried.
-_STEPS = {"strength": math.sqrt(10.0), "scale": 2.0}
-_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4)}
-# With less strength than this, in items, one person can have a direction of Σ to himself, and J keeps rewarding it.
-_LEAST_STRENGTH = 0.5
+_STEPS = {"strength": math.sqrt(10.0), "scale": 2.0, "length_scale": 2.0}
+_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 1e3)}
 _WALK = ("strength", "scale", "strength")
-
-_N_FOLDS = 5
-_MOST_PEOPLE = 1000
-_ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
-_FEWEST_HELD_OUT = 20.0
-_HEAVY_VOTER = 200  # answers
-_ENOUGH_ANSWERS = 5000
-_TOLERANCE = 1e-4
-_MAX_PASSES = 60
-_WINDOW = 3  # iterations: settings are compared, not kept
-_MANY_ITEMS = 300  # above, items x items algebra outweighs the answers: fewer passes and trials
-_MAX_PASSES_MANY_ITEMS = 25
-# A move must gain so many standard errors of the paired difference: small data should stay near the defaults.
-_SIGNIFICANCE = 0.5
+_WALK_WITH_KERNEL = ("length_scale", "strength")
 _MAX_TRIALS = 10
+_FEWEST_HELD_OUT = 20.0
+# With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
+# rewarding it.
+_LEAST_STRENGTH = 0.5
+_PEOPLE_FOR_BASIS = 300  # enough to tell bases apart: they differ by more than settings do
+_FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ class Selection:
     Attributes
     ----------
     hyperparameters : Hyperparameters
-        The choice.
+        The choice; a ``trait_scale`` of 0 says that traits of people are not used.
+    candidate : Candidate
+        What utilities hang on.
     trials : list of dict
         Each setting tried, with its held-out log loss in nats an answer.
     n_people, n_held_out : int, float
@@ -73,44 +77,40 @@ class Selection:
     """
 
     hyperparameters: Hyperparameters
-    trials: list[dict[str, float]]
+    candidate: Candidate
+    trials: list[dict[str, Any]]
     n_people: int
     n_held_out: float
     start: PopulationState | None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for the report."""
+        functions = self.candidate.functions
         return {
             "chosen": self.hyperparameters.to_dict(),
+            "basis": {"kind": "items"} if functions is None else functions.to_dict(),
+            "user_features": self.hyperparameters.trait_scale > 0.0,
             "trials": self.trials,
             "n_people": self.n_people,
             "n_held_out": self.n_held_out,
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    losses: FloatArray  # an answer row held out
-    weights: FloatArray
-    states: list[PopulationState]
-
-    @property
-    def loss(self) -> float:
-        return float(np.average(self.losses, weights=self.weights))
-
-
-def select_hyperparameters(
+def select_model(
     comparisons: Comparisons,
     space: FeatureSpace,
+    bases: Sequence[Functions | None],
     start: Hyperparameters,
     free: Sequence[str],
     *,
+    traits: FloatArray | None = None,
+    traits_must: bool = False,
     delta: float | None = None,
     random_state: int = 0,
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Selection:
-    """Take scales and shape from the evidence, then walk, one hyper-parameter at a time, while held-out answers gain.
+    """Scales and shape from the evidence; then the basis, a walk on strength and scale, and traits by held-out answers.
 
     Parameters
     ----------
@@ -118,10 +118,16 @@ def select_hyperparameters(
         All answers; at most 1 000 people take part, and at most five folds.
     space : FeatureSpace
         Item features.
+    bases : sequence of Functions or None
+        What utilities may hang on (None: the items), in order of preference: a later one must gain to be chosen.
     start : Hyperparameters
         Where to start; what is not in ``free`` stays.
     free : sequence of str
         Names of hyper-parameters to choose.
+    traits : array of float, shape (n_users, n_traits), optional
+        Uncorrelated traits of people; used if held-out answers gain by it.
+    traits_must : bool
+        Use them anyway.
     delta : float, optional
         Tie threshold, if it is held fixed.
     random_state : int
@@ -135,129 +141,160 @@ def select_hyperparameters(
 
     Notes
     -----
-    population.md section 4. The evidence's choice costs some 40 E steps, the walk about eight warm-started, loose fits,
-    each to at most 1 000 people.
+    population.md section 4. The evidence's choice costs some 40 E steps a basis, the walk about eight warm-started,
+    loose fits, each to at most 1 000 people.
     """
-    seeds = np.random.SeedSequence(random_state).spawn(2)
-    some = _some_people(comparisons, np.random.default_rng(seeds[0]))
-    if not free:
-        return Selection(start, [], some.n_users, 0.0, None)
-    folds = _folds(some, seeds[1])
-    n_held_out = sum(float(some.weight[test].sum()) for test in folds)
-    start = rigid_hyperparameters(lay_out(some), space, start, free, delta=delta, executor=executor)
-    if n_held_out < _FEWEST_HELD_OUT:
-        return Selection(start, [], some.n_users, n_held_out, None)
-    runs = [_Fold(some, test, space, delta, executor) for test in folds]
-    trials: list[dict[str, float]] = []
+    seeds = np.random.SeedSequence(random_state).spawn(4)
+    some, codes = some_people(comparisons, np.random.default_rng(seeds[0]))
+    if traits_must and traits is not None:
+        start = replace(start, trait_scale=_first_trait_scale(start, traits))
+    if not free and len(bases) == 1 and (traits is None or traits_must):
+        return Selection(start, Candidate.of(bases[0], space), [], some.n_users, 0.0, None)
 
-    def run(setting: Hyperparameters, warm: _Trial | None) -> _Trial:
-        results = [fold.run(setting, None if warm is None else warm.states[i]) for i, fold in enumerate(runs)]
-        trial = _Trial(
-            np.concatenate([r[0] for r in results]), np.concatenate([r[1] for r in results]), [r[2] for r in results]
-        )
-        trials.append({**setting.to_dict(), "log_loss": trial.loss})
-        if progress:
-            progress(len(trials))
-        return trial
+    def search_on(rows: Comparisons, codes: npt.NDArray[np.int64], where: FeatureSpace, seed: int) -> _Search:
+        some_traits = None if traits is None else traits[codes]
+        masks = masks_of_folds(rows, seeds[seed])
+        folds = [Fold(rows, test, where, some_traits, delta, n_basis, executor) for test in masks]
+        return _Search(where, folds, free, progress)
 
-    best_setting, best = start, run(start, None)
-    tried = {start}
-    walk = _WALK if comparisons.n_items <= _MANY_ITEMS else _WALK[:1]
-    for name in walk:
-        if name not in free:
-            continue
-        for direction in (-1, 1):
-            moved = False
-            while len(trials) < _MAX_TRIALS:
-                setting = _step(best_setting, name, direction, _LEAST_STRENGTH * comparisons.n_items)
-                if setting is None or setting in tried:
-                    break
-                tried.add(setting)
-                trial = run(setting, best)
-                if not _better(trial, best):
-                    break
-                best_setting, best, moved = setting, trial, True
-            if moved:
-                break
-    return Selection(best_setting, trials, some.n_users, n_held_out, best.states[0])
+    n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
+    # Where utilities hang on functions of the items, those that nobody here saw would only cost time.
+    few = None not in bases
+    rows, where = with_items_of(some, space) if few else (some, space)
+    search = search_on(rows, codes, where, 1)
+    first, first_rows, first_where = search, rows, where
+    if len(bases) > 1 and some.n_users > _PEOPLE_FOR_BASIS:
+        first_rows, at = some_people(some, np.random.default_rng(seeds[2]), _PEOPLE_FOR_BASIS)
+        first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
+        first = search_on(first_rows, codes[at], first_where, 3)
+    people = lay_out(first_rows, n_basis=n_basis)
+    best: _Found | None = None
+    for functions in bases:
+        candidate = Candidate.of(functions, first_where)
+        setting = _by_evidence(people, first_where, candidate, start, free, delta, executor)
+        if first.n_held_out < _FEWEST_HELD_OUT:
+            return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
+        trial = first.run(candidate, setting, None)
+        if best is None or is_better(trial, best.trial):
+            best = _Found(candidate, setting, trial)
+    assert best is not None
+    if first is not search:
+        search.trials += first.trials
+        candidate = Candidate.of(best.candidate.functions, where)
+        known = best.trial.states[0]
+        best = _Found(candidate, best.setting, search.run(candidate, best.setting, None, known))
+    best = search.walk(best)
+    if traits is not None and not traits_must:
+        best = search.with_traits(best, traits)
+    start_state = best.trial.states[0]
+    if few:  # the offsets are those of the items that took part
+        start_state = replace(start_state, offset=np.zeros(0))
+    candidate = Candidate.of(best.candidate.functions, space)
+    return Selection(best.setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
 
 
-class _Fold:
-    """One split of the answers, fitted again and again under different priors."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    candidate: Candidate
+    setting: Hyperparameters
+    trial: Trial
+
+
+class _Search:
+    """Trials on the same folds, counted and kept."""
 
     def __init__(
-        self, comparisons: Comparisons, test: npt.NDArray[np.bool_], space: FeatureSpace, delta: float | None,
-        executor: ThreadPoolExecutor | None,
-    ) -> None:  # fmt: skip
-        self.people = lay_out(comparisons.take(~test))
-        self.test = comparisons.take(test)
-        self.space = space
-        self.delta = delta
-        self.executor = executor
+        self, space: FeatureSpace, folds: list[Fold], free: Sequence[str], progress: Callable[[int], None] | None
+    ) -> None:
+        self.space, self.folds, self.free, self.progress = space, folds, free, progress
+        self.trials: list[dict[str, Any]] = []
+
+    @property
+    def n_held_out(self) -> float:
+        """Answers held out over the folds."""
+        return sum(fold.test.n_answers for fold in self.folds)
 
     def run(
-        self, setting: Hyperparameters, warm: PopulationState | None
-    ) -> tuple[FloatArray, FloatArray, PopulationState]:
-        prior = PopulationPrior.of(setting, self.space)
-        many = self.people.n_items > _MANY_ITEMS
-        state = fit_population(
-            self.people,
-            prior,
-            delta=self.delta,
-            start=warm,
-            tolerance=_TOLERANCE,
-            max_passes=_MAX_PASSES_MANY_ITEMS if many else _MAX_PASSES,
-            n_closed_form=3 if warm is None else 1,
-            site_tolerance=1e-4,
-            window=_WINDOW,
-            executor=self.executor,
+        self, candidate: Candidate, setting: Hyperparameters, warm: Trial | None,
+        population: PopulationState | None = None,
+    ) -> Trial:  # fmt: skip
+        """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers."""
+        results = [
+            fold.run(candidate, setting, None if warm is None else warm.states[i], population)
+            for i, fold in enumerate(self.folds)
+        ]
+        trial = Trial(
+            np.concatenate([r[0] for r in results]), np.concatenate([r[1] for r in results]), [r[2] for r in results]
         )
-        posterior = PopulationPosterior(state.m, state.C_m, state.Sigma, self.people, state.sites)
-        test = self.test
-        mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
-        return -tilted(test.outcome, mean, var, state.delta)[0], test.weight, state
+        self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
+        if self.progress:
+            self.progress(len(self.trials))
+        return trial
+
+    def walk(self, best: _Found) -> _Found:
+        """One hyper-parameter at a time, as long as held-out answers gain."""
+        first = best.candidate.prior(best.setting, self.space)
+        least = _LEAST_STRENGTH * dimension(first)
+        names: tuple[str, ...] = _WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK
+        if first.n_functions > MANY_FUNCTIONS:
+            names = ("strength",)
+        tried = {best.setting}
+        most = len(self.trials) - 1 + _MAX_TRIALS
+        for name in names:
+            if name not in self.free:
+                continue
+            for direction in (-1, 1):
+                moved = False
+                while len(self.trials) < most:
+                    setting = _step(best.setting, name, direction, least)
+                    if setting is None or setting in tried:
+                        break
+                    tried.add(setting)
+                    candidate = best.candidate.with_length(setting.length_scale, self.space)
+                    trial = self.run(candidate, setting, best.trial)
+                    if not is_better(trial, best.trial):
+                        break
+                    best, moved = _Found(candidate, setting, trial), True
+                if moved:
+                    break
+        return best
+
+    def with_traits(self, best: _Found, traits: FloatArray) -> _Found:
+        """The same with the traits of people, if they gain; the scale of their effects by its EM step."""
+        setting = replace(best.setting, trait_scale=_first_trait_scale(best.setting, traits))
+        trial = self.run(best.candidate, setting, best.trial)
+        state = trial.states[0]
+        prior = best.candidate.prior(setting, self.space)
+        inverse = np.linalg.inv(prior.K if prior.K_consensus is None else prior.K_consensus)
+        moment = float(np.vdot(state.B, inverse @ state.B)) + state.B.shape[1] * float(np.vdot(inverse, state.C_B))
+        setting = replace(setting, trait_scale=moment / state.B.size)
+        trial = self.run(best.candidate, setting, trial)
+        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
 
-def _some_people(comparisons: Comparisons, rng: np.random.Generator) -> Comparisons:
-    """At most 1 000 people with more than one row, renumbered; items stay as they are.
-
-    The very few who hold most of the answers cost most of the time (up to the cube of their number of answers) and say
-    little about how people differ, so they are left out where the others are enough.
-    """
-    counts = np.bincount(comparisons.user, minlength=comparisons.n_users)
-    able = np.flatnonzero(counts > 1)
-    light = able[counts[able] <= _HEAVY_VOTER]
-    if counts[light].sum() >= _ENOUGH_ANSWERS:
-        able = light
-    if len(able) == comparisons.n_users <= _MOST_PEOPLE:
-        return comparisons
-    # People with one answer cannot be tested but do train: keep their share.
-    share = min(1.0, _MOST_PEOPLE / max(len(able), 1))
-    single = np.flatnonzero(counts == 1)
-    chosen = [
-        rng.permutation(group)[: min(_MOST_PEOPLE, max(1, round(share * len(group))))]
-        for group in (able, single)
-        if len(group)
-    ]
-    keep = np.zeros(comparisons.n_users, dtype=bool)
-    keep[np.concatenate(chosen)] = True
-    rows = comparisons.take(keep[comparisons.user])
-    codes, user = np.unique(rows.user, return_inverse=True)
-    return replace(rows, users=Vocabulary(rows.users.labels(codes)), user=user.astype(np.int32))
+def dimension(prior: PopulationPrior) -> float:
+    """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
+    diagonal = np.diagonal(prior.K)
+    plain = np.array_equal(prior.K, np.diag(diagonal))
+    values = prior.scale * np.maximum(diagonal if plain else eigvalsh(prior.K, check_finite=False), 0.0)
+    total: float = (values / (1.0 + values)).sum()
+    return total
 
 
-def _folds(comparisons: Comparisons, seed: np.random.SeedSequence) -> list[npt.NDArray[np.bool_]]:
-    """Test masks: as many of five folds as it takes to hold out enough answers."""
-    fold = k_folds_answers(comparisons, _N_FOLDS, random_state=seed)
-    masks: list[npt.NDArray[np.bool_]] = []
-    held_out = 0.0
-    for k in range(_N_FOLDS):
-        mask = fold == k
-        if not mask.any() or held_out >= _ENOUGH_HELD_OUT:
-            continue
-        masks.append(mask)
-        held_out += float(comparisons.weight[mask].sum())
-    return masks
+def _by_evidence(
+    people: People, space: FeatureSpace, candidate: Candidate, start: Hyperparameters, free: Sequence[str],
+    delta: float | None, executor: ThreadPoolExecutor | None,
+) -> Hyperparameters:  # fmt: skip
+    """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension."""
+    setting = rigid_hyperparameters(people, space, start, free, candidate=candidate, delta=delta, executor=executor)
+    if "strength" in free:
+        n = dimension(candidate.prior(setting, space))
+        setting = replace(setting, strength=max(DEFAULTS["strength"], _LEAST_STRENGTH * n))
+    return setting
+
+
+def _first_trait_scale(setting: Hyperparameters, traits: FloatArray) -> float:
+    return _FIRST_TRAIT_SHARE * setting.scale / max(traits.shape[1], 1)
 
 
 def _step(setting: Hyperparameters, name: str, direction: int, least_strength: float) -> Hyperparameters | None:
@@ -267,11 +304,3 @@ def _step(setting: Hyperparameters, name: str, direction: int, least_strength: f
     if name == "strength":
         low = max(low, least_strength)
     return replace(setting, **{name: value}) if low <= value <= high else None
-
-
-def _better(trial: _Trial, best: _Trial) -> bool:
-    gain = best.losses - trial.losses
-    weights = trial.weights / trial.weights.sum()
-    mean = float(weights @ gain)
-    error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
-    return mean > _SIGNIFICANCE * error

@@ -14,11 +14,13 @@ import numpy.typing as npt
 from predilect.covariance.dense import Factor, factorise
 from predilect.data import Comparisons
 from predilect.errors import DataError
+from predilect.inference.basis import BASES, Functions, inducing_points
+from predilect.inference.held_out import some_people
 from predilect.inference.pooled import PooledState, fit_pooled
-from predilect.inference.population import PopulationPrior, fit_population
+from predilect.inference.population import fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.report import Report
-from predilect.inference.selection import DEFAULTS, select_hyperparameters
+from predilect.inference.selection import DEFAULTS, select_model
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.people import lay_out
 from predilect.posteriors.population import PopulationPosterior
@@ -33,6 +35,13 @@ _MOST_ITEMS_POOLED = 10_000
 _FLAT_SCALE = 1e10  # stands for an improper flat prior, and keeps an item that never wins finite
 _POOLED_GRID = {"consensus_scale": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": (0.0, 0.5, 0.9, 0.98)}
 _ITEMS_FOR_FEATURE_SEARCH = 1500
+# The automatic choice of a basis, where items have features.
+_MOST_ITEMS_AS_BASIS = 300
+_MOST_ATTRIBUTES = 200
+_INDUCING = (50, 150)  # √answers, within these
+# With more people than this, most of the passes are over so many of them.
+_PEOPLE_TO_START = 2000
+_START_TOLERANCE = 3e-5
 
 
 class Watcher(Protocol):
@@ -56,6 +65,8 @@ class Trained:
     fit : Report
     selection : dict
         What was searched, and what was chosen.
+    functions : Functions or None
+        What utilities hang on; None: the items.
     """
 
     posterior: PopulationPosterior | GaussianPosterior
@@ -64,6 +75,7 @@ class Trained:
     log_evidence: float
     fit: Report
     selection: dict[str, Any]
+    functions: Functions | None = None
 
 
 def train_personal(
@@ -72,6 +84,10 @@ def train_personal(
     default_length_scale: float,
     given: Mapping[str, float],
     *,
+    basis: str,
+    n_inducing: int | None,
+    traits: FloatArray | None,
+    traits_must: bool,
     delta: float | None,
     tolerance: float,
     max_passes: int,
@@ -89,6 +105,12 @@ def train_personal(
         Where the search for ℓ starts.
     given : mapping
         Hyper-parameters that the caller fixed, by name; the others are chosen from the answers.
+    basis : str
+        "auto" or one of :data:`~predilect.inference.basis.BASES`.
+    n_inducing : int or None
+        Number of inducing points, if any are used; None: the default.
+    traits, traits_must
+        As in :func:`~predilect.inference.selection.select_model`.
     delta : float or None
         Tie threshold, or None to learn it.
     tolerance, max_passes, random_state, executor
@@ -101,36 +123,80 @@ def train_personal(
     DataError
         If there are more items than dense algebra can hold.
     """
-    _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
     start = _start(space, default_length_scale, given)
+    bases = _bases(basis, n_inducing, space, start.length_scale, comparisons.n_rows, random_state)
+    if None in bases:
+        _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
     searchable = ["strength", "scale", "consensus_scale"]
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
-        if "consensus_feature_weight" not in given:
+        if "consensus_feature_weight" not in given and None in bases:
             weight = start.feature_weight
             if _may_search_weight(comparisons, space, given):
                 weight = _search_pooled(comparisons, space, start, given, delta, watch).weight
             start = replace(start, consensus_feature_weight=weight)
-    selection = select_hyperparameters(
+    selection = select_model(
         comparisons,
         space,
+        bases,
         start,
         [name for name in searchable if name not in given],
+        traits=traits,
+        traits_must=traits_must,
         delta=delta,
         random_state=random_state,
         executor=executor,
         progress=None if watch is None else lambda trial: watch("choosing the prior by held-out answers", trial),
     )
-    chosen = selection.hyperparameters
-    prior = PopulationPrior.of(chosen, space)
-    people = lay_out(comparisons)
+    chosen, candidate = selection.hyperparameters, selection.candidate
+    prior = candidate.prior(chosen, space)
+    n_basis = None if candidate.functions is None else candidate.functions.n_functions
+    traits = traits if chosen.trait_scale else None
+    begin = selection.start
+    fitting = None if watch is None else lambda done, _: watch("fitting", done)
+    if comparisons.n_users > 2 * _PEOPLE_TO_START:
+        some, codes = some_people(comparisons, np.random.default_rng(random_state), _PEOPLE_TO_START)
+        begin = fit_population(
+            lay_out(some, traits=None if traits is None else traits[codes], n_basis=n_basis), prior, delta=delta,
+            tolerance=_START_TOLERANCE, max_passes=max_passes, population=begin, executor=executor, progress=fitting,
+        )  # fmt: skip
+    people = lay_out(comparisons, traits=traits, n_basis=n_basis)
     state = fit_population(
-        people, prior, delta=delta, tolerance=tolerance, max_passes=max_passes, executor=executor,
-        population=selection.start,
-        progress=None if watch is None else lambda done, _: watch("fitting", done),
+        people, prior, delta=delta, tolerance=tolerance, max_passes=max_passes, population=begin, executor=executor,
+        progress=fitting,
     )  # fmt: skip
-    posterior = PopulationPosterior(state.m, state.C_m, state.Sigma, people, state.sites)
-    return Trained(posterior, chosen, state.delta, state.evidence, state.report, selection.to_dict())
+    return Trained(
+        state.posterior(people, prior), chosen, state.delta, state.evidence, state.report, selection.to_dict(),
+        candidate.functions,
+    )  # fmt: skip
+
+
+def _bases(
+    basis: str, n_inducing: int | None, space: FeatureSpace, length_scale: float, n_rows: int, random_state: int
+) -> list[Functions | None]:
+    """What utilities may hang on, in order of preference; the rule is in docs/which-model.md."""
+    n_items, n_columns = len(space.known), space.matrix.shape[1]
+    if basis == "items" or (basis == "auto" and not space.informative):
+        return [None]
+    if not space.informative:
+        raise DataError(
+            f'basis="{basis}" needs features of the items, and at least two items that differ in them. '
+            'Give items=... (--items FILE), or use basis="items"'
+        )
+    n_inducing = n_inducing or int(np.clip(math.sqrt(n_rows), *_INDUCING))
+    kinds = [basis]
+    if basis == "auto":
+        linear = n_columns <= min(_MOST_ATTRIBUTES, n_items - 1)
+        few_items = n_items <= _MOST_ITEMS_AS_BASIS
+        kinds = ["attributes"] if linear else []  # the fewest functions first
+        if n_items > n_inducing:  # both together hold the kernel alone as a limit
+            kinds += ["attributes+inducing" if linear and not few_items else "inducing"]
+        kinds += ["items"] if few_items else []
+    points = np.zeros((0, n_columns))
+    if any(kind.endswith("inducing") for kind in kinds):
+        points = inducing_points(space, n_inducing, random_state)
+    assert all(kind in BASES for kind in kinds)
+    return [None if kind == "items" else Functions.of(kind, space, points, length_scale) for kind in kinds]
 
 
 def train_pooled(
@@ -211,9 +277,15 @@ def extend(
     hyperparameters: Hyperparameters,
     space: FeatureSpace,
     new: FeatureSpace,
+    functions: Functions | None = None,
 ) -> PopulationPosterior | GaussianPosterior:
     """The posterior with new items appended, predicted from their features (population.md section 6)."""
     h = hyperparameters
+    if functions is not None:
+        assert isinstance(posterior, PopulationPosterior)
+        Phi = functions.rows(new)
+        share = functions.own_share(Phi, new.known, h.feature_weight)
+        return posterior.with_items(Phi, share, h.consensus_scale)
     A, R, K_oo = _condition(space, new, h.feature_weight, h.length_scale)
     if isinstance(posterior, GaussianPosterior):
         return posterior.extended(A, R, consensus_scale=h.consensus_scale)
@@ -234,10 +306,7 @@ def _condition(
 
 
 def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
-    # An inverse Wishart needs a strength of the order of its dimension before it holds anything back.
-    n_items = float(len(space.known))
-    strength = max(30.0, min(n_items, 100.0), 0.5 * n_items)
-    settings = {**DEFAULTS, "strength": strength, "length_scale": default_length_scale, **given}
+    settings = {**DEFAULTS, "length_scale": default_length_scale, **given}
     if not space.informative:
         settings["feature_weight"] = 0.0
     settings["consensus_scale"] = min(settings["consensus_scale"], _FLAT_SCALE)

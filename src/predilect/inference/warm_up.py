@@ -10,6 +10,7 @@ import numpy as np
 from predilect._compile import announced
 from predilect.inference.expectation import expectation
 from predilect.likelihoods.probit import outcome_probabilities
+from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 from predilect.posteriors.population import PopulationPosterior
 
@@ -33,8 +34,8 @@ def warm_up() -> None:
         )
         sites = Sites.flat(2)
         eye = np.eye(3)
-        expectation(people, sites, eye, np.zeros(3), 0.5)
-        expectation(replace(people, largest_state=0), sites.copy(), eye, np.zeros(3), 0.5)
+        expectation(people, sites, Law(eye, np.zeros(3)), 0.5)
+        expectation(replace(people, largest_state=0), sites.copy(), Law(eye, np.zeros(3)), 0.5)
         posterior = PopulationPosterior(np.zeros(3), eye, eye, people, sites)
         user = np.array([0])
         mean, var = posterior.margins(user, user, user + 1)

@@ -16,11 +16,12 @@ from predilect.data import ItemFeatures, PersonFeatures, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_items
 from predilect.errors import DataError, DataWarning
 from predilect.inference.training import Watcher, extend, train_personal, train_pooled
+from predilect.inference.traits import Traits
 from predilect.inference.warm_up import warm_up
 from predilect.likelihoods.probit import outcome_probabilities, tilted
 from predilect.models.inputs import answers_by_item, feature_lines, feature_space, read_answers
 from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
-from predilect.models.queries import Queries, new_item_space, read_queries
+from predilect.models.queries import Queries, new_item_space, read_queries, rows_of_features
 from predilect.models.storage import load_population, save_population
 from predilect.posteriors.gaussian import GaussianPosterior, centre
 from predilect.posteriors.population import PopulationPosterior
@@ -52,6 +53,16 @@ class Population(BaseEstimator):
         and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
         and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
         ``consensus_scale=inf`` is a flat prior (variance 1e10).
+    basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
+        What utilities hang on. "items": each item is its own function, at most 3 000. "attributes": linear in the item
+        features, a hierarchical probit. "inducing": a kernel of the features through inducing points, and what each
+        item has to itself. "auto": without item features the items; with them what held-out answers prefer among the
+        items (from 301 items on the inducing points), and, where they are fewer than the items and at most 200, the
+        attributes, beyond 300 items also both together.
+    n_inducing : int or "auto", default "auto"
+        Inducing points, if there are any; "auto" is 100.
+    user_features : bool or "auto", default "auto"
+        Whether features of people shift what is expected of them; "auto" asks held-out answers.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float, default 1e-5
@@ -108,6 +119,9 @@ class Population(BaseEstimator):
         feature_weight: Auto = "auto",
         consensus_feature_weight: Auto = "auto",
         length_scale: Auto = "auto",
+        basis: str = "auto",
+        n_inducing: int | str = "auto",
+        user_features: bool | str = "auto",
         tie_threshold: Auto = "auto",
         tolerance: float = 1e-5,
         max_passes: int = 300,
@@ -122,6 +136,9 @@ class Population(BaseEstimator):
         self.feature_weight = feature_weight
         self.consensus_feature_weight = consensus_feature_weight
         self.length_scale = length_scale
+        self.basis = basis
+        self.n_inducing = n_inducing
+        self.user_features = user_features
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
         self.max_passes = max_passes
@@ -150,7 +167,7 @@ class Population(BaseEstimator):
         items : data frame or ItemFeatures, optional
             Features of items, one row an item. Items that no one answered on are ranked too.
         users : data frame or PersonFeatures, optional
-            Features of people; kept, not used.
+            Features of people, one row a person; used as ``user_features`` says.
         watch : callable, optional
             Told of progress: ``watch(stage, done)``.
 
@@ -185,12 +202,20 @@ class Population(BaseEstimator):
         personal = bool(self.personal) and comparisons.has_users and comparisons.n_users > 1
         space = feature_space(features, comparisons.items)
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
+        traits, traits_of_users = None, None
+        if people is not None and personal and self.user_features is not False:
+            known_people = people.align(comparisons.users)
+            traits = Traits.of(*known_people)
+            traits_of_users = traits.transform(*known_people)
         warm_up()
         with workers(self.n_jobs) as executor:
             if personal:
                 trained = train_personal(
-                    comparisons, space, length_scale, given, delta=delta, tolerance=self.tolerance,
-                    max_passes=self.max_passes, random_state=self.random_state, executor=executor, watch=watch,
+                    comparisons, space, length_scale, given, basis=self.basis,
+                    n_inducing=None if isinstance(self.n_inducing, str) else self.n_inducing,
+                    traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
+                    tolerance=self.tolerance, max_passes=self.max_passes, random_state=self.random_state,
+                    executor=executor, watch=watch,
                 )  # fmt: skip
             else:
                 trained = train_pooled(comparisons, space, length_scale, given, delta=delta, watch=watch)
@@ -204,6 +229,8 @@ class Population(BaseEstimator):
         self.features_ = features
         self.user_features_ = people
         self.space_ = space
+        self.functions_ = trained.functions
+        self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None
         self.backend_ = comparisons.backend
         self.n_answers_ = comparisons.n_answers
         self.n_by_item_ = answers_by_item(comparisons)
@@ -223,7 +250,7 @@ class Population(BaseEstimator):
         """Order of the columns of :meth:`predict_proba`."""
         return ["left", "tie", "right"]
 
-    def predict_margin(self, X: Any, *, items: Any = None) -> tuple[FloatArray, FloatArray]:
+    def predict_margin(self, X: Any, *, items: Any = None, users: Any = None) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right) for each pair.
 
         Parameters
@@ -233,6 +260,8 @@ class Population(BaseEstimator):
             population's prediction. (Comparisons are in their canonical order.)
         items : data frame, optional
             Features of items that the model does not know. Without them such an item gets the prior, with a warning.
+        users : data frame, optional
+            Features of people whom the model does not know; used if the model uses features of people.
 
         Returns
         -------
@@ -248,18 +277,19 @@ class Population(BaseEstimator):
         posterior = self._extended(queries, items)
         if isinstance(posterior, GaussianPosterior):
             return posterior.margins(queries.users, queries.left, queries.right)
+        traits = self._traits_of_new(queries, users)
         warm_up()
         with workers(self.n_jobs) as executor:
-            return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
+            return posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
 
-    def predict_proba(self, X: Any, *, items: Any = None) -> FloatArray:
+    def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
-        mean, var = self.predict_margin(X, items=items)
+        mean, var = self.predict_margin(X, items=items, users=users)
         return outcome_probabilities(mean, var, self.tie_threshold_)
 
-    def predict(self, X: Any, *, items: Any = None) -> npt.NDArray[np.int64]:
+    def predict(self, X: Any, *, items: Any = None, users: Any = None) -> npt.NDArray[np.int64]:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
-        return np.array([1, 0, -1])[np.argmax(self.predict_proba(X, items=items), axis=1)]
+        return np.array([1, 0, -1])[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> float:
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
@@ -379,6 +409,14 @@ class Population(BaseEstimator):
             return -1
         return int(self.users_.codes([user], what="user")[0])
 
+    def _traits_of_new(self, queries: Queries, users: Any) -> FloatArray | None:
+        """Traits of the people whom the model does not know, row by row of the queries; None if they do not matter."""
+        people = self.user_features_
+        if users is None or self.traits_ is None or people is None or not queries.new_users:
+            return None
+        traits = self.traits_.transform(*rows_of_features(queries.new_users, people, users))
+        return np.where((queries.unknown_users >= 0)[:, None], traits[queries.unknown_users], 0.0)
+
     def _extended(self, queries: Queries, items: Any) -> PopulationPosterior | GaussianPosterior:
         """The posterior, with items that it does not know appended."""
         if queries.n_unknown_users:
@@ -398,4 +436,4 @@ class Population(BaseEstimator):
                 DataWarning,
                 stacklevel=4,
             )
-        return extend(posterior, self.hyperparameters_, self.space_, new)
+        return extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)

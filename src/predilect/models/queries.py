@@ -10,12 +10,14 @@ import numpy.typing as npt
 import polars as pl
 
 from predilect.data import Comparisons, ItemFeatures, Vocabulary
-from predilect.data.columns import ITEM, guess_columns, guess_one
+from predilect.data.columns import guess_columns, guess_one
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace
 
-__all__ = ["Queries", "new_item_space", "read_queries"]
+__all__ = ["Queries", "new_item_space", "read_queries", "rows_of_features"]
+
+FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,10 @@ class Queries:
         Ids that the model does not know, sorted.
     n_unknown_users : int
         Number of rows that name a person the model does not know.
+    unknown_users : array of int, shape (n,)
+        For those rows a position in ``new_users``; -1 for the others.
+    new_users : list
+        Ids of people whom the model does not know, sorted.
     """
 
     users: npt.NDArray[np.int32]
@@ -39,6 +45,8 @@ class Queries:
     right: npt.NDArray[np.int32]
     new_items: list[Any]
     n_unknown_users: int
+    unknown_users: npt.NDArray[np.int32]
+    new_users: list[Any]
 
 
 def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries:
@@ -93,11 +101,51 @@ def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries
             "Leave them out"
         )
     codes_user = np.full(len(left), -1, dtype=np.int32)
-    n_unknown = 0
+    unknown_users, new_users = codes_user.copy(), Vocabulary([])
     if users is not None and user is not None:
         codes_user = users.codes(user, unknown="minus_one", what="user")
-        n_unknown = int((codes_user < 0).sum())
-    return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown)
+        unknown = pl.Series(codes_user < 0)
+        new_users = Vocabulary(user.filter(unknown & user.is_not_null()))
+        named = (unknown & user.is_not_null()).to_numpy()
+        unknown_users[named] = new_users.codes(user.filter(pl.Series(named)), what="user")
+    n_unknown = int((unknown_users >= 0).sum())
+    return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids))
+
+
+def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Encoded features of new items or people as far as a frame holds them, and of which it does.
+
+    Parameters
+    ----------
+    new : list
+        Their ids, sorted.
+    features : ItemFeatures or PersonFeatures
+        How the model encodes them.
+    frame : data frame
+        Features of new ones, and perhaps of others.
+
+    Raises
+    ------
+    DataError
+        If the frame lacks the id or a feature, or has two rows for one of them.
+    """
+    table, _ = open_frame(frame)
+    names = column_names(table)
+    id_column = guess_one(names, features.id_names)
+    if id_column is None:
+        raise DataError(
+            f"found no column with the {features.what} ids; the columns are {', '.join(names)}. "
+            f"Call it {features.id_names[0]}"
+        )
+    ids = clean_ids(to_columns(table, [id_column])[id_column], id_column)
+    if ids.n_unique() < len(ids):
+        raise DataError(f'column "{id_column}" holds repeated {features.what} ids; keep one row per {features.what}')
+    code = Vocabulary(new).codes(ids, unknown="minus_one")
+    encoded = features.transform(table)
+    matrix, known = np.zeros((len(new), encoded.shape[1])), np.zeros(len(new), dtype=bool)
+    matrix[code[code >= 0]] = encoded[code >= 0]
+    known[code[code >= 0]] = True
+    return matrix, known
 
 
 def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: Any, n_columns: int) -> FeatureSpace:
@@ -119,19 +167,6 @@ def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: A
     DataError
         If the frame lacks the id or a feature, or has two rows for an item.
     """
-    space = FeatureSpace(np.zeros((len(new_items), n_columns)), np.zeros(len(new_items), dtype=bool))
     if frame is None or features is None:
-        return space
-    table, _ = open_frame(frame)
-    names = column_names(table)
-    id_column = guess_one(names, ITEM)
-    if id_column is None:
-        raise DataError(f"found no column with the item ids; the columns are {', '.join(names)}. Call it item")
-    ids = clean_ids(to_columns(table, [id_column])[id_column], id_column)
-    if ids.n_unique() < len(ids):
-        raise DataError(f'column "{id_column}" holds repeated item ids; keep one row per item')
-    code = Vocabulary(new_items).codes(ids, unknown="minus_one")
-    matrix = features.transform(table)
-    space.matrix[code[code >= 0]] = matrix[code >= 0]
-    space.known[code[code >= 0]] = True
-    return space
+        return FeatureSpace(np.zeros((len(new_items), n_columns)), np.zeros(len(new_items), dtype=bool))
+    return FeatureSpace(*rows_of_features(new_items, features, frame))

@@ -17,7 +17,10 @@ import numpy as np
 from predilect._json import plain
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.errors import DataError
+from predilect.inference.basis import Functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.inference.traits import Traits
+from predilect.posteriors.basis import Basis, Effects
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.people import People, Sites
 from predilect.posteriors.population import PopulationPosterior
@@ -26,7 +29,8 @@ __all__ = ["FORMAT_VERSION", "load_population", "save_population"]
 
 SCHEMA = "predilect/model"
 FORMAT_VERSION = 1
-_PEOPLE_ARRAYS = ("answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
+_PEOPLE_ARRAYS = ("traits", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
+_BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 
 
 def save_population(model: Any, path: Path, *, overwrite: bool = False) -> None:
@@ -126,6 +130,12 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {name: getattr(posterior.people, name) for name in _PEOPLE_ARRAYS}
         arrays |= {"site_precision": posterior.sites.precision, "site_linear": posterior.sites.linear}
         arrays["shards"] = np.array(posterior.people.shards, dtype=np.int64)
+        if posterior.basis is not None:
+            arrays |= {name: getattr(posterior.basis, name) for name in _BASIS_ARRAYS}
+            arrays["points"] = model.functions_.points
+        if posterior.effects is not None:
+            arrays |= {"B": posterior.effects.B, "C_B": posterior.effects.covariance}
+            arrays |= {"trait_mean": model.traits_.mean, "trait_rotation": model.traits_.rotation}
     people = model.user_features_
     document = {
         "schema": SCHEMA,
@@ -134,6 +144,7 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "model": "population" if model.personal_ else "pooled",
         "parameters": plain(model.get_params()),
         "hyperparameters": plain(model.hyperparameters_.to_dict()),
+        "basis": None if model.functions_ is None else _basis_to_dict(model.functions_, posterior.basis),
         "tie_threshold": model.tie_threshold_,
         "log_evidence": model.log_evidence_,
         "n_answers": model.n_answers_,
@@ -153,8 +164,9 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.items_ = Vocabulary(document["items"])
     model.users_ = None if document["users"] is None else Vocabulary(document["users"])
     model.personal_ = document["model"] == "population"
-    if len(model.items_) != len(arrays["m"]):
-        raise ValueError(f"{len(model.items_)} items, but {len(arrays['m'])} utilities")
+    n_items = len(arrays["Phi"] if document.get("basis") else arrays["m"])
+    if len(model.items_) != n_items:
+        raise ValueError(f"{len(model.items_)} items, but {n_items} utilities")
     if model.personal_ and len(model.users_) != len(arrays["answer_ptr"]) - 1:
         raise ValueError(f"{len(model.users_)} users, but the answers of {len(arrays['answer_ptr']) - 1}")
     model.hyperparameters_ = Hyperparameters(**{k: _number(v) for k, v in document["hyperparameters"].items()})
@@ -168,14 +180,33 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
     model.n_by_item_ = arrays["n_by_item"]
     model.report_ = document["report"]
+    model.functions_, model.traits_ = None, None
     if not model.personal_:
         model.posterior_ = GaussianPosterior(arrays["m"], arrays["C_m"])
         return model
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
-    layout = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS}, n_items=len(arrays["m"]), shards=shards)
+    layout = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS if name in arrays}, n_items=n_items, shards=shards)
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
-    model.posterior_ = PopulationPosterior(arrays["m"], arrays["C_m"], arrays["Sigma"], layout, sites)
+    basis, effects, plan = None, None, document.get("basis")
+    if plan is not None:
+        Phi, rho, offset, variance = (arrays[name] for name in _BASIS_ARRAYS)
+        basis = Basis(Phi, rho, offset, variance, float(plan["own_scale"]))
+        model.functions_ = Functions(
+            plan["kind"], int(plan["n_attributes"]), float(plan["attribute_scale"]), arrays["points"],
+            float(plan["length_scale"]),
+        )  # fmt: skip
+    if "B" in arrays:
+        effects = Effects(arrays["B"], arrays["C_B"])
+        model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
+    model.posterior_ = PopulationPosterior(arrays["m"], arrays["C_m"], arrays["Sigma"], layout, sites, basis, effects)
     return model
+
+
+def _basis_to_dict(functions: Functions, basis: Basis) -> dict[str, Any]:
+    return {
+        **functions.to_dict(), "attribute_scale": functions.attribute_scale, "length_scale": functions.length_scale,
+        "own_scale": basis.own_scale,
+    }  # fmt: skip
 
 
 def _number(value: Any) -> Any:

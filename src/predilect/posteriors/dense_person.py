@@ -48,12 +48,10 @@ class DensePerson:
 
     Parameters
     ----------
-    items : array of int, shape (k,)
-        The person's own items.
     left, right : arrays of int, shape (n,)
-        Answers, as positions in ``items``.
-    Sigma, m : arrays of float, shapes (n_items, n_items) and (n_items,)
-        Population.
+        Answers, as positions in the person's own items.
+    covariance, mean : arrays of float, shapes (k, k) and (k,)
+        Prior of the utilities of those items.
 
     Notes
     -----
@@ -63,27 +61,24 @@ class DensePerson:
 
     def __init__(
         self,
-        items: npt.NDArray[np.int32],
         left: npt.NDArray[np.int32],
         right: npt.NDArray[np.int32],
-        Sigma: FloatArray,
-        m: FloatArray,
+        covariance: FloatArray,
+        mean: FloatArray,
     ) -> None:
         self.left, self.right = left, right
-        n, k = len(left), len(items)
+        n, k = len(left), len(mean)
         self.in_pair_space = n <= k
-        self.m = m[items]
-        self.z_bar = self.m[left] - self.m[right]
+        self.z_bar = mean[left] - mean[right]
         place = np.arange(n)
         self.X = csr_array(
             (np.repeat([1.0, -1.0], n), (np.concatenate([place, place]), np.concatenate([left, right]))), shape=(n, k)
         )
-        own = Sigma[np.ix_(items, items)]
         if self.in_pair_space:
-            rows = own[left] - own[right]
+            rows = covariance[left] - covariance[right]
             self.prior = rows[:, left] - rows[:, right]  # G
         else:
-            self.prior = factorise(own).lower  # L, with Σ = L Lᵀ on the person's items
+            self.prior = factorise(covariance).lower  # L, with S = L Lᵀ on the person's items
 
     def condition(self, precision: FloatArray, linear: FloatArray) -> DenseState:
         """Posterior under sites, all copies of a row together; arrays of shape (n,)."""

@@ -11,6 +11,7 @@ from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.posteriors.compiled.person_prediction import person_sums
 from predilect.posteriors.dense_person import DensePerson
+from predilect.posteriors.law import Law
 from predilect.scale.shards import Shard, cut
 
 __all__ = ["People", "Sites", "lay_out"]
@@ -45,6 +46,8 @@ class People:
     largest_state : int
         People with min(answers, items) above it, or above an eighth of it and with more than twice as many answers as
         items, are *heavy*: dense factorisations serve them better than rank-one updates. 0 makes everybody heavy.
+    traits : float64[n_users, n_traits]
+        What is known of the people, for a shift of their prior mean; by default nothing, no columns.
     is_heavy : bool[n_users]
     heavy : int64[...]
         Codes of heavy people.
@@ -60,10 +63,13 @@ class People:
     n_items: int
     shards: list[Shard]
     largest_state: int = LARGEST_STATE
+    traits: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
     is_heavy: npt.NDArray[np.bool_] = field(init=False)
     heavy: npt.NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
+        if not self.traits.shape[1]:
+            object.__setattr__(self, "traits", np.zeros((self.n_users, 0)))
         is_heavy = _is_heavy(np.diff(self.answer_ptr), np.diff(self.item_ptr), self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
@@ -88,19 +94,26 @@ class People:
         """Number of answers: the sum of the weights."""
         return float(self.weight.sum())
 
-    def sums(
-        self, user: int, sites: Sites, Sigma: npt.NDArray[np.float64], m: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """A person's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
+    def dense(self, user: int, law: Law) -> tuple[npt.NDArray[np.int32], DensePerson]:
+        """A person's own items, and the person in dense form."""
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
+        mean = law.person_mean(items, self.traits[user])
+        return items, DensePerson(self.left[rows], self.right[rows], law.covariance(items), mean)
+
+    def sums(
+        self, user: int, sites: Sites, law: Law
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """A person's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
         if user in self.heavy:
+            rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
             w = self.weight[rows]
-            person = DensePerson(items, self.left[rows], self.right[rows], Sigma, m)
+            items, person = self.dense(user, law)
             return items, *person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
+        items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
-            user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.weight, sites.precision,
-            sites.linear, Sigma, m,
+            user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.weight, self.traits,
+            sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
         )  # fmt: skip
         return items, x, Q
 
@@ -131,14 +144,24 @@ class Sites:
         return Sites(self.precision.copy(), self.linear.copy())
 
 
-def lay_out(comparisons: Comparisons, *, largest_state: int = LARGEST_STATE) -> People:
+def lay_out(
+    comparisons: Comparisons,
+    *,
+    traits: npt.NDArray[np.float64] | None = None,
+    largest_state: int = LARGEST_STATE,
+    n_basis: int | None = None,
+) -> People:
     """Lay answers out person by person.
 
     Parameters
     ----------
     comparisons : Comparisons
+    traits : array of float, shape (n_users, n_traits), optional
+        As in :class:`People`.
     largest_state : int, default 600
         As in :class:`People`.
+    n_basis : int, optional
+        Columns of the basis that utilities hang on; by default the items are the basis.
 
     Raises
     ------
@@ -172,19 +195,22 @@ def lay_out(comparisons: Comparisons, *, largest_state: int = LARGEST_STATE) -> 
         weight=np.ascontiguousarray(comparisons.weight),
         n_items=n_items,
         shards=cut(
-            _costs(np.diff(answer_ptr), np.diff(item_ptr), largest_state),
-            max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items**2),
+            _costs(np.diff(answer_ptr), np.diff(item_ptr), largest_state, n_basis or 0),
+            max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
             _MOST_SHARDS,
         ),
         largest_state=largest_state,
+        traits=np.zeros((n_users, 0)) if traits is None else np.ascontiguousarray(traits),
     )
 
 
-def _costs(n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], largest_state: int) -> npt.NDArray[np.float64]:
+def _costs(
+    n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], largest_state: int, n_basis: int
+) -> npt.NDArray[np.float64]:
     """Multiply-adds of one EM pass over a person with n answers on k items (a replay, a sweep, the statistics)."""
     d = np.minimum(n, k).astype(float)
     d[_is_heavy(n, k, largest_state)] = 0.0  # not worked on in shards
-    return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k)
+    return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k + 0.5 * n_basis * d * (d + 8.0))
 
 
 def _is_heavy(n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], largest_state: int) -> npt.NDArray[np.bool_]:

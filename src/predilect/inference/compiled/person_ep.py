@@ -8,7 +8,15 @@ import numpy as np
 
 from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
-from predilect.posteriors.compiled.person_state import direction, person_statistics, prior_state, rank_one, replay
+from predilect.posteriors.compiled.person_state import (
+    direction,
+    pair_statistics,
+    person_statistics,
+    prior_mean,
+    prior_state,
+    rank_one,
+    replay,
+)
 
 __all__ = ["answers_evidence", "em_pass", "refresh_site", "refresh_sites"]
 
@@ -119,9 +127,7 @@ def answers_evidence(outcome, weight, mean, v, lam, eta, z_bar, delta, out):
 
 
 @inner_kernel
-def _person_evidence(
-    in_pair_space, items, la, lb, outcome, weight, lam, eta, first, n, k, d, delta, m, C, mu, c, log_det, out
-):
+def _person_evidence(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, own, C, mu, c, log_det, out):
     """Add the person's log Z, its gradient and curvature in δ to ``out`` (population.md section 2)."""
     value = -0.5 * log_det
     for i in range(d):
@@ -137,7 +143,7 @@ def _person_evidence(
             b = lb[g]
             v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
             mean = mu[a] - mu[b]
-        z_bar = m[items[la[g]]] - m[items[lb[g]]]
+        z_bar = own[la[g]] - own[lb[g]]
         _answer_evidence(outcome[g], w, mean, v, lam[g], eta[g], z_bar, delta, out)
         e = w * (eta[g] - lam[g] * z_bar)
         if in_pair_space:
@@ -152,30 +158,66 @@ def _person_evidence(
     out[0] += value
 
 
+@inner_kernel
+def _scatter_items(items, k, x, Q, H, D, r):
+    """Add a person's sums on the own items, where the items are the basis."""
+    for i in range(k):
+        r[items[i]] += x[i]
+        for j in range(i + 1):  # items ascend: this is the lower triangle
+            H[items[i], items[j]] += Q[i, j]
+            D[items[i], items[j]] += x[i] * x[j] - Q[i, j]
+
+
+@inner_kernel
+def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, H, v, r, own_H, own_D):
+    """Add a person's sums where utilities hang on a basis.
+
+    With Q and the rows R in the person's space, W[i] collects Q R so that Σ_u Rᵀ Q R = Φᵀ W: one product over all items
+    in place of one a person. Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
+    """
+    T = np.dot(Q[:d, :d].copy(), R[:d])
+    v[:] = np.dot(alpha[:d], R[:d])
+    for i in range(d):
+        if in_pair_space:
+            a = items[la[first + i]]
+            b = items[lb[first + i]]
+            r[a] += alpha[i]
+            r[b] -= alpha[i]
+            H[a] += T[i]
+            H[b] -= T[i]
+        else:
+            r[items[i]] += alpha[i]
+            H[items[i]] += T[i]
+    if rho.shape[0] == 0:
+        return
+    for p in range(d):
+        if not in_pair_space:
+            own_H[items[p]] += Q[p, p]
+            own_D[items[p]] += alpha[p] * alpha[p] - Q[p, p]
+            continue
+        for q in range(d):
+            square = alpha[p] * alpha[q] - Q[p, q]
+            a = la[first + p]
+            b = lb[first + p]
+            if a == la[first + q]:
+                own_H[items[a]] += Q[p, q]
+                own_D[items[a]] += square
+            if a == lb[first + q]:
+                own_H[items[a]] -= Q[p, q]
+                own_D[items[a]] -= square
+            if b == la[first + q]:
+                own_H[items[b]] -= Q[p, q]
+                own_D[items[b]] -= square
+            if b == lb[first + q]:
+                own_H[items[b]] += Q[p, q]
+                own_D[items[b]] += square
+
+
 @kernel
 def em_pass(
-    start,
-    stop,
-    answer_ptr,
-    item_ptr,
-    item_idx,
-    la,
-    lb,
-    outcome,
-    weight,
-    lam,
-    eta,
-    Sigma,
-    m,
-    delta,
-    n_sweeps,
-    tolerance,
-    skip,
-    H,
-    D,
-    r,
-    out,
-):
+    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
+    delta, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, out,
+):  # fmt: skip
     """Sweep people ``start .. stop`` once (or until they stand still) and add up what they contribute.
 
     Parameters
@@ -188,18 +230,27 @@ def em_pass(
         Each person's own items, as global item codes.
     la, lb, outcome, weight : int32, int32, int8, float64 [n_rows]
         Answers: left and right as positions in the person's own items.
+    traits : float64[n_users, n_traits]
+        What is known of the people; no columns if nothing.
     lam, eta : float64[n_rows]
         Sites of *one* copy of each answer; updated in place.
-    Sigma, m : float64[n_items, n_items], float64[n_items]
-        Population covariance and consensus.
+    cov, Phi, rho : float64[n_items, M], float64[n_items, M], float64[n_items]
+        Prior covariance, as in :mod:`predilect.posteriors.compiled.person_state`.
+    m, shift : float64[n_items], float64[n_items, n_traits]
+        Prior mean of the utilities, and how traits move it.
     delta : float
         Tie threshold.
     n_sweeps, tolerance : int, float
         At most so many sweeps a person, fewer if the largest change falls below the tolerance.
     skip : bool[n_users]
         People who are left to :mod:`predilect.inference.dense_ep`.
-    H, D, r : float64[n_items, n_items], float64[n_items, n_items], float64[n_items]
-        Lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X, and the sum of Xᵀ α; added to.
+    H, D : float64[n_items, M], float64[n_items, M] or float64[stop - start, M]
+        Added to: without a basis the lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X. With one, H is
+        the first times Φ, and D holds each person's Φᵀ Xᵀ α.
+    r, r_traits : float64[n_items], float64[n_items, n_traits]
+        Added to: the sum of Xᵀ α, and of its products with the traits.
+    own_H, own_D : float64[n_items]
+        Added to where ``rho`` is given: diagonals of the two sums over items.
     out : float64[4]
         Added to: evidence, its gradient and curvature in δ; and the largest site change (a maximum).
     """
@@ -211,11 +262,14 @@ def em_pass(
         if not skip[u]:
             max_d = max(max_d, min(n, k))
             max_k = max(max_k, k)
+    items_are_basis = Phi.shape[1] == 0
     C = np.empty((max_d, max_d))
     mu = np.empty(max_d)
     c = np.empty(max_d)
+    own = np.empty(max_k)
     x = np.empty(max_k)
-    Q = np.empty((max_k, max_k))
+    R = np.empty((0 if items_are_basis else max_d, Phi.shape[1]))
+    Q = np.empty((max_k, max_k) if items_are_basis else (max_d, max_d))
     P = np.empty((max_d, max_d))
     W = np.empty((max_d, max_d))
     for u in range(start, stop):
@@ -227,7 +281,8 @@ def em_pass(
             continue
         in_pair_space = n <= k
         d = n if in_pair_space else k
-        prior_state(in_pair_space, items, la, lb, first, n, k, Sigma, m, C, mu)
+        prior_mean(u, items, m, shift, traits, own)
+        prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
         log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
         largest = 0.0
         for _ in range(n_sweeps):
@@ -239,11 +294,21 @@ def em_pass(
                 break
         out[3] = max(out[3], largest)
         _person_evidence(
-            in_pair_space, items, la, lb, outcome, weight, lam, eta, first, n, k, d, delta, m, C, mu, c, log_det, out
+            in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, own, C, mu, c, log_det, out
         )
-        person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
-        for i in range(k):
-            r[items[i]] += x[i]
-            for j in range(i + 1):  # items ascend: this is the lower triangle
-                H[items[i], items[j]] += Q[i, j]
-                D[items[i], items[j]] += x[i] * x[j] - Q[i, j]
+        if items_are_basis or not in_pair_space:
+            person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
+        else:
+            pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
+        if items_are_basis:
+            _scatter_items(items, k, x, Q, H, D, r)
+        else:
+            _scatter_basis(in_pair_space, items, la, lb, first, n, d, x, Q, R, rho, H, D[u - start], r, own_H, own_D)
+        for j in range(traits.shape[1]):
+            if items_are_basis or not in_pair_space:
+                for i in range(k):
+                    r_traits[items[i], j] += x[i] * traits[u, j]
+            else:
+                for p in range(n):
+                    r_traits[items[la[first + p]], j] += x[p] * traits[u, j]
+                    r_traits[items[lb[first + p]], j] -= x[p] * traits[u, j]

@@ -3,22 +3,24 @@
 For a person with own items o and the sums x = Xᵀ α, Q = Xᵀ Q_u X on them (population.md section 3), any direction d
 over items has, with the consensus m ~ N(m, C) integrated out,
 
-    E dᵀf   = dᵀm + cᵀ x                 with c = Σ_od
-    Var dᵀf = dᵀΣd - cᵀ Q c + bᵀ C b     with b = d - Q c placed on the person's items.
+    E dᵀf   = dᵀm + cᵀ x                 with c = S_od
+    Var dᵀf = dᵀSd - cᵀ Q c + bᵀ C b     with b = d - Q c placed on the person's items,
+
+where S is the prior covariance of a person's utilities (:mod:`predilect.posteriors.compiled.person_state`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from predilect._compile import kernel
-from predilect.posteriors.compiled.person_state import person_statistics, prior_state, replay
+from predilect._compile import inner_kernel, kernel
+from predilect.posteriors.compiled.person_state import person_statistics, prior_mean, prior_state, replay
 
 __all__ = ["centred_utilities", "person_sums", "predict_margins"]
 
 
 @kernel
-def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m):
+def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift):
     """The sums x (k) and Q (k x k) of person u at the stored sites."""
     first = answer_ptr[u]
     n = answer_ptr[u + 1] - first
@@ -30,10 +32,13 @@ def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sig
     mu = np.empty(d)
     c = np.empty(d)
     x = np.empty(k)
+    own = np.empty(k)
     Q = np.empty((k, k))
     P = np.empty((d, d))
     W = np.empty((d, d))
-    prior_state(in_pair_space, items, la, lb, first, n, k, Sigma, m, C, mu)
+    R = np.empty((d if Phi.shape[1] > 0 else 0, Phi.shape[1]))
+    prior_mean(u, items, m, shift, traits, own)
+    prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
     replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
     person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
     return x, Q
@@ -41,47 +46,130 @@ def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sig
 
 @kernel
 def predict_margins(
-    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m, C_m, mean, var
-):
+    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m,
+    shift, C_m, own_C, C_shift, mean, var,
+):  # fmt: skip
     """Mean and variance of the margins of queries grouped by person.
 
     Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to person ``users[i]``; ``mean`` and ``var`` are filled.
+    ``own_C`` is the variance of the consensus that items have to themselves, ``C_shift`` that of the effect of a trait.
     """
     for i in range(users.shape[0]):
         u = users[i]
         items = item_idx[item_ptr[u] : item_ptr[u + 1]]
-        k = items.shape[0]
-        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m)
-        c = np.empty(k)
-        e = np.empty(k)
-        for q in range(query_ptr[i], query_ptr[i + 1]):
-            a = left[q]
-            b = right[q]
-            value = m[a] - m[b]
+        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift)
+        first = query_ptr[i]
+        last = query_ptr[i + 1]
+        C = C_m
+        if traits.shape[1] > 0:
+            size = 0.0
+            for j in range(traits.shape[1]):
+                size += traits[u, j] ** 2
+            C = C_m + size * C_shift
+        if Phi.shape[1] == 0:
+            _by_items(items, x, Q, left, right, first, last, cov, C, mean, var)
+        else:
+            _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C, own_C, mean, var)
+        for q in range(first, last):
+            mean[q] += m[left[q]] - m[right[q]]
+            for j in range(traits.shape[1]):
+                mean[q] += (shift[left[q], j] - shift[right[q], j]) * traits[u, j]
+
+
+@inner_kernel
+def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
+    """Change of the mean, and the variance, of one person's queries, where the items are the basis."""
+    k = items.shape[0]
+    c = np.empty(k)
+    e = np.empty(k)
+    for q in range(first, last):
+        a = left[q]
+        b = right[q]
+        value = 0.0
+        for j in range(k):
+            c[j] = Sigma[items[j], a] - Sigma[items[j], b]
+            value += c[j] * x[j]
+        spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
+        spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
+        for j in range(k):
+            total = 0.0
+            for h in range(k):
+                total += Q[j, h] * c[h]
+            e[j] = total
+        for j in range(k):
+            row = items[j]
+            cross = 0.0
+            for h in range(j):
+                cross += C_m[row, items[h]] * e[h]
+            spread += e[j] * (2.0 * cross + C_m[row, row] * e[j] - c[j] - 2.0 * (C_m[row, a] - C_m[row, b]))
+        mean[q] = value
+        var[q] = spread
+
+
+@inner_kernel
+def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, mean, var):
+    """The same with a basis: b = d - Q c becomes Φᵀ b, and what each item has to itself is added."""
+    k = items.shape[0]
+    n = last - first
+    M = Phi.shape[1]
+    rows = np.empty((k, M))
+    prior = np.empty((k, M))
+    for j in range(k):
+        rows[j] = Phi[items[j]]
+        prior[j] = cov[items[j]]
+    direction = np.empty((n, M))
+    spread = np.empty(n)
+    for q in range(n):
+        a = left[first + q]
+        b = right[first + q]
+        total = 0.0
+        for j in range(M):
+            direction[q, j] = Phi[a, j] - Phi[b, j]
+            total += direction[q, j] * (cov[a, j] - cov[b, j])
+        spread[q] = total
+    c = np.dot(direction, prior.T)
+    if rho.shape[0] > 0:
+        for q in range(n):
+            a = left[first + q]
+            b = right[first + q]
+            spread[q] += rho[a] + rho[b] + own_C[a] + own_C[b]
             for j in range(k):
-                c[j] = Sigma[items[j], a] - Sigma[items[j], b]
-                value += c[j] * x[j]
-            spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
-            spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
+                if items[j] == a:
+                    c[q, j] += rho[a]
+                elif items[j] == b:
+                    c[q, j] -= rho[b]
+    e = np.dot(c, Q)
+    rest = direction - np.dot(e, rows)
+    shared = np.dot(rest, C_m)
+    for q in range(n):
+        value = 0.0
+        total = spread[q]
+        for j in range(k):
+            value += c[q, j] * x[j]
+            total -= c[q, j] * e[q, j]
+        for j in range(M):
+            total += shared[q, j] * rest[q, j]
+        if rho.shape[0] > 0:
             for j in range(k):
-                total = 0.0
-                for h in range(k):
-                    total += Q[j, h] * c[h]
-                e[j] = total
-            for j in range(k):
-                row = items[j]
-                cross = 0.0
-                for h in range(j):
-                    cross += C_m[row, items[h]] * e[h]
-                spread += e[j] * (2.0 * cross + C_m[row, row] * e[j] - c[j] - 2.0 * (C_m[row, a] - C_m[row, b]))
-            mean[q] = value
-            var[q] = spread
+                total += own_C[items[j]] * e[q, j] ** 2
+                if items[j] == left[first + q]:
+                    total -= 2.0 * own_C[items[j]] * e[q, j]
+                elif items[j] == right[first + q]:
+                    total += 2.0 * own_C[items[j]] * e[q, j]
+        mean[first + q] = value
+        var[first + q] = total
 
 
 @kernel
-def centred_utilities(users, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m, C_m, mean, var):
-    """Mean and variance of every item's utility, centred over all items, for each of ``users``; (n, n_items)."""
+def centred_utilities(
+    users, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift, C_m, mean, var
+):
+    """Mean and variance of every item's utility, centred over all items, for each of ``users``; (n, n_items).
+
+    Only where the items are the basis, and people have no traits.
+    """
     n_items = m.shape[0]
+    Sigma = cov
     Sigma_sum = np.zeros(n_items)
     C_sum = np.zeros(n_items)
     for i in range(n_items):
@@ -93,7 +181,7 @@ def centred_utilities(users, answer_ptr, item_ptr, item_idx, la, lb, weight, lam
         u = users[row]
         items = item_idx[item_ptr[u] : item_ptr[u + 1]]
         k = items.shape[0]
-        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, lam, eta, Sigma, m)
+        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift)
         F = np.zeros((n_items, k))  # Σ_·o Q
         column = np.zeros(k)  # 1ᵀ F
         for i in range(n_items):

@@ -8,15 +8,21 @@ A person with n answers on k items is worked on in whichever space is smaller:
 Both are built from the prior by one rank-one update an answer: no inverse, and right for sites of zero.
 Only the lower triangle of a state is kept. Arrays that describe a person's answers are slices of the whole data that
 begin at ``first``; ``la`` and ``lb`` are positions in the person's own list of items.
+
+The prior covariance of two utilities is S_ij = Σ_ij, or, with a basis Φ, φ_i Σ φ_jᵀ + [i = j] ρ_i. The loops are
+given ``cov``, which is Σ itself or Φ Σ (n_items x M); ``Phi``, which has no columns where the items are the basis; and
+the own variances ρ of the items, an empty array where there are none.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from predilect._compile import inner_kernel
 
-__all__ = ["direction", "person_statistics", "prior_state", "rank_one", "replay"]
+__all__ = ["direction", "pair_statistics", "person_statistics", "prior_mean", "prior_state", "rank_one", "replay"]
 
 
 @inner_kernel
@@ -50,22 +56,66 @@ def rank_one(C, mu, c, n, d_lam, d_eta, v, mean):
 
 
 @inner_kernel
-def prior_state(in_pair_space, items, la, lb, first, n, k, Sigma, m, C, mu):
-    """Fill the lower triangle of the person's prior covariance, and its mean."""
-    if in_pair_space:
-        for p in range(n):
-            a = items[la[first + p]]
-            b = items[lb[first + p]]
-            mu[p] = m[a] - m[b]
-            for q in range(p + 1):
-                a2 = items[la[first + q]]
-                b2 = items[lb[first + q]]
-                C[p, q] = Sigma[a, a2] - Sigma[a, b2] - Sigma[b, a2] + Sigma[b, b2]
-    else:
-        for i in range(k):
-            mu[i] = m[items[i]]
-            for j in range(i + 1):
-                C[i, j] = Sigma[items[i], items[j]]
+def prior_mean(u, items, m, shift, traits, own):
+    """Fill the prior mean of the person's own items: that of everybody, shifted by the person's traits."""
+    for i in range(items.shape[0]):
+        own[i] = m[items[i]]
+        for j in range(traits.shape[1]):
+            own[i] += shift[items[i], j] * traits[u, j]
+
+
+@inner_kernel
+def prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R):
+    """Fill the lower triangle of the person's prior covariance, its mean, and in ``R`` the rows of a basis."""
+    d = n if in_pair_space else k
+    for i in range(d):
+        mu[i] = own[la[first + i]] - own[lb[first + i]] if in_pair_space else own[i]
+    if Phi.shape[1] == 0:
+        if in_pair_space:
+            for p in range(n):
+                a = items[la[first + p]]
+                b = items[lb[first + p]]
+                for q in range(p + 1):
+                    a2 = items[la[first + q]]
+                    b2 = items[lb[first + q]]
+                    C[p, q] = cov[a, a2] - cov[a, b2] - cov[b, a2] + cov[b, b2]
+        else:
+            for i in range(k):
+                for j in range(i + 1):
+                    C[i, j] = cov[items[i], items[j]]
+        return
+    L = np.empty((d, Phi.shape[1]))
+    for i in range(d):
+        a = items[la[first + i]] if in_pair_space else items[i]
+        R[i] = Phi[a]
+        L[i] = cov[a]
+        if in_pair_space:
+            b = items[lb[first + i]]
+            R[i] -= Phi[b]
+            L[i] -= cov[b]
+    product = np.dot(L, R[:d].T)
+    for i in range(d):
+        for j in range(i + 1):
+            C[i, j] = product[i, j]
+    if rho.shape[0] == 0:
+        return
+    for p in range(d):
+        if not in_pair_space:
+            C[p, p] += rho[items[p]]
+            continue
+        a = la[first + p]
+        b = lb[first + p]
+        for q in range(p + 1):
+            a2 = la[first + q]
+            b2 = lb[first + q]
+            if a == a2:
+                C[p, q] += rho[items[a]]
+            if b == b2:
+                C[p, q] += rho[items[b]]
+            if a == b2:
+                C[p, q] -= rho[items[a]]
+            if b == a2:
+                C[p, q] -= rho[items[b]]
 
 
 @inner_kernel
@@ -82,6 +132,19 @@ def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
             v, mean = direction(C, mu, la[first + p], lb[first + p], d, c)
         log_det += rank_one(C, mu, c, d, w * lam[first + p], w * eta[first + p], v, mean)
     return log_det
+
+
+@inner_kernel
+def pair_statistics(weight, lam, eta, first, n, C, mu, alpha, Q):
+    """α (n) and Q_u (n x n) in pair space (population.md section 3)."""
+    for p in range(n):
+        total = weight[first + p] * lam[first + p]
+        alpha[p] = weight[first + p] * eta[first + p] - total * mu[p]
+        for q in range(p + 1):
+            value = -total * C[p, q] * weight[first + q] * lam[first + q]
+            Q[p, q] = value
+            Q[q, p] = value
+        Q[p, p] += total
 
 
 @inner_kernel

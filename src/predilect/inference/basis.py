@@ -1,0 +1,134 @@
+"""What utilities may hang on: the items themselves, their attributes, or a kernel through inducing points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+from sklearn.cluster import KMeans
+
+from predilect.covariance.dense import factorise
+from predilect.covariance.kernels import squared_exponential
+from predilect.inference.prior import FeatureSpace
+
+__all__ = ["BASES", "Functions", "inducing_points"]
+
+FloatArray = npt.NDArray[np.float64]
+
+BASES = ("items", "attributes", "inducing", "attributes+inducing")
+_LEAST_SHARE = 1e-6  # keeps what an item has to itself proper at an inducing point
+_ITEMS_FOR_CLUSTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """M functions of an item's features: f_u = Φ β_u + e_u (population.md section 6).
+
+    Attributes
+    ----------
+    kind : str
+        "attributes", "inducing" or "attributes+inducing".
+    n_attributes : int
+        The first columns of Φ are so many attributes.
+    attribute_scale : float
+        They are divided by it, so that an item's row has mean square 1: prior scales mean the same for every basis.
+    points : array of float, shape (n_points, n_columns)
+        Inducing points Z, in the space of the features.
+    length_scale : float
+        ℓ of the kernel.
+    """
+
+    kind: str
+    n_attributes: int
+    attribute_scale: float
+    points: FloatArray
+    length_scale: float
+
+    @classmethod
+    def of(cls, kind: str, space: FeatureSpace, points: FloatArray, length_scale: float) -> Functions:
+        """The functions of a kind for some items.
+
+        Parameters
+        ----------
+        kind : str
+            One of :data:`BASES` but "items".
+        space : FeatureSpace
+        points : array of float, shape (n_points, n_columns)
+        length_scale : float
+        """
+        attributes = kind.startswith("attributes")
+        scale = float(np.sqrt(np.sum(space.matrix[space.known] ** 2) / max(int(space.known.sum()), 1)))
+        if not kind.endswith("inducing"):
+            points = points[:0]
+        return cls(kind, space.matrix.shape[1] if attributes else 0, scale or 1.0, points, length_scale)
+
+    @property
+    def n_functions(self) -> int:
+        """M."""
+        return self.n_attributes + len(self.points)
+
+    def rows(self, space: FeatureSpace) -> FloatArray:
+        """Φ of some items, shape (n_items, M); zeros for an item without features.
+
+        Notes
+        -----
+        The kernel's columns are K_xZ L⁻ᵀ with K_ZZ = L Lᵀ, so that independent weights of variance 1 make the Nyström
+        approximation of the kernel.
+        """
+        parts = []
+        if self.n_attributes:
+            parts.append(space.matrix / self.attribute_scale)
+        if len(self.points):
+            lower = factorise(squared_exponential(self.points, self.points, self.length_scale)).lower
+            cross = squared_exponential(self.points, space.matrix, self.length_scale)
+            parts.append(solve_triangular(lower, cross, lower=True, check_finite=False).T)
+        Phi = np.ascontiguousarray(np.hstack(parts))
+        Phi[~space.known] = 0.0
+        return Phi
+
+    def prior_covariance(self, weight: float) -> FloatArray:
+        """Shape (M, M), diagonal: of the prior variance the kernel has the share w, the attributes have the rest."""
+        kernel = np.full(len(self.points), weight)
+        attributes = np.full(self.n_attributes, 1.0 - weight if len(self.points) else 1.0)
+        return np.diag(np.concatenate([attributes, kernel]))
+
+    def own_share(self, Phi: FloatArray, known: npt.NDArray[np.bool_], weight: float) -> FloatArray:
+        """Share of the prior variance that an item has to itself, shape (n_items,); empty if none has any.
+
+        With a kernel alone 1 - w |φ|², which is what features do not say and what the inducing points lose; with
+        attributes beside it only the latter; an item without features has everything to itself.
+        """
+        if not len(self.points):
+            return np.zeros(0) if known.all() else np.where(known, _LEAST_SHARE, 1.0)
+        explained = np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
+        share = weight * (1.0 - explained) if self.n_attributes else 1.0 - weight * explained
+        return np.where(known, np.maximum(share, _LEAST_SHARE), 1.0)
+
+    def share_slope(self, Phi: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray:
+        """How :meth:`own_share` moves with w, shape (n_items,)."""
+        explained = np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
+        return np.where(known, 1.0 - explained if self.n_attributes else -explained, 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the report: kind, and how many functions of which sort."""
+        return {"kind": self.kind, "n_attributes": self.n_attributes, "n_inducing": len(self.points)}
+
+
+def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> FloatArray:
+    """Centres of the items in feature space, none twice; shape (at most n_points, n_columns).
+
+    Notes
+    -----
+    k-means from k-means++, on at most 20 000 distinct items. With no more distinct items than points, the items.
+    """
+    distinct = np.unique(space.matrix[space.known], axis=0)
+    if len(distinct) <= n_points:
+        return distinct
+    rng = np.random.default_rng(random_state)
+    if len(distinct) > _ITEMS_FOR_CLUSTERS:
+        distinct = distinct[np.sort(rng.choice(len(distinct), _ITEMS_FOR_CLUSTERS, replace=False))]
+    found = KMeans(n_points, n_init=1, max_iter=20, random_state=int(rng.integers(2**31))).fit(distinct)
+    return np.unique(np.asarray(found.cluster_centers_), axis=0)

@@ -1,0 +1,163 @@
+"""Answers held out within people: what hyper-parameters, bases and traits are chosen by."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons, Vocabulary, k_folds_answers
+from predilect.inference.candidate import Candidate
+from predilect.inference.population import PopulationState, fit_population
+from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.likelihoods.probit import tilted
+from predilect.posteriors.people import lay_out
+
+__all__ = ["Fold", "Trial", "is_better", "masks_of_folds", "some_people", "with_items_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_N_FOLDS = 5
+MOST_PEOPLE = 1000
+_ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
+_HEAVY_VOTER = 200  # answers
+_ENOUGH_ANSWERS = 5000
+_TOLERANCE = 1e-4
+_MAX_PASSES = 40
+_WINDOW = 3  # iterations: settings are compared, not kept
+MANY_FUNCTIONS = 300  # above, M x M algebra outweighs the answers: fewer passes and trials
+_MAX_PASSES_MANY_FUNCTIONS = 25
+# A choice must gain so many standard errors of the paired difference: small data should stay near the defaults.
+_SIGNIFICANCE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How one setting did.
+
+    Attributes
+    ----------
+    losses, weights : arrays of float, shape (n,)
+        Log loss of each row held out, and how many answers it stands for.
+    states : list of PopulationState
+        One a fold.
+    """
+
+    losses: FloatArray
+    weights: FloatArray
+    states: list[PopulationState]
+
+    @property
+    def loss(self) -> float:
+        """Mean log loss, in nats an answer."""
+        return float(np.average(self.losses, weights=self.weights))
+
+
+def is_better(trial: Trial, best: Trial) -> bool:
+    """Whether a trial gains enough on another to be believed."""
+    gain = best.losses - trial.losses
+    weights = trial.weights / trial.weights.sum()
+    mean = float(weights @ gain)
+    error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
+    return mean > _SIGNIFICANCE * error
+
+
+class Fold:
+    """One split of the answers, fitted again and again under different priors."""
+
+    def __init__(
+        self, comparisons: Comparisons, test: npt.NDArray[np.bool_], space: FeatureSpace, traits: FloatArray | None,
+        delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
+    ) -> None:  # fmt: skip
+        self.people = lay_out(comparisons.take(~test), n_basis=n_basis)
+        self.traits = traits
+        self.test = comparisons.take(test)
+        self.space = space
+        self.delta = delta
+        self.executor = executor
+
+    def run(
+        self,
+        candidate: Candidate,
+        setting: Hyperparameters,
+        warm: PopulationState | None,
+        population: PopulationState | None = None,
+    ) -> tuple[FloatArray, FloatArray, PopulationState]:
+        """Losses and weights of the rows held out, and the fit."""
+        prior = candidate.prior(setting, self.space)
+        people = self.people
+        if setting.trait_scale and self.traits is not None:
+            people = replace(people, traits=self.traits)
+        state = fit_population(
+            people,
+            prior,
+            delta=self.delta,
+            start=warm,
+            population=population,
+            tolerance=_TOLERANCE,
+            max_passes=_MAX_PASSES_MANY_FUNCTIONS if prior.n_functions > MANY_FUNCTIONS else _MAX_PASSES,
+            n_closed_form=3 if warm is None and population is None else 1,
+            site_tolerance=1e-4,
+            window=_WINDOW,
+            executor=self.executor,
+        )
+        test = self.test
+        posterior = state.posterior(people, prior)
+        mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
+        return -tilted(test.outcome, mean, var, state.delta)[0], test.weight, state
+
+
+def some_people(
+    comparisons: Comparisons, rng: np.random.Generator, most: int = MOST_PEOPLE
+) -> tuple[Comparisons, npt.NDArray[np.int64]]:
+    """At most so many people with more than one row, renumbered, and their old codes; items stay as they are.
+
+    The very few who hold most of the answers cost most of the time (up to the cube of their number of answers) and say
+    little about how people differ, so they are left out where the others are enough.
+    """
+    counts = np.bincount(comparisons.user, minlength=comparisons.n_users)
+    able = np.flatnonzero(counts > 1)
+    light = able[counts[able] <= _HEAVY_VOTER]
+    if counts[light].sum() >= _ENOUGH_ANSWERS:
+        able = light
+    if len(able) == comparisons.n_users <= most:
+        return comparisons, np.arange(comparisons.n_users)
+    # People with one answer cannot be tested but do train: keep their share.
+    share = min(1.0, most / max(len(able), 1))
+    single = np.flatnonzero(counts == 1)
+    chosen = [
+        rng.permutation(group)[: min(most, max(1, round(share * len(group))))] for group in (able, single) if len(group)
+    ]
+    keep = np.zeros(comparisons.n_users, dtype=bool)
+    keep[np.concatenate(chosen)] = True
+    rows = comparisons.take(keep[comparisons.user])
+    codes, user = np.unique(rows.user, return_inverse=True)
+    users = Vocabulary(rows.users.labels(codes))
+    return replace(rows, users=users, user=user.astype(np.int32)), codes.astype(np.int64)
+
+
+def with_items_of(comparisons: Comparisons, space: FeatureSpace) -> tuple[Comparisons, FeatureSpace]:
+    """Only the items that occur, and where they lie."""
+    codes, position = np.unique(np.concatenate([comparisons.left, comparisons.right]), return_inverse=True)
+    if len(codes) == comparisons.n_items:
+        return comparisons, space
+    left, right = position[: comparisons.n_rows], position[comparisons.n_rows :]
+    items = Vocabulary(comparisons.items.labels(codes))
+    rows = replace(comparisons, items=items, left=left.astype(np.int32), right=right.astype(np.int32))
+    return rows, FeatureSpace(space.matrix[codes], space.known[codes])
+
+
+def masks_of_folds(comparisons: Comparisons, seed: np.random.SeedSequence) -> list[npt.NDArray[np.bool_]]:
+    """As many of five folds as it takes to hold out enough answers: which rows each holds out."""
+    fold = k_folds_answers(comparisons, _N_FOLDS, random_state=seed)
+    masks: list[npt.NDArray[np.bool_]] = []
+    held_out = 0.0
+    for k in range(_N_FOLDS):
+        mask = fold == k
+        if not mask.any() or held_out >= _ENOUGH_HELD_OUT:
+            continue
+        masks.append(mask)
+        held_out += float(comparisons.weight[mask].sum())
+    return masks

@@ -1,0 +1,280 @@
+"""The two phases of the search for the population: closed-form steps, then L-BFGS in whitened coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+from scipy.optimize import Bounds, minimize
+
+from predilect.covariance.dense import factorise, symmetrise
+from predilect.inference.expectation import Expectation, expectation
+from predilect.inference.maximisation import (
+    consensus_step,
+    covariance_step,
+    effects_step,
+    offset_step,
+    own_scale_step,
+    threshold_step,
+)
+from predilect.inference.population_prior import PopulationPrior
+from predilect.posteriors.law import Law
+from predilect.posteriors.people import People, Sites
+
+__all__ = ["Metric", "Point", "Progress", "Search"]
+
+FloatArray = npt.NDArray[np.float64]
+Progress = Callable[[int, float], None]
+
+_MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTORY_FLOATS
+_HISTORY_FLOATS = 4e7
+_SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
+_LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
+_LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
+_SMALLEST_FIRST_SCALE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Parameters of the model; see :class:`~predilect.inference.population.PopulationState`."""
+
+    m: FloatArray
+    Sigma: FloatArray
+    delta: float
+    offset: FloatArray
+    own_scale: float
+    B: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Posterior covariances with the sites held: of the consensus, of its offsets, and of the effect of a trait."""
+
+    C_m: FloatArray
+    offset_variance: FloatArray
+    C_B: FloatArray
+
+
+class Search:
+    """The two phases, with what they share: prior factors, sites, and the count of passes."""
+
+    def __init__(
+        self,
+        people: People,
+        prior: PopulationPrior,
+        executor: ThreadPoolExecutor | None,
+        progress: Progress | None,
+        window: int,
+        learn_delta: bool,
+    ) -> None:
+        self.people = people
+        self.prior = prior
+        self.executor = executor
+        self.progress = progress
+        self.window = window
+        self.learn_delta = learn_delta
+        factor_K = factorise(prior.K)
+        factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
+        self.jitter = max(factor_K.jitter, factor_t.jitter)
+        inverse = factor_t.inverse()
+        self.precision = inverse / prior.consensus_scale
+        self.trait_precision = inverse / prior.trait_scale
+        self.offset_precision = 1.0 / (prior.consensus_scale * prior.own_share)
+        self.root = math.sqrt(prior.scale) * factor_K.lower  # of s₀ K₀
+        self.sites = Sites.flat(0)
+        self.passes = 0
+        self.site_tolerance = _SITE_TOLERANCE
+
+    def first_point(self, delta: float) -> Point:
+        """Where to start without an earlier fit."""
+        # Σ shrinks in a few passes where it must, but grows slowly: do not start from a tiny prior.
+        first = max(self.prior.scale, _SMALLEST_FIRST_SCALE)
+        M, n_own = self.prior.n_functions, len(self.prior.own_share)
+        B = np.zeros((M, self.people.traits.shape[1]))
+        return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), first, B)
+
+    def law(self, point: Point) -> Law:
+        """The population as everybody's prior."""
+        Phi = self.prior.Phi
+        if Phi is None:
+            return Law(point.Sigma, point.m, shift=point.B)
+        mean = Phi @ point.m
+        if len(point.offset):
+            mean += point.offset
+        return Law(point.Sigma, mean, Phi, point.own_scale * self.prior.own_share, Phi @ point.B)
+
+    def evaluate(self, point: Point, n_sweeps: int = 2) -> Expectation:
+        """One pass over the answers; sites move."""
+        self.passes += 1
+        return expectation(
+            self.people, self.sites, self.law(point), point.delta, n_sweeps=n_sweeps,
+            tolerance=self.site_tolerance, executor=self.executor,
+        )  # fmt: skip
+
+    def log_prior(self, point: Point) -> float:
+        """All of J but the evidence."""
+        factor = factorise(point.Sigma)
+        spread = factor.solve_lower(self.root)
+        value = -0.5 * self.prior.strength * (factor.log_det() + np.vdot(spread, spread))
+        return float(value - 0.5 * point.m @ self.precision @ point.m) + self._log_prior_of_rest(point)
+
+    def _log_prior_of_rest(self, point: Point) -> float:
+        """What the offsets, the scale of people's own parts and the effects of traits add."""
+        value = -0.5 * float(point.offset**2 @ self.offset_precision)
+        if len(point.offset):  # an inverse Wishart in one dimension
+            value -= 0.5 * self.prior.strength * (math.log(point.own_scale) + self.prior.scale / point.own_scale)
+        if point.B.size:
+            value -= 0.5 * float(np.vdot(point.B, self.trait_precision @ point.B))
+        return value
+
+    def metric(self, point: Point, current: Expectation) -> Metric:
+        """Posterior covariances with the sites held."""
+        _, C_m = consensus_step(point.m, self.precision, current)
+        C_B = effects_step(point.B, self.trait_precision, current)[1] if point.B.size else np.zeros((0, 0))
+        return Metric(C_m, 1.0 / (self.offset_precision + current.own_H), C_B)
+
+    def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Metric]:
+        """The M step of population.md section 4, over-relaxed by 2; returns the point and its metric."""
+        prior = self.prior
+        current = self.evaluate(point, n_sweeps=3)
+        for _ in range(n_steps):
+            n_active = self.people.n_active
+            point = Point(
+                m=consensus_step(point.m, self.precision, current)[0],
+                Sigma=covariance_step(point.Sigma, current, n_active, prior.scale * prior.K, prior.strength, power=2.0),
+                delta=threshold_step(point.delta, current) if self.learn_delta else point.delta,
+                offset=offset_step(point.offset, self.offset_precision, current),
+                own_scale=own_scale_step(
+                    point.own_scale, prior.own_share, current, len(self.people.item_idx), prior.scale, prior.strength
+                ),
+                B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
+            )
+            current = self.evaluate(point)
+            if self.progress:
+                self.progress(self.passes, math.nan)
+        return point, self.metric(point, current)
+
+    def lbfgs(self, start: Point, metric: Metric, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
+        """Maximise J from ``start`` in coordinates whitened there; the point, J's last rise, and whether to go on."""
+        coordinates = _Coordinates(self, start, metric)
+
+        def negative_objective(x: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = coordinates.objective(x)
+            if self.progress:
+                self.progress(self.passes, value)
+            return -value, -gradient
+
+        values: list[float] = []
+        residual = math.inf
+
+        def stop(intermediate_result: object) -> None:
+            nonlocal residual
+            values.append(-float(intermediate_result.fun))  # type: ignore[attr-defined]
+            if len(values) > self.window:
+                residual = values[-1] - values[-1 - self.window]
+                if residual <= tolerance:
+                    raise StopIteration
+
+        reach = coordinates.reach
+        history = int(np.clip(_HISTORY_FLOATS // (2 * len(reach)), 4, _MOST_HISTORY))
+        result = minimize(
+            negative_objective, np.zeros(len(reach)), jac=True, method="L-BFGS-B", callback=stop,
+            bounds=Bounds(-reach, reach),
+            options={"maxfun": max(1, max_passes - self.passes - 1), "maxiter": max_passes, "maxcor": history,
+                     "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
+        )  # fmt: skip
+        point = coordinates.point(np.asarray(result.x))[0]
+        if result.success:  # the gradient vanished: nothing is left to gain
+            residual = min(residual, tolerance)
+        elif "ABNORMAL" in str(result.message):
+            # No step along the gradient raised J: either there is nothing left to gain, or J was blurred by sites that
+            # lag behind. The caller finds out by starting again with tighter sites.
+            residual = -float(result.fun) - values[0] if values else 0.0
+            self.site_tolerance *= 0.1
+            return point, residual, residual > tolerance
+        return point, residual, bool(np.any(np.abs(result.x) >= 0.999 * reach))
+
+
+class _Coordinates:
+    """Parameters as one vector in which the Hessian of J is about 1 where the answers determine them well.
+
+    In its order: the consensus m, the Cholesky factor of the whitened Σ (logarithms on its diagonal), the offsets of
+    the items, the logarithm of their scale, the effects of traits, the logarithm of δ.
+    """
+
+    def __init__(self, search: Search, start: Point, metric: Metric) -> None:
+        self.search, self.start = search, start
+        people, nu = search.people, search.prior.strength
+        M, n_own, n_traits = len(start.m), len(start.offset), start.B.shape[1]
+        self.L = factorise(start.Sigma).lower
+        self.T = factorise(metric.C_m).lower
+        self.T_B = factorise(metric.C_B).lower
+        self.t_offset = np.sqrt(metric.offset_variance)
+        self.root = solve_triangular(self.L, search.root, lower=True, check_finite=False)  # of s₀ K₀, whitened
+        self.tril = np.flatnonzero(np.tri(M, dtype=bool))  # flat positions: far quicker than pairs of indices
+        self.diagonal = np.arange(M)
+        self.fixed = 2.0 * nu * float(np.log(np.diagonal(self.L)).sum())
+        self.scale_of_factor = 1.0 / math.sqrt(people.n_active + nu)
+        self.scale_of_own = 1.0 / math.sqrt(len(people.item_idx) + nu) if n_own else 0.0
+        self.scale_of_delta = 1.0 / math.sqrt(people.n_answers) if search.learn_delta else 0.0
+        ends = np.cumsum([M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1]).tolist()
+        starts = [0, *ends[:-1]]
+        self.m, self.factor, self.offset, self.own, self.B, self.delta = map(slice, starts, ends)
+        # A line search that leaps farther finds overflow; if the maximum lies beyond, the caller starts again there.
+        self.reach = np.full(ends[-1], _LARGEST_MOVE)
+        self.reach[self.factor] = _LARGEST_LOG_MOVE / self.scale_of_factor
+        self.reach[self.own] = _LARGEST_LOG_MOVE / (self.scale_of_own or 1.0)
+        self.reach[self.delta] = _LARGEST_LOG_MOVE / (self.scale_of_delta or 1.0)
+
+    def point(self, x: FloatArray) -> tuple[Point, FloatArray, FloatArray]:
+        """The parameters, the factor of the whitened Σ, and that of Σ."""
+        start, n = self.start, len(self.diagonal)
+        F = np.zeros((n, n))
+        F.ravel()[self.tril] = self.scale_of_factor * x[self.factor]
+        F[self.diagonal, self.diagonal] = np.exp(F[self.diagonal, self.diagonal])
+        A = self.L @ F
+        own = start.own_scale
+        if self.scale_of_own:
+            own *= math.exp(self.scale_of_own * float(x[self.own][0]))
+        point = Point(
+            m=start.m + self.T @ x[self.m],
+            Sigma=symmetrise(A @ A.T),
+            delta=start.delta * math.exp(self.scale_of_delta * float(x[self.delta][0])),
+            offset=start.offset + self.t_offset * x[self.offset],
+            own_scale=own,
+            B=start.B + self.T_B @ x[self.B].reshape(start.B.shape) if start.B.size else start.B,
+        )
+        return point, F, A
+
+    def objective(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """J, up to a constant, and its gradient."""
+        search, nu = self.search, self.search.prior.strength
+        point, F, A = self.point(x)
+        current = search.evaluate(point)
+        Y = solve_triangular(F, self.root, lower=True, check_finite=False)
+        value = (
+            current.evidence
+            - nu * float(np.log(F[self.diagonal, self.diagonal]).sum())
+            - 0.5 * (self.fixed + nu * float(np.vdot(Y, Y)) + float(point.m @ search.precision @ point.m))
+            + search._log_prior_of_rest(point)
+        )
+        G = self.L.T @ (current.D @ A)
+        G += nu * solve_triangular(F, Y @ Y.T, lower=True, trans="T", check_finite=False)
+        G[self.diagonal, self.diagonal] = G[self.diagonal, self.diagonal] * F[self.diagonal, self.diagonal] - nu
+        gradient = np.zeros_like(x)
+        gradient[self.m] = self.T.T @ (current.r - search.precision @ point.m)
+        np.multiply(self.scale_of_factor, G.ravel()[self.tril], out=gradient[self.factor])
+        if len(point.offset):
+            gradient[self.offset] = self.t_offset * (current.r_items - search.offset_precision * point.offset)
+            slope = point.own_scale * float(search.prior.own_share @ current.own_D)
+            slope -= nu * (1.0 - search.prior.scale / point.own_scale)
+            gradient[self.own] = 0.5 * self.scale_of_own * slope
+        if point.B.size:
+            gradient[self.B] = (self.T_B.T @ (current.r_traits - search.trait_precision @ point.B)).ravel()
+        gradient[self.delta] = self.scale_of_delta * point.delta * current.slope_delta
+        return value, gradient

@@ -1,0 +1,43 @@
+"""Features of people as uncorrelated traits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Traits"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_NEGLIGIBLE = 1e-6  # of the largest singular value: collinear columns
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Principal components of people's features, each of mean 0 and variance 1 over the people who answered.
+
+    Attributes
+    ----------
+    mean : array of float, shape (n_columns,)
+    rotation : array of float, shape (n_columns, n_traits)
+    """
+
+    mean: FloatArray
+    rotation: FloatArray
+
+    @classmethod
+    def of(cls, matrix: FloatArray, known: npt.NDArray[np.bool_]) -> Traits:
+        """From the features of people, shape (n_users, n_columns), where known."""
+        rows = matrix[known]
+        mean = rows.mean(axis=0) if len(rows) else np.zeros(matrix.shape[1])
+        if len(rows) < 2:
+            return cls(mean, np.zeros((matrix.shape[1], 0)))
+        _, values, vectors = np.linalg.svd(rows - mean, full_matrices=False)
+        keep = values > _NEGLIGIBLE * max(float(values[0]), 1e-300)
+        return cls(mean, (vectors[keep] / values[keep, None]).T * np.sqrt(len(rows)))
+
+    def transform(self, matrix: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray:
+        """Traits of people, shape (n, n_traits); zeros, the average person, where nothing is known."""
+        return np.where(known[:, None], (matrix - self.mean) @ self.rotation, 0.0)

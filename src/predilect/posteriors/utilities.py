@@ -1,0 +1,92 @@
+"""Utilities of one person, or of the crowd, in a form whose size does not grow with items x items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.posteriors.gaussian import pair_variance
+
+__all__ = ["Utilities"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Utilities:
+    """f = mean + [Φ, E_o] s + e with s ~ N(0, covariance) and independent e_i of variance ``own``.
+
+    Attributes
+    ----------
+    mean : array of float, shape (n_items,)
+    covariance : array of float, shape (M + k, M + k)
+        Of the functions of the basis, and of what k items have to themselves.
+    Phi : array of float, shape (n_items, M), or None
+        The basis; None where the items are the basis, and the covariance is theirs.
+    items : array of int, shape (k,)
+        The k items.
+    own : array of float, shape (n_items,)
+        Variance that the other items have to themselves; empty if there is none.
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+    Phi: FloatArray | None
+    items: IntArray
+    own: FloatArray
+
+    def rows(self) -> FloatArray:
+        """[Φ, E_o], shape (n_items, M + k)."""
+        assert self.Phi is not None
+        rows = np.zeros((len(self.mean), len(self.covariance)))
+        rows[:, : self.Phi.shape[1]] = self.Phi
+        rows[self.items, self.Phi.shape[1] + np.arange(len(self.items))] = 1.0
+        return rows
+
+    def dense(self) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items)."""
+        if self.Phi is None:
+            return self.mean, self.covariance
+        rows = self.rows()
+        covariance = rows @ self.covariance @ rows.T
+        if len(self.own):
+            covariance[np.diag_indices(len(covariance))] += self.own
+        return self.mean, 0.5 * (covariance + covariance.T)
+
+    def margins(self, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f(left) - f(right), shapes (n,)."""
+        mean = self.mean[left] - self.mean[right]
+        if self.Phi is None:
+            return mean, pair_variance(self.covariance, left, right)
+        rows = self.rows()
+        direction = rows[left] - rows[right]
+        var = np.einsum("ij,ij->i", direction @ self.covariance, direction)
+        return mean, var + self.own[left] + self.own[right] if len(self.own) else var
+
+    def centred_marginals(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of each utility, centred over the items; shapes (n_items,)."""
+        n = len(self.mean)
+        if self.Phi is None:
+            row = self.covariance.mean(axis=0)
+            return self.mean - self.mean.mean(), np.diagonal(self.covariance) - 2.0 * row + row.mean()
+        rows = self.rows()
+        rows -= rows.mean(axis=0)
+        var = np.einsum("ij,ij->i", rows @ self.covariance, rows)
+        if len(self.own):
+            var = var + self.own * (1.0 - 2.0 / n) + self.own.mean() / n
+        return self.mean - self.mean.mean(), var
+
+    def draws(self, n_draws: int, rng: np.random.Generator, root: FloatArray) -> FloatArray:
+        """Joint draws, shape (n_draws, n_items), with ``root`` a factor of the covariance."""
+        normal = rng.standard_normal((n_draws, root.shape[1])) @ root.T
+        if self.Phi is None:
+            return self.mean + normal
+        M = self.Phi.shape[1]
+        out = normal[:, :M] @ self.Phi.T
+        out[:, self.items] += normal[:, M:]
+        if len(self.own):
+            out += np.sqrt(self.own) * rng.standard_normal(out.shape)
+        return np.asarray(out + self.mean)
