@@ -212,7 +212,9 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
         same = np.ones(comparisons.n_rows - 1, dtype=bool)
         for part in (comparisons.user, comparisons.left, comparisons.right):
             same &= part[1:] == part[:-1]
-        n_pairs = int((same & ~np.append(False, same[:-1])).sum())
+        # Two tasks may hold the same answer.
+        differs = same & (comparisons.outcome[1:] != comparisons.outcome[:-1])
+        n_pairs = len(np.unique(np.cumsum(np.append(True, ~same))[1:][differs]))
         if n_pairs:
             message = (
                 f"{_n(n_pairs, 'time')} a user answered the same question in different ways; all answers are kept."
