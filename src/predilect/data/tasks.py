@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect.data.canonical import Rows, canonical_rows, row_offsets
+from predilect.data.canonical import Rows, canonical_rows
 from predilect.data.frames import clean_ids
-from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 __all__ = ["ALONE", "canonical_tasks", "groups_by_task", "joined_tasks", "task_codes", "tells_tasks_apart"]
@@ -42,13 +41,14 @@ def task_codes(ids: pl.Series, column: str, named: bool) -> Codes | None:
         if named:
             raise
         return None
-    return Vocabulary(ids.drop_nulls()).codes(ids, unknown="minus_one")
+    codes: Codes = ids.rank("dense").cast(pl.Int32).fill_null(0).to_numpy() - np.int32(1)
+    return codes
 
 
 def tells_tasks_apart(user: Codes, task: Codes) -> bool:
     """Whether anybody has two tasks, or a task and an answer alone; a column without is something else."""
-    pairs = user.astype(np.int64) * (int(task.max(initial=ALONE)) + 2) + task + 1
-    return bool(len(np.unique(pairs)) > len(np.unique(user)) and (task >= 0).any())
+    pairs = np.sort(_packed(user, np.maximum(task, ALONE) + 1))
+    return bool((np.diff(pairs) != 0).sum() >= len(np.unique(user)) and (task > ALONE).any())
 
 
 def canonical_tasks(
@@ -143,18 +143,26 @@ def groups_by_task(
 def _order_of_sequences(content: NDArray[np.int64], group: Codes) -> NDArray[np.int64]:
     """Order of consecutive runs of rows as of words whose letters are ``content``, by doubling what is compared."""
     word = np.cumsum(np.append(0, group[1:] != group[:-1]))
-    bounds = row_offsets(word.astype(np.int32), int(word[-1]) + 1)
-    starts, stop = bounds[:-1], bounds[1:][word]
-    longest, length = int(np.diff(bounds).max()), 1
-    rank = content + 1
-    while length < longest and len(np.unique(rank[starts])) < len(starts):
-        ahead = np.arange(len(rank)) + length
-        inside = ahead < stop
-        follows = np.zeros_like(rank)  # a shorter word comes first
-        follows[inside] = rank[ahead[inside]]
-        rank = _dense(rank, follows) + 1
-        length *= 2
-    return np.argsort(rank[starts], kind="stable")
+    letter, length = content + 1, 1
+    place = content[_starts(word)]
+    while True:
+        unsettled = (np.bincount(place)[place] > 1)[word]
+        letter, word = letter[unsettled], word[unsettled]
+        start = _starts(word)
+        if np.diff(start, append=len(word)).max(initial=0) <= length:
+            return np.argsort(place, kind="stable")
+        ahead = np.arange(len(word)) + length
+        inside = ahead < np.repeat(np.append(start[1:], len(word)), np.diff(start, append=len(word)))
+        follows = np.zeros_like(letter)  # a shorter word comes first
+        follows[inside] = letter[ahead[inside]]
+        letter, length = _dense(letter, follows) + 1, 2 * length
+        finer = np.zeros_like(place)
+        finer[word[start]] = letter[start]
+        place = _dense(place, finer)
+
+
+def _starts(word: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.flatnonzero(np.diff(word, prepend=-1))
 
 
 def _dense(*columns: NDArray[Any]) -> NDArray[np.int64]:
