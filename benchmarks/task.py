@@ -14,7 +14,7 @@ import polars as pl
 
 from benchmarks.closure import implied_answers
 from predilect.data import Comparisons, Vocabulary, split_hash
-from predilect.data.canonical import canonical_rows
+from predilect.data.tasks import canonical_tasks
 from predilect.errors import DataError
 
 __all__ = ["Loader", "Task", "expect", "read_answers", "read_csv", "split_comparisons", "split_rows", "winner_outcome"]
@@ -110,8 +110,10 @@ def expect(data_set: str, **counts: tuple[int, int]) -> None:
         raise DataError(f"{data_set} is not the data set that the benchmarks know: it holds {'; '.join(wrong)}.")
 
 
-def read_answers(frame: pl.DataFrame, outcome: npt.ArrayLike, items: Vocabulary | None = None) -> Comparisons:
-    """Comparisons from columns user, left, right of ids; equal answers are added up.
+def read_answers(
+    frame: pl.DataFrame, outcome: npt.ArrayLike, items: Vocabulary | None = None, task: str | None = None
+) -> Comparisons:
+    """Comparisons from columns user, left, right of ids; equal answers (of one task) are added up.
 
     Parameters
     ----------
@@ -120,12 +122,16 @@ def read_answers(frame: pl.DataFrame, outcome: npt.ArrayLike, items: Vocabulary 
         +1 left better, 0 tie, -1 right better.
     items : Vocabulary, optional
         By default the items of the frame.
+    task : str, optional
+        Column of the ids of the tasks, distinct within a person.
     """
     users = Vocabulary(frame["user"])
     items = items or Vocabulary(pl.concat([frame["left"], frame["right"]]))
     codes = (users.codes(frame["user"]), items.codes(frame["left"]), items.codes(frame["right"]))
     outcome = np.asarray(outcome, dtype=np.int8)
-    return Comparisons(users, items, *canonical_rows(*codes, outcome, np.ones(len(outcome))))
+    tasks = None if task is None else Vocabulary(frame[task]).codes(frame[task])
+    rows, tasks = canonical_tasks(*codes, outcome, np.ones(len(outcome)), tasks)
+    return Comparisons(users, items, *rows, task=tasks)
 
 
 def winner_outcome(frame: pl.DataFrame, tie: str | None = None) -> npt.NDArray[np.int8]:
@@ -138,7 +144,13 @@ def winner_outcome(frame: pl.DataFrame, tie: str | None = None) -> npt.NDArray[n
 
 
 def split_rows(
-    name: str, seed: int, frame: pl.DataFrame, outcome: npt.ArrayLike, test: npt.NDArray[np.bool_], **known: Any
+    name: str,
+    seed: int,
+    frame: pl.DataFrame,
+    outcome: npt.ArrayLike,
+    test: npt.NDArray[np.bool_],
+    task: str | None = None,
+    **known: Any,
 ) -> Task:
     """A task from rows of a frame, as in :func:`read_answers`, some of which are held out.
 
@@ -146,12 +158,15 @@ def split_rows(
     ----------
     test : bool array, shape (n,)
         Which.
+    task : str, optional
+        Column of the ids of tasks; the training answers carry them, the test needs none.
     **known
         Further attributes of the task.
     """
     outcome = np.asarray(outcome)
     items = Vocabulary(pl.concat([frame["left"], frame["right"]]))
-    train, held_out = (read_answers(frame.filter(pl.Series(m)), outcome[m], items) for m in (~test, test))
+    train = read_answers(frame.filter(pl.Series(~test)), outcome[~test], items, task)
+    held_out = read_answers(frame.filter(pl.Series(test)), outcome[test], items)
     return _task(name, seed, train, held_out, known)
 
 

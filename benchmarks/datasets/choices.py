@@ -32,7 +32,7 @@ def load(name: str, seed: int) -> Task:
     _, test = split_groups(task_id, TEST_SHARE, random_state=seed)
     users = _people(name)
     name = name.replace("_", "-")
-    return split_rows(name, seed, frame, winner_outcome(frame), test, items=items, users=users)
+    return split_rows(name, seed, frame, winner_outcome(frame), test, "task", items=items, users=users)
 
 
 def _people(name: str) -> pl.DataFrame | None:

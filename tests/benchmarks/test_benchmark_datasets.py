@@ -79,6 +79,20 @@ def test_no_pair_of_a_person_is_on_both_sides(name: str) -> None:
 
 @pytest.mark.data
 @needs_data
+@pytest.mark.parametrize("name", ["electricity", "swissmetro", "tax-plans"])
+def test_training_answers_of_choices_carry_their_tasks(name: str) -> None:
+    task = TASKS[name](0)
+    assert task.test.task is None
+    assert task.train.task is not None
+    sizes = np.bincount(task.train.task, task.train.weight)
+    assert sizes.max() == {"electricity": 3, "swissmetro": 2, "tax-plans": 1}[name]
+    # Whoever is chosen is chosen in all pairs of the task.
+    winner = np.where(task.train.outcome > 0, task.train.left, task.train.right)
+    assert len(np.unique(np.stack([task.train.task, winner]), axis=1).T) == len(sizes)
+
+
+@pytest.mark.data
+@needs_data
 def test_sushi_answers_and_gold_agree() -> None:
     task = TASKS["sushi-b"](2)
     assert task.gold is not None

@@ -106,6 +106,30 @@ def test_check_tells_what_was_read_and_found(votes):
     assert {finding["code"] for finding in document["findings"]} >= {"ties", "left-right-bias"}
 
 
+def test_check_tells_tasks(tmp_path):
+    rows = [(u, t, b) for u in range(6) for t in range(4) for b in "xyz"]
+    text = "".join(f"u{u},i{(u + t) % 4},{b}{t},i{(u + t) % 4},{u}-{t},{t}\n" for u, t, b in rows)
+    (tmp_path / "v.csv").write_text("user,left,right,winner,set,task\n" + text)
+
+    def look(*options):
+        ran = run("check", tmp_path / "v.csv", "--json", *options)
+        assert ran.exit_code == 0, ran.output
+        document = json.loads(ran.stdout)
+        codes = {finding["code"] for finding in document["findings"]}
+        return document["intake"]["columns"].get("task"), "choices-without-tasks" in codes
+
+    assert look() == ("task", False)
+    assert look("--task", "set") == ("set", False)
+    assert look("--no-task") == (None, True)
+    assert 'task from "set"' in run("check", tmp_path / "v.csv", "--task", "set").stdout
+    ran = run("check", tmp_path / "v.csv", "--task", "sets")
+    assert ran.exit_code == 2
+    assert "given as task" in ran.stderr
+    ran = run("check", tmp_path / "v.csv", "--task", "set", "--no-task")
+    assert ran.exit_code == 2
+    assert "contradict" in ran.stderr
+
+
 def test_check_succeeds_with_warnings(tmp_path):
     (tmp_path / "v.csv").write_text("left,right,winner\na,b,a\nc,d,d\n")
     ran = run("check", tmp_path / "v.csv")

@@ -86,6 +86,19 @@ class ReadingOptions:
         bool,
         typer.Option("--no-weight", rich_help_panel=COLUMNS, help="Each row is one answer."),
     ] = False
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            metavar="NAME",
+            rich_help_panel=COLUMNS,
+            help="Which of a person's answers were given in one go, such as one choice from several items.",
+        ),
+    ] = None
+    no_task: Annotated[
+        bool,
+        typer.Option("--no-task", rich_help_panel=COLUMNS, help="Each answer was given by itself."),
+    ] = False
     winner_is: Annotated[
         WinnerReading | None,
         typer.Option(

@@ -90,7 +90,7 @@ def predict(
 def _roles(names: list[str], user: str | None, left: str | None, right: str | None) -> dict[str, str]:
     from predilect.data.columns import guess_columns
 
-    return guess_columns(names, user=user, left=left, right=right, weight=False, need_winner=False)
+    return guess_columns(names, user=user, left=left, right=right, weight=False, task=False, need_winner=False)
 
 
 def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: Any) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import polars as pl
 from predilect.cli.options import ReadingOptions
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
 from predilect.data.assemble import ReadOptions
-from predilect.data.columns import guess_columns
+from predilect.data.columns import TASK, guess_columns, guess_one
 from predilect.data.frames import as_text
 from predilect.data.readers import read_table
 from predilect.errors import DataError
@@ -59,12 +59,14 @@ def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Re
     settings = _settings(options)
     if by is None:
         return Reading(read_comparisons(path, **settings))
+    if settings.get("task") is None and guess_one([by], TASK) is not None:
+        settings["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
 
     def wanted(names: list[str]) -> list[str]:
         if by not in names:
             listed = ", ".join(f'"{name}"' for name in names)
             raise DataError(f'there is no column "{by}" (given with --by); the columns are {listed}')
-        roles = ("user", "left", "right", "winner", "weight")
+        roles = ("user", "left", "right", "winner", "weight", "task")
         given: dict[str, Any] = {role: value for role, value in settings.items() if role in roles}
         return [*guess_columns(names, **given).values(), by]
 
@@ -76,6 +78,7 @@ def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Re
     # A segment alone might fit two readings of the winner where the whole fits one.
     if settings.get("winner_is") is None:
         settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)  # type: ignore[typeddict-item]
+    settings["task"] = whole.intake.columns.get("task", False)
     value = _segment_values(frame, by)
     segments: dict[str, Comparisons | str] = {}
     for segment in value.drop_nulls().unique().sort().to_list():
@@ -101,6 +104,8 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         raise DataError("--user and --no-user contradict each other; give one of them")
     if options.no_weight and options.weight is not None:
         raise DataError("--weight and --no-weight contradict each other; give one of them")
+    if options.no_task and options.task is not None:
+        raise DataError("--task and --no-task contradict each other; give one of them")
     if options.item_map_column is not None and options.item_map is None:
         raise DataError("--item-map-column names a column of --item-map FILE, which was not given")
     settings: ReadOptions = {
@@ -109,6 +114,7 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         "right": options.right,
         "winner": options.winner,
         "weight": False if options.no_weight else options.weight,
+        "task": False if options.no_task else options.task,
         "ties": options.tie or (),
         "winner_is": None if options.winner_is is None else options.winner_is.value,
         "drop_missing": options.drop_missing,

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect.data.canonical import Rows, canonical_rows, exact_sum
+from predilect.data.canonical import Rows, exact_sum
 from predilect.data.columns import guess_columns
 from predilect.data.frames import as_text, clean_ids, column_names, to_columns, to_series
 from predilect.data.intake import REASONS, Intake, counted
+from predilect.data.tasks import canonical_tasks, task_codes, tells_tasks_apart
 from predilect.data.vocabulary import Vocabulary
 from predilect.data.winners import UNKNOWN, Decoded, WinnerIs, decode_winners, unknown_message
 from predilect.errors import DataError, DataWarning
@@ -39,9 +40,13 @@ class ReadOptions(TypedDict, total=False):
     drop_missing: bool
     drop_self: bool
     drop_unknown: bool
+    task: str | bool | None
 
 
-def assemble(table: Any, options: ReadOptions) -> tuple[Vocabulary, Vocabulary, Rows, bool, Intake]:
+Assembled = tuple[Vocabulary, Vocabulary, Rows, NDArray[np.int32] | None, bool, Intake]
+
+
+def assemble(table: Any, options: ReadOptions) -> Assembled:
     """Read, check, code and sort the answers of an opened table.
 
     Parameters
@@ -54,6 +59,7 @@ def assemble(table: Any, options: ReadOptions) -> tuple[Vocabulary, Vocabulary, 
     users, items : Vocabulary
     rows : user, left, right, outcome, weight
         Canonical arrays, shape (n_rows,).
+    task : int32 array, shape (n_rows,), or None
     has_users : bool
     intake : Intake
 
@@ -70,6 +76,7 @@ def assemble(table: Any, options: ReadOptions) -> tuple[Vocabulary, Vocabulary, 
         right=options.get("right"),
         winner=options.get("winner"),
         weight=options.get("weight"),
+        task=options.get("task"),
         need_winner=outcome is None,
     )
     raw = to_columns(table, roles.values())
@@ -137,7 +144,8 @@ def assemble(table: Any, options: ReadOptions) -> tuple[Vocabulary, Vocabulary, 
     used_weight = weight[use]
     users, who, no_users = _used_only(people, who[use])
     final, pair, no_items = _used_only(mapped, np.concatenate([one[use], two[use]]))
-    rows = canonical_rows(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight)
+    task = _tasks(raw, roles, options.get("task") is not None, who, use)
+    rows, task = canonical_tasks(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task)
     intake = Intake(
         rows_read=n_read,
         left_out=left_out,
@@ -152,7 +160,7 @@ def assemble(table: Any, options: ReadOptions) -> tuple[Vocabulary, Vocabulary, 
         unused_items=no_items,
         unused_users=no_users if user is not None else (),
     )
-    return users, final, rows, user is not None, intake
+    return users, final, rows, task, user is not None, intake
 
 
 def _as_words(ties: Iterable[object] | None) -> list[object]:
@@ -272,6 +280,20 @@ def _weights(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArra
             f"(first: row {bad[0] + 1}, {weight[bad[0]]:g}). Weights must be finite and at least 0."
         )
     return weight
+
+
+def _tasks(
+    raw: Mapping[str, pl.Series], roles: dict[str, str], named: bool, who: NDArray[np.int32], use: NDArray[np.bool_]
+) -> NDArray[np.int32] | None:
+    """Codes of the tasks of the rows in use; a column that was guessed wrongly loses its role."""
+    if "task" not in roles:
+        return None
+    codes = task_codes(raw[roles["task"]], roles["task"], named)
+    used = None if codes is None else codes[use]
+    if not named and (used is None or not tells_tasks_apart(who, used)):
+        del roles["task"]
+        return None
+    return used
 
 
 def _used_only(ids: Vocabulary, codes: NDArray[np.int32]) -> tuple[Vocabulary, NDArray[np.int32], tuple[Any, ...]]:

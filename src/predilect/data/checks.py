@@ -68,6 +68,7 @@ def check(comparisons: Comparisons, item_ids_with_no_answers: Iterable[Any] | No
         *_sides(comparisons),
         *_people(comparisons),
         *_answers(comparisons),
+        *_choices(comparisons),
     ]
     return sorted(findings, key=lambda finding: finding.severity != "warning")
 
@@ -212,7 +213,9 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
         same = np.ones(comparisons.n_rows - 1, dtype=bool)
         for part in (comparisons.user, comparisons.left, comparisons.right):
             same &= part[1:] == part[:-1]
-        n_pairs = int((same & ~np.append(False, same[:-1])).sum())
+        # Two tasks may hold the same answer.
+        differs = same & (comparisons.outcome[1:] != comparisons.outcome[:-1])
+        n_pairs = len(np.unique(np.cumsum(np.append(True, ~same))[1:][differs]))
         if n_pairs:
             message = (
                 f"{_n(n_pairs, 'time')} a user answered the same question in different ways; all answers are kept."
@@ -225,6 +228,38 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
         )
         found.append(Finding("few-answers", "warning", message, round(total)))
     return found
+
+
+def _choices(comparisons: Comparisons) -> list[Finding]:
+    """Choices from m + 1 items, written as m pairs, show in wins: a person's count of each item is a multiple of m."""
+    if not comparisons.has_users or comparisons.task is not None:
+        return []
+    n_users, n_items = comparisons.n_users, comparisons.n_items
+    tied = comparisons.outcome == 0
+    winner = np.where(comparisons.outcome > 0, comparisons.left, comparisons.right)[~tied]
+    pairs, place = np.unique(comparisons.user[~tied].astype(np.int64) * n_items + winner, return_inverse=True)
+    person, wins = pairs // n_items, np.bincount(place, comparisons.weight[~tied])
+    odd = np.zeros(n_users, dtype=bool)
+    odd[comparisons.user[tied]] = True
+    odd[person[wins != np.round(wins)]] = True
+    start = np.flatnonzero(np.diff(person, prepend=-1))
+    if not len(start):
+        return []
+    able = np.diff(start, append=len(person)) >= 3  # two items may have an even number of wins by chance
+    common = np.gcd.reduceat(wins.astype(np.int64), start)
+    # Without m other items the wins are the same answer repeated.
+    beaten = np.minimum.reduceat(np.bincount(place), start)
+    hit = able & (common > 1) & (beaten >= common) & ~odd[person[start]]
+    if 2 * hit.sum() <= able.sum():
+        return []
+    size = int(np.median(common[hit])) + 1
+    text = (
+        f"The answers of {hit.sum()} of {_n(n_users, 'user')} look like choices of one item out of {size}, each "
+        f"written as {size - 1} pairs, and no column says which pairs make up a choice: one of them gives away the "
+        'others, so held-out tests flatter the model. Name that column with --task NAME (task="NAME").'
+    )
+    examples = tuple(comparisons.users.labels(person[start][hit][:5]))
+    return [Finding("choices-without-tasks", "warning", text, int(hit.sum()), examples)]
 
 
 def _n(count: int, noun: str) -> str:

@@ -28,6 +28,7 @@ WINNER = (
     "winner", "label", "chosen", "choice", "outcome", "result", "preferred", "preference", "chosen_model_name", "vote",
 )  # fmt: skip
 WEIGHT = ("weight", "count")
+TASK = ("task", "task_id", "choice_set", "choice_set_id", "choice_id")
 ITEM = ("item", "item_id", "id", "model", "name")
 
 
@@ -45,6 +46,7 @@ def guess_columns(
     right: str | None = None,
     winner: str | None = None,
     weight: str | bool | None = None,
+    task: str | bool | None = None,
     need_winner: bool = True,
 ) -> dict[str, str]:
     """Column for each role: as named by the caller, otherwise guessed.
@@ -53,15 +55,16 @@ def guess_columns(
     ----------
     names : sequence of str
         The columns there are.
-    user, left, right, winner, weight : str, optional
-        Names given by the caller. ``user=False`` and ``weight=False`` mean: no such column.
+    user, left, right, winner, weight, task : str, optional
+        Names given by the caller. ``user=False``, ``weight=False`` and ``task=False`` mean: no such column. A task
+        is guessed only where there is a user, as task ids need be distinct within a person only.
     need_winner : bool
         False when the outcomes come separately.
 
     Returns
     -------
     dict of str to str
-        Keys "left", "right" and, where there is one, "user", "winner", "weight".
+        Keys "left", "right" and, where there is one, "user", "winner", "weight", "task".
 
     Raises
     ------
@@ -76,15 +79,18 @@ def guess_columns(
         ("right", right, pair[1], True),
         ("winner", winner, guess_one(names, WINNER), need_winner),
         ("weight", weight, guess_one(names, WEIGHT), False),
+        ("task", task, guess_one(names, TASK), False),
     ]
     for role, given, guess, needed in roles:
         if given is False or (role == "winner" and not need_winner):
+            continue
+        if role == "task" and given is None and "user" not in found:
             continue
         if isinstance(given, str):
             if given not in names:
                 raise DataError(f'there is no column "{given}" (given as {role}); the columns are {_listed(names)}.')
             found[role] = given
-        elif guess is not None and (given is True or guess not in (user, left, right, winner, weight)):
+        elif guess is not None and (given is True or guess not in (user, left, right, winner, weight, task)):
             found[role] = guess
         elif needed or given is True:
             raise DataError(

@@ -8,12 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from predilect.data.assemble import EVERYONE, ReadOptions, assemble
-from predilect.data.canonical import canonical_rows, row_offsets
+from predilect.data.canonical import Rows, canonical_rows, row_offsets
 from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake
+from predilect.data.tasks import ALONE, canonical_tasks, joined_tasks
 from predilect.data.vocabulary import Vocabulary
 from predilect.data.winners import WinnerIs
 from predilect.errors import DataError
@@ -28,8 +30,9 @@ class Comparisons:
     """Pairwise answers, coded, checked and sorted.
 
     Rows are sorted by user, left, right and outcome code, with the item of the smaller code on the left; equal
-    rows are one row with their weights added, contradicting ones stay apart. Since ids are sorted too, neither
-    the order of the rows that came in nor a swap of left and right changes anything but ``intake``.
+    rows (of one task, where tasks are known) are one row with their weights added, contradicting ones stay apart.
+    Since ids are sorted too, neither the order of the rows that came in nor a swap of left and right changes
+    anything but ``intake``.
 
     Parameters
     ----------
@@ -46,11 +49,15 @@ class Comparisons:
         What was read and left out.
     backend : str
         The caller's kind of data frame.
+    task : int32 array, shape (n_rows,), or None
+        Rows of one user with the same code were answered in one go, as the pairs "chosen over not chosen" of one
+        choice; -1 is an answer that stands alone. None where nothing is known, or all answers stand alone. Only
+        which rows share a code means anything, and not the code.
 
     Notes
     -----
     The arrays are read-only. Use ``Comparisons.from_frame`` or ``read_comparisons``; the constructor expects
-    canonical rows and does not sort. ``==`` compares ids and answers, not the intake.
+    canonical rows and does not sort. ``==`` compares ids, answers and which of them share a task, not the intake.
     """
 
     users: Vocabulary
@@ -63,6 +70,7 @@ class Comparisons:
     has_users: bool = True
     intake: Intake = field(default_factory=Intake)
     backend: str = "polars"
+    task: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         for name, dtype in _COLUMNS:
@@ -71,6 +79,12 @@ class Comparisons:
             object.__setattr__(self, name, array)
         if len({len(getattr(self, name)) for name, _ in _COLUMNS}) > 1:
             raise DataError("user, left, right, outcome and weight must have the same length.")
+        if self.task is not None:
+            task = np.maximum(np.asarray(self.task, dtype=np.int32), ALONE)
+            if task.shape != self.user.shape:
+                raise DataError(f"task has shape {task.shape}, expected ({self.n_rows},): one code a row.")
+            task.flags.writeable = False
+            object.__setattr__(self, "task", task if (task > ALONE).any() else None)
 
     @classmethod
     def from_frame(
@@ -89,6 +103,7 @@ class Comparisons:
         drop_missing: bool = False,
         drop_self: bool = False,
         drop_unknown: bool = False,
+        task: str | bool | None = None,
     ) -> Comparisons:
         """Read a data frame with one answer a row.
 
@@ -111,6 +126,11 @@ class Comparisons:
         drop_missing, drop_self, drop_unknown : bool
             Leave out, and count in ``intake``, rows without an id, rows of an item against itself, and rows
             whose winner is none of the two items nor a tie. Each is an error otherwise.
+        task : str, optional
+            Column that says which of a person's answers were given in one go, such as the pairs made of one
+            choice from several items: held-out tests keep them together. Ids need be distinct within a person
+            only; without one an answer stands alone. Guessed where people are told apart and somebody has two
+            tasks; ``task=False`` uses none. Where nobody is told apart, ids must be distinct over all rows.
 
         Raises
         ------
@@ -134,14 +154,15 @@ class Comparisons:
             "drop_missing": drop_missing,
             "drop_self": drop_self,
             "drop_unknown": drop_unknown,
+            "task": task,
         }
         table, backend = open_frame(frame)
-        users, items, rows, has_users, intake = assemble(table, options)
-        return cls(users, items, *rows, has_users=has_users, intake=intake, backend=backend)
+        users, items, rows, tasks, has_users, intake = assemble(table, options)
+        return cls(users, items, *rows, has_users=has_users, intake=intake, backend=backend, task=tasks)
 
     @property
     def n_rows(self) -> int:
-        """Distinct (user, pair, outcome) rows."""
+        """Distinct (user, pair, outcome) rows, or (user, pair, outcome, task) where tasks are known."""
         return len(self.user)
 
     @property
@@ -170,7 +191,7 @@ class Comparisons:
         return row_offsets(self.user, self.n_users)
 
     def append(self, other: Comparisons) -> Comparisons:
-        """New comparisons with the answers of both, over the ids of both.
+        """New comparisons with the answers of both, over the ids of both; no task of one is a task of the other.
 
         Raises
         ------
@@ -189,7 +210,8 @@ class Comparisons:
                      for side in (self, other)]  # fmt: skip
             joined.append(np.concatenate(parts))
         outcome, weight = (np.concatenate([getattr(self, n), getattr(other, n)]) for n in ("outcome", "weight"))
-        rows = canonical_rows(joined[0], joined[1], joined[2], outcome, weight)
+        task = joined_tasks(self.task, other.task, self.n_rows, other.n_rows)
+        rows, task = canonical_tasks(joined[0], joined[1], joined[2], outcome, weight, task)
         merged = self.intake.merge(other.intake)
         merged = replace(
             merged,
@@ -197,7 +219,9 @@ class Comparisons:
             unused_items=tuple(value for value in merged.unused_items if value not in items),
             unused_users=tuple(value for value in merged.unused_users if value not in users),
         )
-        return Comparisons(users, items, *rows, has_users=self.has_users, intake=merged, backend=self.backend)
+        return Comparisons(
+            users, items, *rows, has_users=self.has_users, intake=merged, backend=self.backend, task=task
+        )
 
     def with_items(self, ids: Any) -> Comparisons:
         """The same answers with more items in the vocabulary; known ids may be among ``ids``."""
@@ -224,7 +248,8 @@ class Comparisons:
             index = np.unique(chosen.astype(np.int64))
             if len(index) and (index[0] < 0 or index[-1] >= self.n_rows):
                 raise DataError(f"row indices must lie in [0, {self.n_rows}), got {index[0]} to {index[-1]}.")
-        return replace(self, **{name: getattr(self, name)[index] for name, _ in _COLUMNS})
+        task = None if self.task is None else self.task[index]
+        return replace(self, **{name: getattr(self, name)[index] for name, _ in _COLUMNS}, task=task)
 
     def shards(self, n: int) -> list[tuple[int, int]]:
         """At most ``n`` ranges ``(start_user, stop_user)`` with about equally many rows, the same every time."""
@@ -236,7 +261,7 @@ class Comparisons:
         return list(pairwise(edges))
 
     def pooled(self) -> Comparisons:
-        """The same answers with nobody told apart; equal answers of different people add up."""
+        """The same answers with nobody told apart and no tasks; equal answers of different people add up."""
         rows = canonical_rows(np.zeros_like(self.user), self.left, self.right, self.outcome, self.weight)
         return Comparisons(
             Vocabulary([EVERYONE]), self.items, *rows, has_users=False, intake=self.intake, backend=self.backend
@@ -254,7 +279,9 @@ class Comparisons:
         -------
         data frame
             Columns user (only if people are told apart), left, right, winner ("left", "right" or "tie"),
-            outcome (1, 0, -1) and weight. ``from_frame`` reads it back to the same comparisons.
+            outcome (1, 0, -1), weight and, if known, task (missing where an answer stands alone).
+            ``from_frame(..., task="task")``, or without tasks ``from_frame(...)``, reads it back to the same
+            comparisons.
         """
         columns: dict[str, Any] = {"user": self.users.labels(self.user)} if self.has_users else {}
         words = np.array(["right", "tie", "left"], dtype=object)
@@ -265,6 +292,8 @@ class Comparisons:
             "outcome": self.outcome.astype(np.int64),
             "weight": self.weight,
         }
+        if self.task is not None:
+            columns["task"] = pl.Series(self.task, dtype=pl.Int64).set(pl.Series(self.task == ALONE), None)
         return build_frame(columns, backend or self.backend)
 
     def __len__(self) -> int:
@@ -274,7 +303,16 @@ class Comparisons:
         if not isinstance(other, Comparisons):
             return NotImplemented
         same_ids = self.users == other.users and self.items == other.items and self.has_users == other.has_users
-        return same_ids and all(np.array_equal(getattr(self, name), getattr(other, name)) for name, _ in _COLUMNS)
+        mine, theirs = ([getattr(side, name) for name, _ in _COLUMNS] for side in (self, other))
+        if not same_ids or (self.task is None) != (other.task is None):
+            return False
+        if self.task is not None and other.task is not None:
+            # Codes that share no order may still put the same rows together.
+            mine, theirs = ([*rows, task] for rows, task in (side._in_tasks() for side in (self, other)))
+        return all(np.array_equal(one, two) for one, two in zip(mine, theirs, strict=True))
+
+    def _in_tasks(self) -> tuple[Rows, NDArray[np.int32] | None]:
+        return canonical_tasks(self.user, self.left, self.right, self.outcome, self.weight, self.task)
 
     __hash__ = None  # type: ignore[assignment]
 

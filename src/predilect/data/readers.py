@@ -37,8 +37,8 @@ def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Compar
         separated by comma, semicolon or tab. Ids in text files are text and stay as they are written:
         "01" is not "1".
     **options
-        user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self and
-        drop_unknown, as for ``Comparisons.from_frame``.
+        user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
+        drop_unknown and task, as for ``Comparisons.from_frame``.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Compar
     A million rows take about a second. Only the columns used are kept in memory.
     """
     need_winner = options.get("outcome") is None
-    given = {role: options.get(role) for role in ("user", "left", "right", "winner", "weight")}
+    given = {role: options.get(role) for role in ("user", "left", "right", "winner", "weight", "task")}
 
     def wanted(names: list[str]) -> list[str]:
         return list(guess_columns(names, need_winner=need_winner, **given).values())  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from predilect.data.canonical import row_offsets
 from predilect.data.comparisons import Comparisons
+from predilect.data.tasks import groups_by_task
 from predilect.errors import DataError
 
 __all__ = ["k_folds_answers", "split_answers", "split_groups", "split_hash", "split_items", "split_people"]
@@ -26,18 +27,19 @@ def split_answers(
     n_test_per_person: int | None = None,
     random_state: Seed = 0,
 ) -> Masks:
-    """Hold out some pairs of every person.
+    """Hold out some tasks of every person; a task is all answers to one pair where tasks are not known.
 
-    All answers of one person to one pair go to the same side, and every person keeps at least one pair for
-    training; people with one pair are never tested.
+    All answers of one person in one task, or else to one pair, go to the same side, and every person keeps at
+    least one task for training; people with one task are never tested. Where tasks are known, two of them may
+    hold the same pair.
 
     Parameters
     ----------
     comparisons : Comparisons
     test_share : float
-        Expected share of each person's pairs, in (0, 1); a fraction of a pair is rounded at random.
+        Expected share of each person's tasks, in (0, 1); a fraction of a task is rounded at random.
     n_test_per_person : int, optional
-        That many pairs of each person instead, or all but one where there are fewer.
+        That many tasks of each person instead, or all but one where there are fewer.
     random_state : int, SeedSequence or Generator
 
     Returns
@@ -55,7 +57,7 @@ def split_answers(
     """
     if n_test_per_person is not None and n_test_per_person < 0:
         raise DataError(f"n_test_per_person must be at least 0, got {n_test_per_person}.")
-    group, person = _pairs_of_people(comparisons)
+    group, person, _ = _groups_of_people(comparisons)
     rng = np.random.default_rng(random_state)
     place, n_pairs = _shuffled_place(person, comparisons.n_users, rng)
     if n_test_per_person is None:
@@ -80,8 +82,9 @@ def k_folds_answers(comparisons: Comparisons, n_folds: int = 5, *, random_state:
     Returns
     -------
     int8 array, shape (n_rows,)
-        0 to ``n_folds - 1``; -1 is always training, for people with one pair. The numbers of a person's pairs
-        per fold differ by at most one; all answers of a person to one pair share a fold.
+        0 to ``n_folds - 1``; -1 is always training, for people with one task. The numbers of a person's tasks
+        per fold differ by at most one; all answers of a task share a fold. Where tasks are not known, all answers
+        of a person to one pair are one.
 
     Raises
     ------
@@ -90,9 +93,10 @@ def k_folds_answers(comparisons: Comparisons, n_folds: int = 5, *, random_state:
     """
     if not 2 <= n_folds <= 127:
         raise DataError(f"n_folds must lie between 2 and 127, got {n_folds}.")
-    group, person = _pairs_of_people(comparisons)
+    group, person, size = _groups_of_people(comparisons)
     rng = np.random.default_rng(random_state)
-    place, n_pairs = _shuffled_place(person, comparisons.n_users, rng)
+    # Large tasks are dealt first, so that folds come out about equal in answers too.
+    place, n_pairs = _shuffled_place(person, comparisons.n_users, rng, size)
     # People start at different folds, or the first folds would hold all the surplus pairs.
     start = rng.integers(0, n_folds, size=len(n_pairs))
     fold = ((place + start[person]) % n_folds).astype(np.int8)
@@ -150,12 +154,18 @@ def split_hash(split: ArrayLike, comparisons: Comparisons) -> str:
     Returns
     -------
     str
-        First 16 hexadecimal digits of the SHA-256 of the ids, outcomes and folds of the test rows.
+        First 16 hexadecimal digits of the SHA-256 of the ids, outcomes and folds of the test rows. Equal rows of
+        two tasks in one fold count once, so that the tasks themselves make no difference.
     """
     split = np.asarray(split)
     if split.shape != (comparisons.n_rows,):
         raise DataError(f"the split has shape {split.shape}, expected ({comparisons.n_rows},).")
     rows = np.flatnonzero(split if split.dtype == bool else split >= 0)
+    if comparisons.task is not None and len(rows):
+        parts = [*(getattr(comparisons, name)[rows] for name in ("user", "left", "right", "outcome")), split[rows]]
+        order = np.lexsort(parts[::-1])
+        again = np.all([part[order][1:] == part[order][:-1] for part in parts], axis=0)
+        rows = rows[order[np.append(True, ~again)]]
     columns: list[list[Any]] = [
         comparisons.users.labels(comparisons.user[rows]).tolist(),
         comparisons.items.labels(comparisons.left[rows]).tolist(),
@@ -164,6 +174,16 @@ def split_hash(split: ArrayLike, comparisons: Comparisons) -> str:
         split[rows].astype(int).tolist(),
     ]
     return hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:16]
+
+
+def _groups_of_people(
+    comparisons: Comparisons,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]:
+    """Number of the group held out together of each row, its user and, where tasks are known, its answers."""
+    group, person = _pairs_of_people(comparisons)
+    if comparisons.task is None:
+        return group, person, None
+    return groups_by_task(group, comparisons.user, comparisons.task, comparisons.weight)
 
 
 def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -177,11 +197,12 @@ def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArr
 
 
 def _shuffled_place(
-    person: NDArray[np.int32], n_people: int, rng: np.random.Generator
+    person: NDArray[np.int32], n_people: int, rng: np.random.Generator, size: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Place of each group in a random order of its person's groups, and the number of groups of each person."""
+    """Place of each group among its person's, by size and then at random, and how many groups a person has."""
     offsets = row_offsets(person, n_people)
-    order = np.lexsort((rng.random(len(person)), person))
+    chance = rng.random(len(person))
+    order = np.lexsort((chance, person) if size is None else (chance, -size, person))
     place = np.empty(len(person), dtype=np.int64)
     place[order] = np.arange(len(person)) - offsets[person]
     return place, np.diff(offsets)

@@ -72,7 +72,7 @@ def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries
     else:
         table, _ = open_frame(X)
         names = column_names(table)
-        roles = guess_columns(names, need_winner=False, weight=False)
+        roles = guess_columns(names, need_winner=False, weight=False, task=False)
         columns = to_columns(table, roles.values())
         left, right = (clean_ids(columns[roles[side]], roles[side]) for side in ("left", "right"))
         user = clean_ids(columns[roles["user"]], roles["user"]) if "user" in roles else None

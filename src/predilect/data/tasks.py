@@ -1,0 +1,185 @@
+"""Answers that were given in one go: their order, and the groups in which answers are held out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from predilect.data.canonical import Rows, canonical_rows
+from predilect.data.frames import clean_ids
+from predilect.errors import DataError
+
+__all__ = ["ALONE", "canonical_tasks", "groups_by_task", "joined_tasks", "task_codes", "tells_tasks_apart"]
+
+Codes = NDArray[np.int32]
+
+ALONE = -1
+
+
+def task_codes(ids: pl.Series, column: str, named: bool) -> Codes | None:
+    """Code of each row's task id, -1 where it is missing; shape (n_rows,).
+
+    Parameters
+    ----------
+    ids : polars.Series, shape (n_rows,)
+    column : str
+        For messages.
+    named : bool
+        False if the column was guessed: then None is returned where it cannot hold ids.
+
+    Raises
+    ------
+    DataError
+        If a named column holds neither text nor whole numbers.
+    """
+    try:
+        ids = clean_ids(ids, column)
+    except DataError:
+        if named:
+            raise
+        return None
+    codes: Codes = ids.rank("dense").cast(pl.Int32).fill_null(0).to_numpy() - np.int32(1)
+    return codes
+
+
+def tells_tasks_apart(user: Codes, task: Codes) -> bool:
+    """Whether anybody has two tasks, or a task and an answer alone; a column without is something else."""
+    pairs = np.sort(_packed(user, np.maximum(task, ALONE) + 1))
+    return bool((np.diff(pairs) != 0).sum() >= len(np.unique(user)) and (task > ALONE).any())
+
+
+def canonical_tasks(
+    user: Codes,
+    left: Codes,
+    right: Codes,
+    outcome: NDArray[np.int8],
+    weight: NDArray[np.float64],
+    task: Codes | None,
+) -> tuple[Rows, Codes | None]:
+    """As ``canonical_rows``, but only equal answers of one task become one row.
+
+    Parameters
+    ----------
+    user, left, right, outcome, weight : arrays, shape (n,)
+        As for ``canonical_rows``.
+    task : int32 array, shape (n,), or None
+        Equal for a person's answers that were given in one go; below 0 for an answer that stands alone.
+
+    Returns
+    -------
+    rows : user, left, right, outcome, weight
+        Sorted by user, pair, outcome and task; shape (n_distinct,).
+    task : int32 array, shape (n_distinct,), or None
+        Codes 0, 1, ... in the order in which tasks first occur in the rows, distinct between people; -1 for an
+        answer that stands alone. None if all do.
+
+    Notes
+    -----
+    Only which answers belong together matters, not what a task was called: where tasks of a person begin with the
+    same answer, they are put in the order of what follows, as words in a dictionary. Tasks that are equal throughout
+    can change places without any difference. O(n log n), and once more for each doubling of the answers in which two
+    tasks agree from the start.
+    """
+    if task is None or not (task >= 0).any():
+        return canonical_rows(user, left, right, outcome, weight), None
+    span = int(task.max()) + 2
+    known, label = np.unique(user.astype(np.int64) * span + np.maximum(task, ALONE) + 1, return_inverse=True)
+    who, alone = (known // span).astype(np.int32), known % span == 0
+    # A group takes the place of the user: a task, or all answers of a person that stand alone.
+    group, left, right, outcome, weight = canonical_rows(label.astype(np.int32), left, right, outcome, weight)
+    user = who[group]
+    kind = _dense(user, left, right, outcome + 1)
+    content = kind if (weight == weight[0]).all() else _dense(kind, _dense(weight))
+    rows = ~alone[group]
+    place = _order_of_sequences(content[rows], group[rows])
+    code = np.full(len(known), ALONE, dtype=np.int32)
+    code[np.flatnonzero(~alone)[place]] = np.arange(len(place), dtype=np.int32)
+    task = code[group]
+    order = np.argsort(_packed(kind, task + 1))
+    return (user[order], left[order], right[order], outcome[order], weight[order]), task[order]
+
+
+def joined_tasks(first: Codes | None, second: Codes | None, n_first: int, n_second: int) -> Codes | None:
+    """Tasks of two sets of answers one after the other, none in common; shape (n_first + n_second,)."""
+    if first is None and second is None:
+        return None
+    first = np.full(n_first, ALONE, dtype=np.int32) if first is None else first
+    second = np.full(n_second, ALONE, dtype=np.int32) if second is None else second
+    above = int(first.max(initial=ALONE)) + 1
+    return np.concatenate([first, np.where(second < 0, ALONE, second + above)]).astype(np.int32)
+
+
+def groups_by_task(
+    pair: NDArray[np.int64], user: Codes, task: Codes, weight: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], Codes, NDArray[np.float64]]:
+    """What is held out together: a task, or a person's answers to one pair that stand alone.
+
+    Parameters
+    ----------
+    pair : int array, shape (n_rows,)
+        Number of the (user, pair) of each row, in canonical order.
+    user, task, weight : arrays, shape (n_rows,)
+
+    Returns
+    -------
+    group : int array, shape (n_rows,)
+        Numbered in the order of their first rows, and so by user.
+    person : int32 array, shape (n_groups,)
+    answers : float64 array, shape (n_groups,)
+        Sum of the weights.
+    """
+    in_task = _dense(user, np.maximum(task, ALONE) + 1) + int(pair.max(initial=0)) + 1
+    _, first, label = np.unique(np.where(task < 0, pair, in_task), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    group = number[label]
+    return group, user[first[order]], np.bincount(group, weight, minlength=len(order)).astype(np.float64)
+
+
+def _order_of_sequences(content: NDArray[np.int64], group: Codes) -> NDArray[np.int64]:
+    """Order of consecutive runs of rows as of words whose letters are ``content``, by doubling what is compared."""
+    word = np.cumsum(np.append(0, group[1:] != group[:-1]))
+    letter, length = content + 1, 1
+    place = content[_starts(word)]
+    while True:
+        unsettled = (np.bincount(place)[place] > 1)[word]
+        letter, word = letter[unsettled], word[unsettled]
+        start = _starts(word)
+        if np.diff(start, append=len(word)).max(initial=0) <= length:
+            return np.argsort(place, kind="stable")
+        ahead = np.arange(len(word)) + length
+        inside = ahead < np.repeat(np.append(start[1:], len(word)), np.diff(start, append=len(word)))
+        follows = np.zeros_like(letter)  # a shorter word comes first
+        follows[inside] = letter[ahead[inside]]
+        letter, length = _dense(letter, follows) + 1, 2 * length
+        finer = np.zeros_like(place)
+        finer[word[start]] = letter[start]
+        place = _dense(place, finer)
+
+
+def _starts(word: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.flatnonzero(np.diff(word, prepend=-1))
+
+
+def _dense(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """Rank of each row among the distinct ones, by the first column, then the second ..."""
+    ranked: NDArray[np.int64]
+    ranked = np.unique(columns[0] if len(columns) == 1 else _packed(*columns), return_inverse=True)[1]
+    return ranked
+
+
+def _packed(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """One number a row that sorts as the columns do, all of whole numbers from 0."""
+    key, span = columns[0].astype(np.int64), int(columns[0].max(initial=0)) + 1
+    for column in columns[1:]:
+        size = int(column.max(initial=0)) + 1
+        if span * size >= 2**62:
+            key = _dense(key)
+            span = int(key.max(initial=0)) + 1
+        key = key * size + column
+        span *= size
+    return key
