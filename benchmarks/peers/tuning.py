@@ -1,0 +1,146 @@
+"""Cross-validation of a peer's settings and of its link, on training answers only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.peers.link import Link, fit_link
+from predilect.data import Comparisons, k_folds_answers
+
+__all__ = ["Method", "Scorer", "Setting", "Tuned", "tune"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer[Any]]
+Setting = Mapping[str, float]
+
+
+class Scorer(Protocol):
+    """What a peer learned; users and items are codes of the training answers, -1 for a user who is not there."""
+
+    def utility(self, user: IntArray, item: IntArray) -> FloatArray:
+        """How much each user likes each item, shape (n,)."""
+        ...
+
+    def margin(self, user: IntArray, left: IntArray, right: IntArray) -> FloatArray:
+        """What the link turns into probabilities, positive where the left item is liked better; shape (n,)."""
+        ...
+
+    def report(self) -> dict[str, Any]:
+        """Convergence and the like."""
+        ...
+
+
+class Method(Protocol):
+    """How a peer is fitted, and what may be tuned.
+
+    Attributes
+    ----------
+    axes : mapping of str to sequence of float
+        Values of each setting, in order.
+    start : mapping of str to float
+        Where the search begins.
+    normal, own_scale : bool
+        Whether the link is Φ; whether margins are log-odds (probits) already, so that only ties need a link.
+    most_rows : int
+        Cross-validation samples people until they hold about that many rows.
+    """
+
+    axes: Mapping[str, Sequence[float]]
+    start: Setting
+    normal: bool
+    own_scale: bool
+    most_rows: int
+
+    def fit(self, rows: Comparisons, setting: Setting, seed: int) -> Scorer:
+        """Fit to ``rows``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The outcome of :func:`tune`."""
+
+    setting: Setting
+    link: Link
+    report: dict[str, Any]
+
+
+def tune(method: Method, rows: Comparisons, seed: int) -> Tuned:
+    """Walk along one setting after another while the log loss on held-out training answers falls.
+
+    The folds are of answers within people, eight of them or four where there are many answers. Each setting is judged
+    with the link that suits it best, unless the peer's scale is a likelihood's.
+    """
+    ties, free = rows.has_ties, rows.has_ties or not method.own_scale
+    fixed = all(len(values) == 1 for values in method.axes.values())
+    if fixed and not (ties or free):
+        return Tuned(method.start, Link(normal=method.normal), {"folds": 0})
+    sample = _sample_people(rows, method.most_rows, seed)
+    fold, n_folds = _folds(sample, seed)
+    tried: dict[tuple[float, ...], tuple[Link, float]] = {}
+
+    def judged(setting: Setting) -> tuple[Link, float]:
+        key = tuple(setting[name] for name in method.axes)
+        if key not in tried:
+            margin = np.zeros(sample.n_rows)
+            for k in range(n_folds):
+                out = fold == k
+                if not out.any():
+                    continue
+                fitted = method.fit(sample.take(~out), setting, seed)
+                margin[out] = fitted.margin(sample.user[out], sample.left[out], sample.right[out])
+            judge = fold >= 0
+            answers = (margin[judge], sample.outcome[judge], sample.weight[judge])
+            tried[key] = fit_link(*answers, normal=method.normal, free_scale=free, ties=ties)
+        return tried[key]
+
+    setting = _walk(judged, method)
+    link, loss = judged(setting)
+    report = {
+        "folds": n_folds, "settings_tried": len(tried), "validation_log_loss": loss,
+        "validation_people": int(len(np.unique(sample.user))), "validation_answers": sample.n_answers,
+    }  # fmt: skip
+    return Tuned(setting, link, report)
+
+
+def _walk(judged: Any, method: Method) -> Setting:
+    best = dict(method.start)
+    while True:
+        before = dict(best)
+        for name, values in method.axes.items():
+            for step in (1, -1):
+                while True:
+                    place = values.index(best[name]) + step
+                    if not 0 <= place < len(values):
+                        break
+                    other = best | {name: values[place]}
+                    if judged(other)[1] >= judged(best)[1]:
+                        break
+                    best = other
+        if best == before:
+            return best
+
+
+def _sample_people(rows: Comparisons, most_rows: int, seed: int) -> Comparisons:
+    if rows.n_rows <= most_rows:
+        return rows
+    order = np.random.default_rng(seed).permutation(rows.n_users)
+    counts = np.diff(rows.user_offsets)
+    chosen = np.zeros(rows.n_users, dtype=bool)
+    chosen[order[np.cumsum(counts[order]) <= most_rows]] = True
+    chosen[order[0]] = True
+    return rows.take(chosen[rows.user])
+
+
+def _folds(rows: Comparisons, seed: int) -> tuple[npt.NDArray[np.int8], int]:
+    # With few folds people who gave few answers are left with fewer still, and the penalty comes out too strong.
+    n_folds = 8 if rows.n_rows <= 20_000 else 4
+    fold = k_folds_answers(rows, n_folds, random_state=seed)
+    if not (fold >= 0).any():  # everybody gave one pair
+        fold = np.random.default_rng(seed).integers(n_folds, size=rows.n_rows).astype(np.int8)
+    return fold, n_folds
