@@ -151,8 +151,8 @@ def build(name: str) -> Callable[[Task], Fitted]:
         raise KeyError(f"there is no model {base!r}; there are {', '.join(MODELS)}")
     if base in NEEDS and find_spec(NEEDS[base]) is None:
         raise ModuleNotFoundError(
-            f"the model {base} needs {NEEDS[base]}: install predilect with the extra [bench], or name the models to run, "
-            "as in --models own"
+            f"the model {base} needs {NEEDS[base]}: install predilect with the extra [bench], or name the models to "
+            "run, as in --models own"
         )
     options = {key: _value(value) for key, value in (pair.split("=", 1) for pair in pairs)}
     return lambda task: MODELS[base](task, **options)

@@ -32,7 +32,7 @@ class ChoixPerson:
     start: Setting = field(default_factory=lambda: {"alpha": 0.06})
     normal: bool = True
     own_scale: bool = True
-    most_rows: int = 2_000
+    most_rows: int = 1_500
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> ChoixPersonFit:
         """One model a person, of the items that they saw: the others keep the prior."""

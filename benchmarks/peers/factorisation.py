@@ -39,22 +39,23 @@ class Factorisation:
 
     axes: Mapping[str, Sequence[float]] = field(
         default_factory=lambda: {
-            "personal": (0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8),
-            "rank": (2, 4, 8, 16),
+            "personal": (0.015, 0.03, 0.045, 0.07, 0.1, 0.15, 0.22, 0.33, 0.5, 0.8),
+            "rank": (2, 3, 5, 8, 16, 32),
             "shared": (0.01, 0.1, 0.3, 1.0, 3.0, 10.0),
         }
     )
-    start: Setting = field(default_factory=lambda: {"personal": 0.15, "rank": 8, "shared": 1.0})
+    start: Setting = field(default_factory=lambda: {"personal": 0.1, "rank": 5, "shared": 1.0})
     normal: bool = False
     own_scale: bool = True
-    most_rows: int = 15_000
+    most_rows: int = 10_000
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> FactorisationFit:
         """L-BFGS from small random factors."""
-        n_users, n_items, rank = rows.n_users, rows.n_items, int(setting["rank"])
+        people, user = np.unique(rows.user, return_inverse=True)
+        n_users, n_items, rank = len(people), rows.n_items, min(int(setting["rank"]), rows.n_items)
         sizes = (n_items, n_users * rank, n_items * rank)
         cuts = np.cumsum(sizes)[:-1]
-        personal = setting["personal"] * np.sqrt(len(np.unique(rows.user)))
+        personal = setting["personal"] * np.sqrt(n_users)
         penalty = np.repeat([setting["shared"], personal, personal], sizes)
         n, target, weight = rows.n_rows, left_share(rows), rows.weight
         row = np.arange(n)
@@ -62,12 +63,12 @@ class Factorisation:
             (np.repeat([1.0, -1.0], n), (np.tile(row, 2), np.concatenate([rows.left, rows.right]))), shape=(n, n_items)
         )
         to_items = difference.T.tocsr()
-        to_users = sparse.csr_array((np.ones(n), (rows.user, row)), shape=(n_users, n))
+        to_users = sparse.csr_array((np.ones(n), (user, row)), shape=(n_users, n))
 
         def objective(x: FloatArray) -> tuple[float, FloatArray]:
             b, p, q = np.split(x, cuts)
             p, q = p.reshape(n_users, rank), q.reshape(n_items, rank)
-            taste, gap = p[rows.user], difference @ q
+            taste, gap = p[user], difference @ q
             z = difference @ b + np.einsum("nk,nk->n", taste, gap)
             value = float(weight @ (np.logaddexp(0.0, z) - target * z)) + 0.5 * float(penalty @ x**2)
             slope = weight * (expit(z) - target)
@@ -81,7 +82,9 @@ class Factorisation:
             options={"maxiter": MOST_ITERATIONS, "ftol": TOLERANCE, "gtol": 1e-4, "maxcor": 20},
         )  # fmt: skip
         b, p, q = np.split(found.x, cuts)
-        return FactorisationFit(b, p.reshape(n_users, rank), q.reshape(n_items, rank), int(found.nit))
+        tastes = np.zeros((rows.n_users, rank))
+        tastes[people] = p.reshape(n_users, rank)
+        return FactorisationFit(b, tastes, q.reshape(n_items, rank), int(found.nit))
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class FactorisationFit:
 
     def report(self) -> dict[str, Any]:
         """Iterations."""
-        return {"iterations": self.iterations, "converged": self.iterations < MOST_ITERATIONS}
+        return {"iterations": self.iterations, "converged": self.iterations < MOST_ITERATIONS, "rank": self.p.shape[1]}
 
 
 def method(task: Task) -> Factorisation:

@@ -1,7 +1,7 @@
 """From a peer's margin to probabilities of left, tie and right.
 
 P(left) = F(s z - d), P(right) = F(-s z - d) and a tie is the rest (Rao and Kupper 1967 for the logistic F). Most peers
-know no ties, and some give scores that are no log-odds: both get the same fair link, fitted on held-out training answers.
+know no ties, and some give scores that are no log-odds: both get the same link, fitted on held-out training answers.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer[Any]]
 
 MU, SIGMA = 25.0, 25.0 / 3.0  # openskill's own
-BETAS = (0.015, 0.03, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+BETAS = (0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Ratings:
     start: Setting
     normal: bool = True
     own_scale: bool = False
-    most_rows: int = 8_000
+    most_rows: int = 2_500
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> RatingsFit:
         """One game an answer, in every pass."""
@@ -111,10 +111,10 @@ class RatingsFit:
 
 def of_people(task: Task) -> Ratings:
     """A rating for each person and item."""
-    axes = {"beta": BETAS, "shared": (0.0, 0.25, 0.5, 1.0, 2.0), "passes": (1, 2, 4)}
+    axes = {"beta": BETAS, "shared": (0.0, 0.5, 1.0, 2.0), "passes": (1, 4)}
     return Ratings(True, axes, {"beta": 0.5, "shared": 1.0, "passes": 1})
 
 
 def of_everybody(task: Task) -> Ratings:
     """A rating for each item."""
-    return Ratings(False, {"beta": BETAS, "passes": (1, 2, 4)}, {"beta": 0.5, "passes": 1})
+    return Ratings(False, {"beta": BETAS, "passes": (1, 4)}, {"beta": 0.5, "passes": 1})

@@ -42,10 +42,10 @@ class Ridge:
             "r": (0.06, 0.12, 0.25, 0.5, 1.0, 2.0),
         }
     )
-    start: Setting = field(default_factory=lambda: {"C": 4.0, "r": 1.0})
+    start: Setting = field(default_factory=lambda: {"C": 2.0, "r": 1.0})
     normal: bool = False
     own_scale: bool = True
-    most_rows: int = 10_000
+    most_rows: int = 6_000
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> RidgeFit:
         """L-BFGS on the differences of left and right."""
@@ -117,7 +117,7 @@ def on_attributes(task: Task) -> Ridge:
     if task.items is None:
         raise DataError(f"the items of {task.name} have no attributes")
     matrix, _ = ItemFeatures.from_frame(task.items, "item").align(task.train.items)
-    return Ridge(sparse.csr_array(matrix))
+    return Ridge(sparse.csr_array(matrix), most_rows=4_000)
 
 
 def _personal(shared: Any, user: IntArray, factor: float) -> tuple[IntArray, Any]:

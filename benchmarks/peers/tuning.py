@@ -73,7 +73,7 @@ class Tuned:
 def tune(method: Method, rows: Comparisons, seed: int) -> Tuned:
     """Walk along one setting after another while the log loss on held-out training answers falls.
 
-    The folds are of answers within people, eight of them or four where there are many answers. Each setting is judged
+    The folds are of answers within people, five of them or three where there are many answers. Each setting is judged
     with the link that suits it best, unless the peer's scale is a likelihood's.
     """
     ties, free = rows.has_ties, rows.has_ties or not method.own_scale
@@ -103,7 +103,7 @@ def tune(method: Method, rows: Comparisons, seed: int) -> Tuned:
     link, loss = judged(setting)
     report = {
         "folds": n_folds, "settings_tried": len(tried), "validation_log_loss": loss,
-        "validation_people": int(len(np.unique(sample.user))), "validation_answers": sample.n_answers,
+        "validation_people": len(np.unique(sample.user)), "validation_answers": sample.n_answers,
     }  # fmt: skip
     return Tuned(setting, link, report)
 
@@ -139,7 +139,7 @@ def _sample_people(rows: Comparisons, most_rows: int, seed: int) -> Comparisons:
 
 def _folds(rows: Comparisons, seed: int) -> tuple[npt.NDArray[np.int8], int]:
     # With few folds people who gave few answers are left with fewer still, and the penalty comes out too strong.
-    n_folds = 8 if rows.n_rows <= 20_000 else 4
+    n_folds = 5 if rows.n_rows <= 20_000 else 3
     fold = k_folds_answers(rows, n_folds, random_state=seed)
     if not (fold >= 0).any():  # everybody gave one pair
         fold = np.random.default_rng(seed).integers(n_folds, size=rows.n_rows).astype(np.int8)
