@@ -91,7 +91,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def _line(record: dict[str, object]) -> str:
-    head = f"{record['task']:24s} {record['model']:12s} seed {record['seed']}"
+    head = f"{record['task']:24s} {record['model']:20s} seed {record['seed']}"
     if "error" in record:
         return f"{head}  FAILED: {record['error']}"
     scores, cost = record["scores"], record["cost"]

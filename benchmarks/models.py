@@ -19,7 +19,7 @@ from benchmarks.task import Task
 from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
 
-__all__ = ["GROUPS", "MODELS", "NEEDS", "PEERS", "Fitted", "build"]
+__all__ = ["GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "Fitted", "build"]
 
 FloatArray = npt.NDArray[np.float64]
 

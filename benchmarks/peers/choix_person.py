@@ -33,6 +33,7 @@ class ChoixPerson:
     normal: bool = True
     own_scale: bool = True
     most_rows: int = 1_500
+    most_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> ChoixPersonFit:
         """One model a person, of the items that they saw: the others keep the prior."""
@@ -44,7 +45,7 @@ class ChoixPerson:
         for u in range(rows.n_users):
             mine = slice(int(offsets[u]), int(offsets[u + 1]))
             seen, code = np.unique(np.concatenate([rows.left[mine], rows.right[mine]]), return_inverse=True)
-            pairs = _wins(*np.split(code, 2), rows.outcome[mine], rows.weight[mine])
+            pairs = _wins(code[: len(code) // 2], code[len(code) // 2 :], rows.outcome[mine], rows.weight[mine])
             try:
                 mean, cov = choix.ep_pairwise(len(seen), pairs, setting["alpha"], model="probit")
             except (RuntimeError, ValueError, ArithmeticError, np.linalg.LinAlgError):
@@ -76,7 +77,8 @@ class ChoixPersonFit:
         """Mean of the difference over the standard deviation of a noisy one, so that Φ of it is the probability."""
         moments = np.array([self._moments(*triple) for triple in zip(user, left, right, strict=True)])
         a, b, variance = moments.reshape(-1, 3).T
-        return (a - b) / np.sqrt(1.0 + variance)
+        margin: FloatArray = (a - b) / np.sqrt(1.0 + variance)
+        return margin
 
     def report(self) -> dict[str, Any]:
         """People whose model did not converge."""

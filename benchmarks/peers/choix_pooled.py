@@ -30,6 +30,7 @@ class ChoixPooled:
     normal: bool = False
     own_scale: bool = True
     most_rows: int = 10**9
+    most_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> Pooled:
         """Iterate to the fixed point, or keep a single step of LSR where choix says that it was not reached."""

@@ -48,6 +48,7 @@ class Factorisation:
     normal: bool = False
     own_scale: bool = True
     most_rows: int = 10_000
+    most_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> FactorisationFit:
         """L-BFGS from small random factors."""
@@ -99,7 +100,8 @@ class FactorisationFit:
     def utility(self, user: IntArray, item: IntArray) -> FloatArray:
         """See :class:`~benchmarks.peers.tuning.Scorer`."""
         taste = np.where((user >= 0)[:, None], self.p[user], 0.0)
-        return self.b[item] + np.einsum("nk,nk->n", taste, self.q[item])
+        values: FloatArray = self.b[item] + np.einsum("nk,nk->n", taste, self.q[item])
+        return values
 
     def margin(self, user: IntArray, left: IntArray, right: IntArray) -> FloatArray:
         """Difference of utilities."""

@@ -42,6 +42,7 @@ class Ratings:
     normal: bool = True
     own_scale: bool = False
     most_rows: int = 2_500
+    most_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> RatingsFit:
         """One game an answer, in every pass."""
@@ -49,7 +50,7 @@ class Ratings:
             return _play(rows, np.zeros(rows.n_rows, dtype=np.int64), setting, np.zeros(rows.n_items), seed)
         shared = np.zeros(rows.n_items)
         if setting["shared"] > 0:
-            pooled = _play(rows, np.zeros(rows.n_rows, dtype=np.int64), setting | {"passes": 1}, shared, seed)
+            pooled = _play(rows, np.zeros(rows.n_rows, dtype=np.int64), {**setting, "passes": 1}, shared, seed)
             shared = setting["shared"] * (
                 pooled.utility(np.zeros(rows.n_items, dtype=int), np.arange(rows.n_items)) - MU
             )

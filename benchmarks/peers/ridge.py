@@ -45,7 +45,8 @@ class Ridge:
     start: Setting = field(default_factory=lambda: {"C": 2.0, "r": 1.0})
     normal: bool = False
     own_scale: bool = True
-    most_rows: int = 6_000
+    most_rows: int = 10_000
+    most_folds: int = 10
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> RidgeFit:
         """L-BFGS on the differences of left and right."""
@@ -98,7 +99,8 @@ class RidgeFit:
         key = user[x.row].astype(np.int64) * x.shape[1] + x.col
         place = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
         own = np.where(self.keys[place] == key, self.personal[place], 0.0)
-        return np.bincount(x.row, x.data * (self.shared[x.col] + own), minlength=x.shape[0])
+        values: FloatArray = np.bincount(x.row, x.data * (self.shared[x.col] + own), x.shape[0]).astype(float)
+        return values
 
 
 def on_items(task: Task) -> Ridge:
@@ -117,7 +119,7 @@ def on_attributes(task: Task) -> Ridge:
     if task.items is None:
         raise DataError(f"the items of {task.name} have no attributes")
     matrix, _ = ItemFeatures.from_frame(task.items, "item").align(task.train.items)
-    return Ridge(sparse.csr_array(matrix), most_rows=4_000)
+    return Ridge(sparse.csr_array(matrix), most_rows=4_000, most_folds=5)
 
 
 def _personal(shared: Any, user: IntArray, factor: float) -> tuple[IntArray, Any]:

@@ -38,7 +38,7 @@ class Pooled:
 
 def left_share(rows: Comparisons) -> FloatArray:
     """1 where left won, 0 where right did; a tie is half a win for each. Shape (n_rows,)."""
-    return (1.0 + rows.outcome) / 2.0
+    return (1.0 + rows.outcome.astype(np.float64)) / 2.0
 
 
 def win_counts(rows: Comparisons) -> FloatArray:

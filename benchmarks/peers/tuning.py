@@ -46,8 +46,9 @@ class Method(Protocol):
         Where the search begins.
     normal, own_scale : bool
         Whether the link is Φ; whether margins are log-odds (probits) already, so that only ties need a link.
-    most_rows : int
-        Cross-validation samples people until they hold about that many rows.
+    most_rows, most_folds : int
+        Cross-validation samples people until they hold about that many rows, and makes so many folds; three where there
+        are more than 20 000 rows even so.
     """
 
     axes: Mapping[str, Sequence[float]]
@@ -55,6 +56,7 @@ class Method(Protocol):
     normal: bool
     own_scale: bool
     most_rows: int
+    most_folds: int
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> Scorer:
         """Fit to ``rows``."""
@@ -73,7 +75,7 @@ class Tuned:
 def tune(method: Method, rows: Comparisons, seed: int) -> Tuned:
     """Walk along one setting after another while the log loss on held-out training answers falls.
 
-    The folds are of answers within people, five of them or three where there are many answers. Each setting is judged
+    The folds are of answers within people. Each setting is judged
     with the link that suits it best, unless the peer's scale is a likelihood's.
     """
     ties, free = rows.has_ties, rows.has_ties or not method.own_scale
@@ -81,7 +83,7 @@ def tune(method: Method, rows: Comparisons, seed: int) -> Tuned:
     if fixed and not (ties or free):
         return Tuned(method.start, Link(normal=method.normal), {"folds": 0})
     sample = _sample_people(rows, method.most_rows, seed)
-    fold, n_folds = _folds(sample, seed)
+    fold, n_folds = _folds(sample, method.most_folds, seed)
     tried: dict[tuple[float, ...], tuple[Link, float]] = {}
 
     def judged(setting: Setting) -> tuple[Link, float]:
@@ -137,9 +139,9 @@ def _sample_people(rows: Comparisons, most_rows: int, seed: int) -> Comparisons:
     return rows.take(chosen[rows.user])
 
 
-def _folds(rows: Comparisons, seed: int) -> tuple[npt.NDArray[np.int8], int]:
+def _folds(rows: Comparisons, most: int, seed: int) -> tuple[npt.NDArray[np.int8], int]:
     # With few folds people who gave few answers are left with fewer still, and the penalty comes out too strong.
-    n_folds = 5 if rows.n_rows <= 20_000 else 3
+    n_folds = most if rows.n_rows <= 20_000 else 3
     fold = k_folds_answers(rows, n_folds, random_state=seed)
     if not (fold >= 0).any():  # everybody gave one pair
         fold = np.random.default_rng(seed).integers(n_folds, size=rows.n_rows).astype(np.int8)
