@@ -31,7 +31,6 @@ class ChoixPerson:
     )
     start: Setting = field(default_factory=lambda: {"alpha": 0.06})
     normal: bool = True
-    own_scale: bool = True
     most_rows: int = 1_500
     most_folds: int = 5
 

@@ -28,7 +28,6 @@ class ChoixPooled:
     )
     start: Setting = field(default_factory=lambda: {"alpha": 0.01})
     normal: bool = False
-    own_scale: bool = True
     most_rows: int = 10**9
     most_folds: int = 5
 

@@ -30,7 +30,6 @@ class EvalicaPooled:
     axes: Mapping[str, Sequence[float]] = field(default_factory=dict)
     start: Setting = field(default_factory=dict)
     normal: bool = False
-    own_scale: bool = False
     most_rows: int = 10**9
     most_folds: int = 5
 

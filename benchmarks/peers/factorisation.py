@@ -46,7 +46,6 @@ class Factorisation:
     )
     start: Setting = field(default_factory=lambda: {"personal": 0.1, "rank": 5, "shared": 1.0})
     normal: bool = False
-    own_scale: bool = True
     most_rows: int = 10_000
     most_folds: int = 5
 

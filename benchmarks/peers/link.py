@@ -58,7 +58,6 @@ def fit_link(
     weight: npt.ArrayLike,
     *,
     normal: bool = False,
-    free_scale: bool = True,
     ties: bool = False,
 ) -> tuple[Link, float]:
     """The link with the smallest log loss on some answers, and that loss in nats an answer.
@@ -71,8 +70,6 @@ def fit_link(
         +1 left, 0 tie, -1 right; how many answers a row stands for.
     normal : bool, default False
         See :class:`Link`.
-    free_scale : bool, default True
-        Fit s; otherwise it is 1.
     ties : bool, default False
         Fit d; otherwise it is 0.
 
@@ -88,20 +85,16 @@ def fit_link(
     rows = np.arange(len(z))
 
     def link(x: FloatArray) -> Link:
-        scale = float(x[0]) / spread if free_scale else 1.0
-        return Link(scale, float(x[-1]) if ties else 0.0, normal)
+        return Link(float(x[0]) / spread, float(x[1]) if ties else 0.0, normal)
 
     def loss(x: FloatArray) -> float:
         return -float(np.average(link(x).log_proba(z)[rows, column], weights=w))
 
-    start, bounds = [], []
-    if free_scale:
-        start, bounds = [1.0], [(0.0, None)]
+    start: list[float] = [1.0]
+    bounds: list[tuple[float, None]] = [(0.0, None)]
     if ties:
         share = float(np.average(y == 0, weights=w))
         start.append(np.arctanh(min(max(share, 1e-3), 0.999)) * (0.6 if normal else 2.0))
         bounds.append((_LEAST_THRESHOLD, None))
-    if not start:
-        return link(np.empty(0)), loss(np.empty(0))
     found = minimize(loss, np.array(start), method="L-BFGS-B", bounds=bounds)
     return link(found.x), float(found.fun)

@@ -40,7 +40,6 @@ class Ratings:
     axes: Mapping[str, Sequence[float]]
     start: Setting
     normal: bool = True
-    own_scale: bool = False
     most_rows: int = 2_500
     most_folds: int = 5
 

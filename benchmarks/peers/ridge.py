@@ -44,7 +44,6 @@ class Ridge:
     )
     start: Setting = field(default_factory=lambda: {"C": 2.0, "r": 1.0})
     normal: bool = False
-    own_scale: bool = True
     most_rows: int = 10_000
     most_folds: int = 10
 

@@ -44,8 +44,8 @@ class Method(Protocol):
         Values of each setting, in order.
     start : mapping of str to float
         Where the search begins.
-    normal, own_scale : bool
-        Whether the link is Φ; whether margins are log-odds (probits) already, so that only ties need a link.
+    normal : bool
+        Whether the link is Φ.
     most_rows, most_folds : int
         Cross-validation samples people until they hold about that many rows, and makes so many folds; three where there
         are more than 20 000 rows even so.
@@ -54,7 +54,6 @@ class Method(Protocol):
     axes: Mapping[str, Sequence[float]]
     start: Setting
     normal: bool
-    own_scale: bool
     most_rows: int
     most_folds: int
 
@@ -76,12 +75,9 @@ def tune(method: Method, rows: Comparisons, seed: int) -> Tuned:
     """Walk along one setting after another while the log loss on held-out training answers falls.
 
     The folds are of answers within people. Each setting is judged
-    with the link that suits it best, unless the peer's scale is a likelihood's.
+    with the link that suits it best: a scale helps those too whose margins are log-odds, as a point estimate is bolder
+    than what it was estimated from allows.
     """
-    ties, free = rows.has_ties, rows.has_ties or not method.own_scale
-    fixed = all(len(values) == 1 for values in method.axes.values())
-    if fixed and not (ties or free):
-        return Tuned(method.start, Link(normal=method.normal), {"folds": 0})
     sample = _sample_people(rows, method.most_rows, seed)
     fold, n_folds = _folds(sample, method.most_folds, seed)
     tried: dict[tuple[float, ...], tuple[Link, float]] = {}
@@ -98,7 +94,7 @@ def tune(method: Method, rows: Comparisons, seed: int) -> Tuned:
                 margin[out] = fitted.margin(sample.user[out], sample.left[out], sample.right[out])
             judge = fold >= 0
             answers = (margin[judge], sample.outcome[judge], sample.weight[judge])
-            tried[key] = fit_link(*answers, normal=method.normal, free_scale=free, ties=ties)
+            tried[key] = fit_link(*answers, normal=method.normal, ties=rows.has_ties)
         return tried[key]
 
     setting = _walk(judged, method)
