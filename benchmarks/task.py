@@ -40,6 +40,9 @@ class Task:
         Columns user, item, score: how much a person truly likes an item, higher is more.
     implied : bool array, shape (test.n_rows,), or None
         Test rows that follow from the person's own training answers by transitivity; None where ties occur.
+    choice : int array, shape (train.n_rows,), or None
+        Where a choice of one among several items became several pairs: which choice a training row is of. A model that
+        cross-validates must not hold out one pair and keep the others.
     oracle_log_loss : float or None
         Log loss of the true probabilities on ``test``, in nats an answer, where the answers were simulated.
     """
@@ -52,6 +55,7 @@ class Task:
     users: pl.DataFrame | None = None
     gold: pl.DataFrame | None = None
     implied: npt.NDArray[np.bool_] | None = None
+    choice: npt.NDArray[np.int64] | None = None
     oracle_log_loss: float | None = None
 
     @property

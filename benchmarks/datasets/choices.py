@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from benchmarks.task import Loader, Task, expect, read_answers, read_csv, split_comparisons, split_rows, winner_outcome
-from predilect.data import split_answers, split_groups
+from predilect.data import Comparisons, split_answers, split_groups
 
 __all__ = ["TASKS"]
+
+Codes = npt.NDArray[np.integer[Any]]
 
 TEST_SHARE = 0.25
 # Data set: file of the items; users, comparisons, items.
@@ -32,7 +39,22 @@ def load(name: str, seed: int) -> Task:
     _, test = split_groups(task_id, TEST_SHARE, random_state=seed)
     users = _people(name)
     name = name.replace("_", "-")
-    return split_rows(name, seed, frame, winner_outcome(frame), test, items=items, users=users)
+    task = split_rows(name, seed, frame, winner_outcome(frame), test, items=items, users=users)
+    return replace(task, choice=_choice(task.train, frame.filter(pl.Series(~test)), task_id[~test]))
+
+
+def _choice(rows: Comparisons, frame: pl.DataFrame, task_id: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Which choice each canonical row is of; the first one where a person met a pair twice."""
+    user = rows.users.codes(frame["user"]).astype(np.int64)
+    left, right = (rows.items.codes(frame[side]).astype(np.int64) for side in ("left", "right"))
+    keys, first = np.unique(_pair(user, np.minimum(left, right), np.maximum(left, right), rows), return_index=True)
+    return task_id[first[np.searchsorted(keys, _pair(rows.user.astype(np.int64), rows.left, rows.right, rows))]]
+
+
+def _pair(user: Codes, left: Codes, right: Codes, rows: Comparisons) -> npt.NDArray[np.int64]:
+    """One number a (user, left, right)."""
+    key: npt.NDArray[np.int64] = (user * rows.n_items + left) * rows.n_items + right
+    return key
 
 
 def _people(name: str) -> pl.DataFrame | None:

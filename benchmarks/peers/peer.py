@@ -44,7 +44,7 @@ class Peer:
                 start=dict(how.start) | fixed,
             )
         self.users, self.items = task.train.users, task.train.items
-        self.tuned = tune(how, task.train, task.seed)
+        self.tuned = tune(how, task.train, task.seed, choice=task.choice)
         self.fitted = how.fit(task.train, self.tuned.setting, task.seed)
 
     def log_proba(self, test: Comparisons) -> FloatArray:

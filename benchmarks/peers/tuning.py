@@ -71,15 +71,16 @@ class Tuned:
     report: dict[str, Any]
 
 
-def tune(method: Method, rows: Comparisons, seed: int) -> Tuned:
+def tune(method: Method, rows: Comparisons, seed: int, *, choice: IntArray | None = None) -> Tuned:
     """Walk along one setting after another while the log loss on held-out training answers falls.
 
-    The folds are of answers within people. Each setting is judged
-    with the link that suits it best: a scale helps those too whose margins are log-odds, as a point estimate is bolder
-    than what it was estimated from allows.
+    The folds are of pairs within people, or of whole choices where ``choice``, shape (n_rows,), tells them. A setting is
+    judged with the link that suits it best: a scale helps those too whose margins are log-odds, as a point estimate is
+    bolder than what it was estimated from allows.
     """
-    sample = _sample_people(rows, method.most_rows, seed)
-    fold, n_folds = _folds(sample, method.most_folds, seed)
+    sampled = _sample_people(rows, method.most_rows, seed)
+    sample = rows.take(sampled)
+    fold, n_folds = _folds(sample, method.most_folds, seed, None if choice is None else choice[sampled])
     tried: dict[tuple[float, ...], tuple[Link, float]] = {}
 
     def judged(setting: Setting) -> tuple[Link, float]:
@@ -124,21 +125,38 @@ def _walk(judged: Any, method: Method) -> Setting:
             return best
 
 
-def _sample_people(rows: Comparisons, most_rows: int, seed: int) -> Comparisons:
+def _sample_people(rows: Comparisons, most_rows: int, seed: int) -> npt.NDArray[np.bool_]:
+    """Mask of the rows."""
     if rows.n_rows <= most_rows:
-        return rows
+        return np.ones(rows.n_rows, dtype=bool)
     order = np.random.default_rng(seed).permutation(rows.n_users)
     counts = np.diff(rows.user_offsets)
     chosen = np.zeros(rows.n_users, dtype=bool)
     chosen[order[np.cumsum(counts[order]) <= most_rows]] = True
     chosen[order[0]] = True
-    return rows.take(chosen[rows.user])
+    mask: npt.NDArray[np.bool_] = chosen[rows.user]
+    return mask
 
 
-def _folds(rows: Comparisons, most: int, seed: int) -> tuple[npt.NDArray[np.int8], int]:
+def _folds(rows: Comparisons, most: int, seed: int, choice: IntArray | None) -> tuple[npt.NDArray[np.int8], int]:
     # With few folds people who gave few answers are left with fewer still, and the penalty comes out too strong.
     n_folds = most if rows.n_rows <= 20_000 else 3
+    if choice is not None:
+        return _folds_of_choices(rows.user, choice, n_folds, seed), n_folds
     fold = k_folds_answers(rows, n_folds, random_state=seed)
     if not (fold >= 0).any():  # everybody gave one pair
         fold = np.random.default_rng(seed).integers(n_folds, size=rows.n_rows).astype(np.int8)
     return fold, n_folds
+
+
+def _folds_of_choices(user: IntArray, choice: IntArray, n_folds: int, seed: int) -> npt.NDArray[np.int8]:
+    """The pairs of one choice share a fold; a person's choices are spread evenly over the folds."""
+    _, first, group = np.unique(choice, return_index=True, return_inverse=True)
+    person = user[first]
+    rng = np.random.default_rng(seed)
+    order = np.lexsort((rng.random(len(person)), person))
+    place = np.empty(len(person), dtype=np.int64)
+    place[order] = np.arange(len(person)) - np.searchsorted(person[order], person[order])
+    start = rng.integers(n_folds, size=int(person.max()) + 1)
+    fold: npt.NDArray[np.int8] = ((place + start[person]) % n_folds).astype(np.int8)
+    return fold[group]

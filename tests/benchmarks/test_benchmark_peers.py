@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from benchmarks.models import NEEDS, PEERS, build
 from benchmarks.peers.link import Link, fit_link
-from benchmarks.peers.tuning import tune
+from benchmarks.peers.tuning import _folds_of_choices, tune
 from benchmarks.task import Task, split_rows
 
 from benchmarks import __main__ as command
@@ -174,6 +174,14 @@ def test_the_search_walks_to_the_best_settings() -> None:
     assert found.setting == {"a": 3, "b": 1}
     assert found.report["validation_people"] < 15
     assert found.link.scale > 0.3
+
+
+def test_folds_keep_the_pairs_of_one_choice_together() -> None:
+    user = np.repeat([0, 0, 0, 0, 0, 1, 1, 1, 1, 1], 3)
+    choice = np.repeat(np.random.default_rng(0).permutation(10), 3)
+    fold = _folds_of_choices(user, choice, 5, 0).reshape(-1, 3)
+    assert (fold == fold[:, :1]).all()
+    assert sorted(fold[:5, 0]) == sorted(fold[5:, 0]) == [0, 1, 2, 3, 4]
 
 
 def test_attributes_are_asked_for_by_name() -> None:
