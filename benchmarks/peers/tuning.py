@@ -74,9 +74,9 @@ class Tuned:
 def tune(method: Method, rows: Comparisons, seed: int, *, choice: IntArray | None = None) -> Tuned:
     """Walk along one setting after another while the log loss on held-out training answers falls.
 
-    The folds are of pairs within people, or of whole choices where ``choice``, shape (n_rows,), tells them. Settings are
-    judged with the link that suits each best: a scale helps those too whose margins are log-odds, as a point estimate
-    is bolder than what it was estimated from allows.
+    The folds are of pairs within people, or of whole choices where ``choice``, shape (n_rows,), tells them.
+    Settings are judged with the link that suits each best: a scale helps even margins that are log-odds, as a point
+    estimate is bolder than what it was estimated from allows.
     """
     sampled = _sample_people(rows, method.most_rows, seed)
     sample = rows.take(sampled)
