@@ -32,7 +32,7 @@ class ChoixPerson:
     start: Setting = field(default_factory=lambda: {"alpha": 0.06})
     normal: bool = True
     most_rows: int = 1_500
-    most_folds: int = 5
+    n_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> ChoixPersonFit:
         """One model a person, of the items that they saw: the others keep the prior."""

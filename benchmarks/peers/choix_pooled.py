@@ -29,7 +29,7 @@ class ChoixPooled:
     start: Setting = field(default_factory=lambda: {"alpha": 0.01})
     normal: bool = False
     most_rows: int = 10**9
-    most_folds: int = 5
+    n_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> Pooled:
         """Iterate to the fixed point, or keep a single step of LSR where choix says that it was not reached."""

@@ -31,7 +31,7 @@ class EvalicaPooled:
     start: Setting = field(default_factory=dict)
     normal: bool = False
     most_rows: int = 10**9
-    most_folds: int = 5
+    n_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> Pooled:
         """Log-strengths; on sparse graphs evalica gives every item the same one without saying so."""

@@ -46,8 +46,8 @@ class Factorisation:
     )
     start: Setting = field(default_factory=lambda: {"personal": 0.1, "rank": 5, "shared": 1.0})
     normal: bool = False
-    most_rows: int = 10_000
-    most_folds: int = 5
+    most_rows: int = 50_000
+    n_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> FactorisationFit:
         """L-BFGS from small random factors."""

@@ -41,7 +41,7 @@ class Ratings:
     start: Setting
     normal: bool = True
     most_rows: int = 2_500
-    most_folds: int = 5
+    n_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> RatingsFit:
         """One game an answer, in every pass."""

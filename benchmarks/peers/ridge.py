@@ -45,7 +45,7 @@ class Ridge:
     start: Setting = field(default_factory=lambda: {"C": 2.0, "r": 1.0})
     normal: bool = False
     most_rows: int = 10_000
-    most_folds: int = 10
+    n_folds: int = 10
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> RidgeFit:
         """L-BFGS on the differences of left and right."""
@@ -118,7 +118,7 @@ def on_attributes(task: Task) -> Ridge:
     if task.items is None:
         raise DataError(f"the items of {task.name} have no attributes")
     matrix, _ = ItemFeatures.from_frame(task.items, "item").align(task.train.items)
-    return Ridge(sparse.csr_array(matrix), most_rows=4_000, most_folds=5)
+    return Ridge(sparse.csr_array(matrix), most_rows=4_000, n_folds=5)
 
 
 def _personal(shared: Any, user: IntArray, factor: float) -> tuple[IntArray, Any]:

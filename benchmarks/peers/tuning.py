@@ -18,6 +18,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer[Any]]
 Setting = Mapping[str, float]
 
+MANY_ROWS = 20_000  # above that two of the folds are enough
+
 
 class Scorer(Protocol):
     """What a peer learned; users and items are codes of the training answers, -1 for a user who is not there."""
@@ -46,16 +48,15 @@ class Method(Protocol):
         Where the search begins.
     normal : bool
         Whether the link is Φ.
-    most_rows, most_folds : int
-        Cross-validation samples people until they hold about that many rows, and makes so many folds; three where there
-        are more than 20 000 rows even so.
+    most_rows, n_folds : int
+        Cross-validation samples people until they hold about that many rows, and cuts so many folds.
     """
 
     axes: Mapping[str, Sequence[float]]
     start: Setting
     normal: bool
     most_rows: int
-    most_folds: int
+    n_folds: int
 
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> Scorer:
         """Fit to ``rows``."""
@@ -80,7 +81,7 @@ def tune(method: Method, rows: Comparisons, seed: int, *, choice: IntArray | Non
     """
     sampled = _sample_people(rows, method.most_rows, seed)
     sample = rows.take(sampled)
-    fold, n_folds = _folds(sample, method.most_folds, seed, None if choice is None else choice[sampled])
+    fold, n_folds = _folds(sample, method.n_folds, seed, None if choice is None else choice[sampled])
     tried: dict[tuple[float, ...], tuple[Link, float]] = {}
 
     def judged(setting: Setting) -> tuple[Link, float]:
@@ -138,15 +139,18 @@ def _sample_people(rows: Comparisons, most_rows: int, seed: int) -> npt.NDArray[
     return mask
 
 
-def _folds(rows: Comparisons, most: int, seed: int, choice: IntArray | None) -> tuple[npt.NDArray[np.int8], int]:
-    # With few folds people who gave few answers are left with fewer still, and the penalty comes out too strong.
-    n_folds = most if rows.n_rows <= 20_000 else 3
+def _folds(rows: Comparisons, n_folds: int, seed: int, choice: IntArray | None) -> tuple[npt.NDArray[np.int8], int]:
+    """Fold of each row, -1 for those that always stay in training; and the number of folds to go through."""
     if choice is not None:
-        return _folds_of_choices(rows.user, choice, n_folds, seed), n_folds
-    fold = k_folds_answers(rows, n_folds, random_state=seed)
+        fold = _folds_of_choices(rows.user, choice, n_folds, seed)
+    else:
+        fold = k_folds_answers(rows, n_folds, random_state=seed)
     if not (fold >= 0).any():  # everybody gave one pair
         fold = np.random.default_rng(seed).integers(n_folds, size=rows.n_rows).astype(np.int8)
-    return fold, n_folds
+    # Fewer folds rather than larger ones: who gave few answers would be left with fewer still, and the penalty that
+    # suits them is too strong for all of their answers.
+    used = n_folds if rows.n_rows <= MANY_ROWS else 2
+    return np.where(fold < used, fold, -1).astype(np.int8), used
 
 
 def _folds_of_choices(user: IntArray, choice: IntArray, n_folds: int, seed: int) -> npt.NDArray[np.int8]:

@@ -144,7 +144,7 @@ class Noisy:
     start: Mapping[str, float] = field(default_factory=lambda: {"a": 0, "b": 2})
     normal: bool = False
     most_rows: int = 100
-    most_folds: int = 5
+    n_folds: int = 5
 
     def fit(self, rows: Comparisons, setting: Mapping[str, float], seed: int) -> NoisyFit:
         assert rows.n_rows < 100  # a sample, and one fold less
