@@ -105,7 +105,7 @@ def _peer(module: str, method: str = "method") -> Callable[..., Fitted]:
 
 
 def _per_person(task: Task) -> Fitted:
-    fitted: Fitted = import_module("benchmarks.peers.per_person").per_person(task)
+    fitted: Fitted = import_module("benchmarks.peers.per_person").PerPerson(task)
     return fitted
 
 
