@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.datasets import GROUPS, MOST_SEEDS, TASKS, default_seeds
+from benchmarks.models import GROUPS as MODEL_GROUPS
 from benchmarks.models import MODELS, build
 from benchmarks.store import Store, write_whole
 from benchmarks.table import markdown
@@ -23,13 +24,13 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         tasks = _tasks(given.tasks)
-        models = given.models.split(",")
+        models = list(dict.fromkeys(m for part in given.models.split(",") for m in MODEL_GROUPS.get(part, [part])))
         for model in models:
             build(model)
         seeds = None if given.seeds == "default" else _seeds(given.seeds)
         if any(not task.startswith("generator") for task in tasks):
             folder("")
-    except (DataError, KeyError, ValueError) as error:
+    except (DataError, KeyError, ModuleNotFoundError, ValueError) as error:
         print(f"benchmarks: {error.args[0] if isinstance(error, KeyError) else error}", file=sys.stderr)
         return 2
     store = Store(given.out)
@@ -57,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--models", default=",".join(MODELS),
-        help=f"separated by commas: {', '.join(MODELS)}; with options as population@strength=10@scale=4",
+        help=f"separated by commas: {', '.join(MODELS)}, or the groups {', '.join(MODEL_GROUPS)}; with options as "
+        "population@strength=10@scale=4",
     )  # fmt: skip
     parser.add_argument("--seeds", default="default", help="such as 0-9 or 0,3,5-7; by default those of the task")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")
@@ -89,7 +91,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def _line(record: dict[str, object]) -> str:
-    head = f"{record['task']:24s} {record['model']:12s} seed {record['seed']}"
+    head = f"{record['task']:24s} {record['model']:20s} seed {record['seed']}"
     if "error" in record:
         return f"{head}  FAILED: {record['error']}"
     scores, cost = record["scores"], record["cost"]

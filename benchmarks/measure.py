@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import resource
 import subprocess
@@ -9,10 +10,10 @@ import sys
 import time
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ __all__ = ["measure", "warm_up"]
 # Losses are kept by block of people, enough for paired differences and for a bootstrap over people.
 N_BLOCKS = 256
 PACKAGES = ("predilect", "numpy", "scipy", "scikit-learn", "numba", "polars")
+PEER_PACKAGES = ("choix", "evalica", "openskill")
 
 T = TypeVar("T")
 
@@ -164,9 +166,18 @@ def _provenance() -> dict[str, Any]:
         "cpu": _cpu_model(),
         "revision": _revision(),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: version(name) for name in PACKAGES} | _installed(PEER_PACKAGES),
         "threads": 1,
     }
+
+
+def _installed(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of those that are there."""
+    found = {}
+    for name in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _revision() -> str:

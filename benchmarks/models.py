@@ -6,19 +6,20 @@ A model is a function of a task that returns something fitted; the runner times 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-import predilect
+from benchmarks.predilect_model import PredilectModel
 from benchmarks.task import Task
 from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
-from predilect.likelihoods.probit import tilted
 
-__all__ = ["MODELS", "Fitted", "build"]
+__all__ = ["GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "Fitted", "build"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -37,41 +38,6 @@ class Fitted(Protocol):
     def report(self) -> dict[str, Any]:
         """What is worth keeping: choices made, convergence; plain values that do not depend on the machine."""
         ...
-
-
-class PredilectModel:
-    """``predilect.Population``, personal or pooled."""
-
-    def __init__(self, task: Task, **options: Any) -> None:
-        self.model = predilect.Population(n_jobs=1, **options).fit(task.train, items=task.items)
-
-    def log_proba(self, test: Comparisons) -> FloatArray:
-        """See :class:`Fitted`."""
-        mean, var = self.model.predict_margin(test)
-        delta = self.model.tie_threshold_
-        strict = [tilted(np.full(len(mean), y), mean, var, delta)[0] for y in (1, -1)]
-        tie = tilted(np.zeros(len(mean)), mean, var, delta)[0] if delta > 0 else np.full(len(mean), -np.inf)
-        return np.column_stack([strict[0], tie, strict[1]])
-
-    def scores(self, entries: pl.DataFrame) -> FloatArray:
-        """Margins over one item, the same for everybody."""
-        reference = self.model.items_.ids[0]
-        other = (entries["item"] != reference).to_numpy()
-        pairs = entries.filter(pl.Series(other)).select("user", left="item", right=pl.lit(reference))
-        scores = np.zeros(len(entries))
-        scores[other] = self.model.predict_margin(pairs)[0]
-        return scores
-
-    def report(self) -> dict[str, Any]:
-        """Hyper-parameters, how they were searched, and convergence; without seconds."""
-        fit = {key: value for key, value in self.model.report_["fit"].items() if key != "seconds"}
-        return {
-            "hyperparameters": self.model.hyperparameters_.to_dict(),
-            "tie_threshold": self.model.tie_threshold_,
-            "log_evidence": self.model.log_evidence_,
-            "fit": fit,
-            "prior": self.model.report_["prior"],
-        }
 
 
 class TieShare:
@@ -127,12 +93,47 @@ class Majority:
         return left * len(items) + right
 
 
-MODELS: dict[str, Callable[..., Fitted]] = {
+def _peer(module: str, method: str = "method") -> Callable[..., Fitted]:
+    """A peer of ``benchmarks.peers``, imported when it is fitted: the others work without the package it needs."""
+
+    def fit(task: Task, **options: Any) -> Fitted:
+        peer = import_module("benchmarks.peers.peer").Peer
+        fitted: Fitted = peer(task, getattr(import_module(f"benchmarks.peers.{module}"), method), **options)
+        return fitted
+
+    return fit
+
+
+def _per_person(task: Task) -> Fitted:
+    fitted: Fitted = import_module("benchmarks.peers.per_person").PerPerson(task)
+    return fitted
+
+
+OWN: dict[str, Callable[..., Fitted]] = {
     "population": PredilectModel,
     "pooled": lambda task, **options: PredilectModel(task, personal=False, **options),
     "tie-share": TieShare,
     "majority": Majority,
 }
+PEERS: dict[str, Callable[..., Fitted]] = {
+    "choix": _peer("choix_pooled"),
+    "choix-ep-person": _peer("choix_person"),
+    "evalica": _peer("evalica_pooled"),
+    "openskill": _peer("openskill_ratings", "of_people"),
+    "openskill-pooled": _peer("openskill_ratings", "of_everybody"),
+    "ridge": _peer("ridge", "on_items"),
+    "ridge-attributes": _peer("ridge", "on_attributes"),
+    "matrix-factorisation": _peer("factorisation"),
+    "per-person": _per_person,
+}
+MODELS = OWN | PEERS
+# Names for several models at once.
+GROUPS = {"own": list(OWN), "peers": list(PEERS)}
+# Packages of the extra "bench"; what the other models need is there with predilect.
+NEEDS = {
+    "choix": "choix", "choix-ep-person": "choix", "evalica": "evalica", "openskill": "openskill",
+    "openskill-pooled": "openskill",
+}  # fmt: skip
 
 
 def build(name: str) -> Callable[[Task], Fitted]:
@@ -142,10 +143,17 @@ def build(name: str) -> Callable[[Task], Fitted]:
     ------
     KeyError
         If there is no such model.
+    ModuleNotFoundError
+        If the model is of a package that is not installed.
     """
     base, *pairs = name.split("@")
     if base not in MODELS:
         raise KeyError(f"there is no model {base!r}; there are {', '.join(MODELS)}")
+    if base in NEEDS and find_spec(NEEDS[base]) is None:
+        raise ModuleNotFoundError(
+            f"the model {base} needs {NEEDS[base]}: install predilect with the extra [bench], or name the models to "
+            "run, as in --models own"
+        )
     options = {key: _value(value) for key, value in (pair.split("=", 1) for pair in pairs)}
     return lambda task: MODELS[base](task, **options)
 

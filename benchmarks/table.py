@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from benchmarks.bars import ANCHORS, BARS, BETTER_THAN
+from benchmarks.bars import ANCHORS, BARS, BETTER_THAN, CALIBRATION
 from benchmarks.store import Store, difference, mean_and_error, pooled_calibration
+from predilect.evaluation import PairedDifference
 
 __all__ = ["markdown"]
 
@@ -78,6 +79,7 @@ def _differences(store: Store, tasks: list[str]) -> str:
         f"## Log loss of {REFERENCE} minus that of others",
         f"Positive: {REFERENCE} loses; worst cases first. Paired by answer; standard error and 95 % interval by "
         f"resampling people. {worse} of {len(rows)} are worse by more than one standard error.",
+        _against_the_best(rows),
         _rows(
             ["task", "against", "difference", "± s.e.", "95 % interval", "s.e. away"],
             [
@@ -88,6 +90,19 @@ def _differences(store: Store, tasks: list[str]) -> str:
         ),
     ]  # fmt: skip
     return "\n\n".join(lines)
+
+
+def _against_the_best(rows: list[tuple[float, str, str, PairedDifference]]) -> str:
+    """On which tasks the reference is more than one standard error behind the best of the others."""
+    best: dict[str, tuple[str, PairedDifference]] = {}
+    for _, task, model, found in rows:
+        if task not in best or found.mean > best[task][1].mean:
+            best[task] = model, found
+    behind = sorted(f"{task} ({model})" for task, (model, d) in best.items() if d.mean > d.standard_error)
+    return (
+        f"On {len(best) - len(behind)} of {len(best)} tasks {REFERENCE} has the lowest log loss or is within one "
+        f"standard error of the lowest{'; not on ' + ', '.join(behind) if behind else ''}."
+    )
 
 
 def _bars(store: Store, tasks: list[str]) -> str:
@@ -104,6 +119,9 @@ def _bars(store: Store, tasks: list[str]) -> str:
                 good = found[0] >= bar if measure == "accuracy" else found[0] <= bar
                 sign = "≥" if measure == "accuracy" else "≤"
                 rows.append((good, [task, measure.replace("_", " "), f"{sign} {bar:g}", _pair(found, 4)]))
+        calibration = pooled_calibration(runs)
+        found_calibration = [task, "calibration error", f"≤ {CALIBRATION:g}", _number(calibration, 4)]
+        rows.append((calibration <= CALIBRATION, found_calibration))
         for other in BETTER_THAN.get(task, ()):
             gap = difference(runs, store.runs(task, other))
             if gap is not None:

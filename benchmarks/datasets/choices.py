@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from benchmarks.task import Loader, Task, expect, read_answers, read_csv, split_comparisons, split_rows, winner_outcome
 from predilect.data import split_answers, split_groups
 
 __all__ = ["TASKS"]
+
+Codes = npt.NDArray[np.integer[Any]]
 
 TEST_SHARE = 0.25
 # Data set: file of the items; users, comparisons, items.

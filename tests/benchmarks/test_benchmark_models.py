@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.datasets.simulated import load
-from benchmarks.models import MODELS, build
+from benchmarks.models import OWN, build
 from benchmarks.store import plain
 from benchmarks.task import Task, split_rows
 
@@ -29,7 +29,7 @@ def crowd(seed: int = 0, ties: float = 0.2) -> Task:
     )
 
 
-@pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.parametrize("name", list(OWN))
 @pytest.mark.parametrize("ties", [0.0, 0.2])
 def test_every_model_gives_probabilities(name: str, ties: float) -> None:
     task = crowd(ties=ties)

@@ -91,7 +91,11 @@ def test_table_shows_losing_cases_first_and_bars(tmp_path: Path) -> None:
     page = markdown(store)
     assert page.index("| sushi-a | pooled | +0.1") < page.index("| sushi-a | tie-share | -0.2")
     assert "1 of 2 are worse by more than one standard error" in page
+    assert "On 0 of 1 tasks population has the lowest log loss or is within one standard error of the lowest" in page
+    assert "not on sushi-a (pooled)." in page
     assert page.index("**no**") < page.index("| yes |")
+    # Two seeds that are wrong in opposite directions: pooled they are calibrated.
+    assert "| sushi-a | calibration error | ≤ 0.015 | 0.0000 | yes |" in page
     assert "**peer failed** on seeds 0: ValueError: no" in page
     # By log loss, best first.
     assert page.index("| pooled | 2 |") < page.index("| population | 2 |") < page.index("| tie-share | 2 |")
