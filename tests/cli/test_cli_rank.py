@@ -138,7 +138,10 @@ def test_by_makes_a_board_for_each_segment(votes, votes_frame, tmp_path):
     assert [segment["segment"] for segment in document["segments"]] == ["de", "en"]
     german = votes_frame.filter(pl.col("language") == "de")
     german.write_csv(tmp_path / "german.csv")
-    alone = pl.DataFrame(rank_json(tmp_path / "german.csv")["board"])
+    # A segment follows the verdict on the whole, and has none of its own.
+    alone = pl.DataFrame(rank_json(tmp_path / "german.csv", "--personal", "yes")["board"])
+    assert document["verdict"]["returned"] == "population"
+    assert not any("verdict" in segment for segment in document["segments"])
     segments = pl.read_csv(tmp_path / "out" / "segments.csv")
     assert segments.columns == ["segment", *BOARD_COLUMNS]
     assert segments.filter(pl.col("segment") == "de").drop("segment").equals(alone)
