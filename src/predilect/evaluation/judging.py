@@ -1,7 +1,7 @@
 """Hold out answers within people, fit models to the rest, and say which predicted better.
 
 The estimator is taken by its interface (``fit``, ``predict_margin``, ``hyperparameters_``, ``tie_threshold_``,
-parameters ``personal`` and ``strict``), since models stand above evaluation.
+parameters ``personal``, ``tolerance`` and ``strict``), since models stand above evaluation.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _FEWEST_HELD_OUT = 20
 _FEWEST_TIES = 20
+_TOLERANCE = 1e-4  # nats an answer: models are compared, not kept; a tenth of it moved no gain by .0001
 _SAME = "the reason is the same as for personal rankings"
 
 
@@ -103,7 +104,7 @@ def judge(
         return verdict({q: not_judged(q, why if q == "personal" else _SAME) for q in questions})
 
     trial = Trial(some, fold, tie_threshold, watch)
-    base = clone(estimator).set_params(strict=False)
+    base = clone(estimator).set_params(strict=False, tolerance=max(estimator.tolerance, _TOLERANCE))
     seed = int(seeds[2].generate_state(1)[0])
     contests: dict[str, Contest] = {}
 
@@ -172,9 +173,9 @@ def _too_little(comparisons: Comparisons, some: Comparisons, fold: npt.NDArray[n
         return "all answers are one person's, so that the one ranking is that person's own. Ask more people"
     n_people = len(np.unique(some.user[fold >= 0]))
     if n_people < FEWEST_PEOPLE:
-        who = "1 person" if n_people == 1 else f"{n_people} people"
+        who = {0: "nobody", 1: "only 1 person"}.get(n_people, f"only {n_people} people")
         return (
-            f"only {who} answered two different questions or more, and it takes {FEWEST_PEOPLE}. Ask more people, "
+            f"{who} answered two different questions or more, and it takes {FEWEST_PEOPLE}. Ask more people, "
             "several questions each"
         )
     n_held_out = int((fold >= 0).sum())
