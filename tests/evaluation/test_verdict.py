@@ -253,8 +253,8 @@ def test_the_word(gain, lower, upper, outcome):
          "given a 4.9 % lower probability"),
         (-0.001, -0.004, 0.002, "higher by 0.001 nats an answer (95 % interval -0.002 to 0.004). That is within "
          "chance."),
-        (0.02, -0.02, 0.06, "lower by 0.020 nats an answer (95 % interval -0.020 to 0.060). That is within chance, and "
-         "so would be a gain worth having"),
+        (0.02, -0.02, 0.06, "lower by 0.020 nats an answer (95 % interval -0.020 to 0.060). That is within chance, "
+         "though there may be a gain worth having"),
         (0.002, 0.001, 0.003, "more than chance, but too little to matter"),
     ],
 )  # fmt: skip

@@ -121,7 +121,7 @@ def judge(
         hold("personal", personal, pooled)
         favoured = personal if contests["personal"].outcome == "better" else pooled
     except DataError as error:
-        contests["personal"] = not_judged("personal", str(error))
+        contests["personal"] = not_judged("personal", _untried(error))
     for question in questions[1:]:
         n_ties = int((trial.asked.outcome == 0).sum())
         try:
@@ -137,7 +137,7 @@ def judge(
             else:
                 hold(question, favoured, trial.tied_at_random(favoured))
         except DataError as error:
-            contests[question] = not_judged(question, str(error))
+            contests[question] = not_judged(question, _untried(error))
     return verdict(contests, tuple(trial.notes))
 
 
@@ -182,6 +182,10 @@ def _too_little(comparisons: Comparisons, some: Comparisons, fold: npt.NDArray[n
     if n_held_out < _FEWEST_HELD_OUT:
         return f"only {n_held_out} answers can be held out, and it takes {_FEWEST_HELD_OUT}. Ask more questions"
     return ""
+
+
+def _untried(error: DataError) -> str:
+    return f"the models could not be tried on a part of the answers ({str(error).rstrip('.')})"
 
 
 def _check(settings: Mapping[str, object]) -> None:

@@ -37,16 +37,16 @@ _WORDS = {
         "Item features",
         "help to predict answers",
         "neither help nor harm",
-        "make predictions worse: leave them out unless items without answers must be ranked",
+        "make predictions worse (leave them out unless items without answers must be ranked)",
         "with them",
         "without",
         "Whether item features help",
     ),
     "ties": _Words(
         "Ties",
-        "are more common between items that are close, as the model takes them to be",
-        "tell as much whether or not the model takes them to be more common between items that are close",
-        "are no sign that items are close, though the model takes them for one: think of leaving them out",
+        "are predicted better for being taken as a sign that two items are close",
+        "are predicted no better for being taken as a sign that two items are close",
+        "are predicted worse for being taken as a sign that two items are close (think of leaving them out)",
         "with more ties between close items",
         "with the same share of ties for every pair",
         "Whether ties mean that items are close",
@@ -85,7 +85,7 @@ def _meaning(contest: Contest, gain: float, lower: float, upper: float) -> str:
     if contest.outcome == "nothing":
         within = "That is within chance"
         if upper > _WIDE:
-            return f"{within}, and so would be a gain worth having: more answers, or more people, would tell."
+            return f"{within}, though there may be a gain worth having: more answers, or more people, would tell."
         return f"{within}."
     more, per_cent = ("higher", math.expm1(gain)) if gain > 0.0 else ("lower", -math.expm1(gain))
     said = f"What people answered was given a {100 * per_cent:.2g} % {more} probability"
