@@ -13,7 +13,7 @@ import predilect
 
 SOURCE = Path(predilect.__file__).parent
 ROOMS = (
-    "data", "covariance", "likelihoods", "scale", "posteriors", "inference", "decisions", "models", "evaluation",
+    "data", "covariance", "likelihoods", "scale", "posteriors", "inference", "decisions", "evaluation", "models",
     "session", "report", "service", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -120,6 +121,76 @@ def test_pooled_or_without_people_there_is_no_users_file(votes, tmp_path):
     assert "pooled (no column says who answered)" in ran.stdout
 
 
+def agreeing_votes(path):
+    """800 answers of 40 people who all want the same."""
+    rng = np.random.default_rng(3)
+    left = rng.integers(5, size=800)
+    right = (left + rng.integers(1, 5, size=800)) % 5
+    z = (right - left) * 0.5 + rng.standard_normal(800)
+    names = np.array(ITEMS, dtype=object)
+    pl.DataFrame(
+        {
+            "user": [f"u{k}" for k in rng.integers(40, size=800)],
+            "left": names[left].tolist(),
+            "right": names[right].tolist(),
+            "winner": np.where(z > 0, "left", "right").tolist(),
+            "part": [f"half {k}" for k in rng.integers(2, size=800)],
+        }
+    ).write_csv(path)
+    return path
+
+
+def test_the_verdict_is_said_recorded_and_saved(votes, results):
+    ran = run("rank", votes)
+    assert "Verdict: Personal rankings predict people better than one ranking for all: over 2" in ran.stdout
+    assert "Verdict: Whether ties mean that items are close could not be judged: 17 of the held-out" in ran.stdout
+    assert "Returned: the personal model, since the verdict favours it." in ran.stdout
+    verdict = json.loads((results / "leaderboard.json").read_text())["verdict"]
+    assert (verdict["asked"], verdict["returned"], verdict["favours"]) == ("auto", "population", "personal")
+    assert verdict["personal"]["sentence"] in ran.stdout
+    expected = Population().fit(read_comparisons(votes)).verdict()
+    assert Population.load(results / "model").verdict_ == expected
+    assert verdict["personal"] == expected.personal.to_dict()
+
+
+def test_auto_returns_the_pooled_model_where_people_agree_for_segments_too(tmp_path):
+    votes = agreeing_votes(tmp_path / "v.csv")
+    ran = run("rank", votes, "--by", "part", "--out", tmp_path / "out")
+    assert "predict people no better than one ranking for all" in ran.stdout
+    assert "Returned: the pooled model, since personal rankings predict no better. With --personal yes" in ran.stdout
+    assert "Each of 800 answers counts once" in ran.stdout
+    document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
+    assert (document["verdict"]["returned"], document["model"]["name"]) == ("pooled", "pooled")
+    assert [segment["model"]["name"] for segment in document["segments"]] == ["pooled", "pooled"]
+    pooled = pl.DataFrame(Population(personal=False).fit(read_comparisons(votes)).rank())
+    assert pl.DataFrame(document["board"]).equals(pooled)
+    assert Population.load(tmp_path / "out" / "model").verdict_.favours == "pooled"
+    assert "users.parquet" not in files_beside(tmp_path / "out")
+
+
+def test_what_was_asked_for_is_returned_whatever_the_verdict(votes, tmp_path):
+    agreeing = rank_json(agreeing_votes(tmp_path / "v.csv"), "--personal", "yes")
+    assert (agreeing["verdict"]["favours"], agreeing["verdict"]["returned"]) == ("pooled", "population")
+    divided = rank_json(votes, "--personal", "no")
+    assert (divided["verdict"]["favours"], divided["verdict"]["returned"]) == ("personal", "pooled")
+    assert divided["model"]["name"] == "pooled"
+    assert divided["board"] == rank_json(votes, "--pooled", "--no-verdict")["board"]
+    ran = run("rank", votes, "--personal", "yes", "--no-verdict")
+    assert "Verdict" not in ran.stdout
+    assert "Returned" not in ran.stdout
+    assert rank_json(votes, "--personal", "yes", "--no-verdict")["verdict"] is None
+
+
+def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):
+    votes_frame.filter(pl.col("judge") < "p03").write_csv(tmp_path / "three.csv")
+    ran = run("rank", tmp_path / "three.csv")
+    assert "only 3 people answered two different questions or more" in ran.stdout
+    assert "Returned: the personal model, although it could not be judged." in ran.stdout
+    ran = run("rank", votes, "--no-user")
+    assert "could not be judged: no column says who answered" in ran.stdout
+    assert "Returned: the pooled model, the only one there is for these answers." in ran.stdout
+
+
 def test_without_matplotlib_one_line_says_how_to_get_the_plot(votes, tmp_path, monkeypatch):
     monkeypatch.setattr(report_folder, "can_plot", lambda: False)
     ran = run("rank", votes, "--out", tmp_path / "out")
@@ -138,7 +209,10 @@ def test_by_makes_a_board_for_each_segment(votes, votes_frame, tmp_path):
     assert [segment["segment"] for segment in document["segments"]] == ["de", "en"]
     german = votes_frame.filter(pl.col("language") == "de")
     german.write_csv(tmp_path / "german.csv")
-    alone = pl.DataFrame(rank_json(tmp_path / "german.csv")["board"])
+    # A segment follows the verdict on the whole, and has none of its own.
+    alone = pl.DataFrame(rank_json(tmp_path / "german.csv", "--personal", "yes")["board"])
+    assert document["verdict"]["returned"] == "population"
+    assert not any("verdict" in segment for segment in document["segments"])
     segments = pl.read_csv(tmp_path / "out" / "segments.csv")
     assert segments.columns == ["segment", *BOARD_COLUMNS]
     assert segments.filter(pl.col("segment") == "de").drop("segment").equals(alone)

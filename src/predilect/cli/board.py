@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from predilect.cli.choice import Choice, Personal
 from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding
 from predilect.models.population import Population
@@ -17,7 +18,7 @@ from predilect.report.leaderboard import Ranking
 from predilect.report.scales import Scale
 from predilect.report.text import amount, one_line, percent, shortened
 
-__all__ = ["board_table", "say_board", "say_findings", "say_intake", "say_model"]
+__all__ = ["board_table", "say_board", "say_findings", "say_intake", "say_model", "say_verdict"]
 
 _LONGEST_NAME = 48
 _SEGMENT_ROWS = 10
@@ -66,6 +67,16 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
         )
     for line in model.report_["features"]:
         talk.say(f"Item features: {line}")
+
+
+def say_verdict(talk: Talk, choice: Choice) -> None:
+    """Tell what held-out answers say, and which model is returned for it."""
+    if choice.verdict is None:
+        return
+    for sentence in choice.verdict.sentences:
+        talk.say(f"Verdict: {sentence}")
+    if choice.asked is Personal.auto:
+        talk.say(choice.reason)
 
 
 def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str | None = None) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from predilect.cli.session import Talk
+from predilect.cli.choice import Choice, Personal
+from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
 from predilect.models.population import Population
+from predilect.models.verdicts import keep_verdict
 from predilect.report.leaderboard import Ranking, Refused
 from predilect.report.scales import Scale
 from predilect.report.text import one_line
@@ -25,7 +27,10 @@ class Fitter:
     features : ItemFeatures or None
     people : PersonFeatures or None
     scale : Scale
-    personal : bool
+    personal : Personal
+        What was asked for.
+    verdict : bool
+        Whether to try the models on held-out answers.
     seed : int
     jobs : int or None
     strict : bool
@@ -34,7 +39,8 @@ class Fitter:
     features: ItemFeatures | None
     people: PersonFeatures | None
     scale: Scale
-    personal: bool
+    personal: Personal
+    verdict: bool
     seed: int
     jobs: int | None
     strict: bool
@@ -43,8 +49,8 @@ class Fitter:
         """What ``check`` finds, with the items that only the features know."""
         return check(comparisons, None if self.features is None else self.features.ids)
 
-    def fit(self, talk: Talk, comparisons: Comparisons, findings: list[Finding], doing: str = "Ranking") -> Ranking:
-        """Fit a model and make its board.
+    def fit(self, talk: Talk, comparisons: Comparisons, findings: list[Finding]) -> tuple[Ranking, Choice]:
+        """Fit the model that is to be returned, judge it, and make its board.
 
         Raises
         ------
@@ -53,14 +59,28 @@ class Fitter:
         ConvergenceError
             If the fit does not converge and ``strict``.
         """
-        model = Population(personal=self.personal, n_jobs=self.jobs, random_state=self.seed, strict=self.strict)
+        personal = self.personal is not Personal.no
+        verdict = None
         before = len(talk.warned)
-        with talk.progress(doing) as watch:
-            model.fit(comparisons, items=self.features, users=self.people, watch=watch)
-            return Ranking.of(model, comparisons, self.scale, findings, talk.warned[before:])
+        with talk.progress("Ranking") as watch:
+            model = self._fitted(comparisons, personal, watch)
+            if self.verdict:
+                verdict = model.verdict(watch=watch)
+                if self.personal is Personal.auto and verdict.favours == "pooled":
+                    personal = False
+                    model = self._fitted(comparisons, personal, watch)
+                    keep_verdict(model, verdict)
+            ranking = Ranking.of(model, comparisons, self.scale, findings, talk.warned[before:])
+        return ranking, Choice(self.personal, personal, verdict, "population" if model.personal_ else "pooled")
 
-    def fit_segments(self, talk: Talk, segments: Mapping[str, Comparisons | str]) -> dict[str, Ranking | Refused]:
-        """Fit each segment by itself.
+    def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Population:
+        model = Population(personal=personal, n_jobs=self.jobs, random_state=self.seed, strict=self.strict)
+        return model.fit(comparisons, items=self.features, users=self.people, watch=watch)
+
+    def fit_segments(
+        self, talk: Talk, segments: Mapping[str, Comparisons | str], personal: bool
+    ) -> dict[str, Ranking | Refused]:
+        """Fit each segment by itself, all personal or all pooled.
 
         Raises
         ------
@@ -74,8 +94,12 @@ class Fitter:
                 results[value] = Refused(comparisons)
             else:
                 try:
-                    doing = f"Ranking {name} ({number} of {len(segments)})"
-                    results[value] = self.fit(talk, comparisons, self.look(comparisons), doing)
+                    before = len(talk.warned)
+                    with talk.progress(f"Ranking {name} ({number} of {len(segments)})") as watch:
+                        model = self._fitted(comparisons, personal, watch)
+                        results[value] = Ranking.of(
+                            model, comparisons, self.scale, self.look(comparisons), talk.warned[before:]
+                        )
                 except DataError as error:
                     results[value] = Refused(str(error))
         reasons = {value: result.reason for value, result in results.items() if isinstance(result, Refused)}

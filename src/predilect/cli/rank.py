@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from predilect.cli.choice import Personal, asked_for
 from predilect.cli.options import ItemsFile, JsonFlag, PeopleFile, QuietFlag, ReadingOptions, Votes, expanded
 from predilect.cli.session import Talk, session
 
@@ -37,11 +38,23 @@ def rank(
     items: ItemsFile = None,
     people: PeopleFile = None,
     personal: Annotated[
+        Personal | None,
+        typer.Option(
+            "--personal",
+            rich_help_panel=MODEL,
+            show_default="auto",
+            help="yes: an equal voice and an own ranking for everybody; no: one ranking in which each answer counts "
+            "once; auto: what the verdict favours.",
+        ),
+    ] = None,
+    pooled: Annotated[bool, typer.Option("--pooled", rich_help_panel=MODEL, help="Short for --personal no.")] = False,
+    verdict: Annotated[
         bool,
         typer.Option(
-            "--personal/--pooled",
+            "--verdict/--no-verdict",
             rich_help_panel=MODEL,
-            help="An equal voice and an own ranking for everybody, or one ranking in which each answer counts once.",
+            help="Say whether personal rankings predict held-out answers better than one ranking for all; it takes "
+            "about as long as the ranking.",
         ),
     ] = True,
     by: Annotated[
@@ -106,7 +119,7 @@ def rank(
     Example: predilect rank votes.csv --out results
     """  # fmt: skip
     with session(quiet, json) as talk:
-        from predilect.cli.board import say_board, say_findings, say_intake, say_model
+        from predilect.cli.board import say_board, say_findings, say_intake, say_model, say_verdict
         from predilect.cli.fitting import Fitter
         from predilect.cli.reading import read_features, read_people, read_votes
         from predilect.report.folder import RankOutput
@@ -116,11 +129,12 @@ def rank(
         from predilect.report.scales import SCALES
 
         started, clock = datetime.now(UTC), perf_counter()
+        asked = asked_for(personal, pooled, verdict)
         folder = None if out is None else OutputFolder(out, force)
         unit = SCALES[scale.value]
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by)
-            fitter = Fitter(read_features(items), read_people(people), unit, personal, seed, jobs, strict)
+            fitter = Fitter(read_features(items), read_people(people), unit, asked, verdict, seed, jobs, strict)
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
@@ -129,12 +143,13 @@ def rank(
         if folder is not None:
             folder.probe()
 
-        overall = fitter.fit(talk, read.comparisons, findings)
-        segments = fitter.fit_segments(talk, read.segments) if by is not None else {}
+        overall, choice = fitter.fit(talk, read.comparisons, findings)
+        segments = fitter.fit_segments(talk, read.segments, choice.personal) if by is not None else {}
         seconds["fitting"] = perf_counter() - clock - seconds["reading"]
         document = leaderboard_document(
             overall,
             unit,
+            verdict=choice.to_dict(),
             by=None if by is None else {
                 "column": by, "fits": "independent", "rows_without_value": read.rows_without_segment
             },
@@ -142,7 +157,8 @@ def rank(
             provenance={
                 "inputs": inputs,
                 "options": {
-                    **reading.to_dict(), "personal": personal, "by": by, "scale": scale.value, "strict": strict
+                    **reading.to_dict(), "personal": asked.value, "verdict": verdict, "by": by, "scale": scale.value,
+                    "strict": strict,
                 },
                 "seed": seed,
                 "versions": package_versions(),
@@ -160,7 +176,8 @@ def rank(
                 talk.written = str(out)
             except OSError as error:
                 failure = error
-        say_model(talk, overall, unit, personal)
+        say_model(talk, overall, unit, choice.personal)
+        say_verdict(talk, choice)
         say_board(talk, overall, unit, top)
         for value, segment in segments.items():
             if isinstance(segment, Ranking):

@@ -18,7 +18,7 @@ from rich.text import Text
 from predilect.errors import ConvergenceError, PredilectError
 from predilect.report.output import OutputError
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "Talk", "session"]
+__all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "Talk", "Watch", "session"]
 
 _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
@@ -28,7 +28,7 @@ NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 class Watch(Protocol):
     """Told of progress: a stage in words, and how far it got."""
 
-    def __call__(self, stage: str, done: int) -> None: ...
+    def __call__(self, stage: str, done: int) -> None: ...  # noqa: D102
 
 
 class Talk:

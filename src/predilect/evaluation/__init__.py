@@ -1,4 +1,4 @@
-"""Measures of predictions, and whether one model is better than another.
+"""Measures of predictions, whether one model is better than another, and the verdict.
 
 >>> import numpy as np
 >>> from predilect.evaluation import accuracy, log_loss
@@ -9,6 +9,7 @@
 1.0397
 """
 
+from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
     CalibrationBins,
     accuracy,
@@ -24,15 +25,19 @@ from predilect.evaluation.metrics import (
     tie_share_log_proba,
 )
 from predilect.evaluation.paired import PairedDifference, paired_difference
+from predilect.evaluation.verdict import Contest, Verdict
 
 __all__ = [
     "CalibrationBins",
+    "Contest",
     "PairedDifference",
+    "Verdict",
     "accuracy",
     "answer_losses",
     "brier",
     "calibration_bins",
     "calibration_error",
+    "judge",
     "kendall_tau_per_person",
     "kendall_tau_pooled",
     "log_loss",

@@ -277,8 +277,8 @@ def dimension(prior: PopulationPrior) -> float:
     diagonal = np.diagonal(prior.K)
     plain = np.array_equal(prior.K, np.diag(diagonal))
     values = prior.scale * np.maximum(diagonal if plain else eigvalsh(prior.K, check_finite=False), 0.0)
-    total: float = (values / (1.0 + values)).sum()
-    return total
+    shares: FloatArray = np.asarray(values / (1.0 + values))
+    return float(np.sum(shares))
 
 
 def _by_evidence(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect.data import ItemFeatures, PersonFeatures, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_items
 from predilect.errors import DataError, DataWarning
+from predilect.evaluation.verdict import Verdict
 from predilect.inference.training import Watcher, extend, train_personal, train_pooled
 from predilect.inference.traits import Traits
 from predilect.inference.warm_up import warm_up
@@ -23,6 +24,7 @@ from predilect.models.inputs import answers_by_item, feature_lines, feature_spac
 from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
 from predilect.models.queries import Queries, new_item_space, read_queries, rows_of_features
 from predilect.models.storage import load_population, save_population
+from predilect.models.verdicts import verdict_of
 from predilect.posteriors.gaussian import GaussianPosterior, centre
 from predilect.posteriors.population import PopulationPosterior
 from predilect.scale.shards import workers
@@ -89,6 +91,10 @@ class Population(BaseEstimator):
     report_ : dict
         Convergence, what was searched for the prior, what was read and left out, what became of the features.
     n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    verdict_ : Verdict or None
+        Of :meth:`verdict`, once it was asked for.
     classes_ : list of str
         ``["left", "tie", "right"]``.
 
@@ -226,6 +232,8 @@ class Population(BaseEstimator):
         self.hyperparameters_ = trained.hyperparameters
         self.tie_threshold_ = trained.delta
         self.log_evidence_ = trained.log_evidence
+        self.comparisons_ = comparisons
+        self.verdict_ = None
         self.features_ = features
         self.user_features_ = people
         self.space_ = space
@@ -249,6 +257,17 @@ class Population(BaseEstimator):
     def classes_(self) -> list[str]:
         """Order of the columns of :meth:`predict_proba`."""
         return ["left", "tie", "right"]
+
+    @property
+    def choices_(self) -> dict[str, Any]:
+        """What was chosen besides numbers, as parameters: basis, n_inducing, user_features."""
+        check_is_fitted(self, "posterior_")
+        functions = self.functions_
+        return {
+            "basis": "items" if functions is None else functions.kind,
+            "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
+            "user_features": self.traits_ is not None,
+        }
 
     def predict_margin(self, X: Any, *, items: Any = None, users: Any = None) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right) for each pair.
@@ -373,6 +392,42 @@ class Population(BaseEstimator):
         if user is None or isinstance(self.posterior_, GaussianPosterior):
             return self.n_by_item_
         return self.posterior_.people.answers_by_item(self._user_code(user))
+
+    def verdict(
+        self,
+        *,
+        n_folds: int = 5,
+        max_people: int = 2000,
+        n_bootstrap: int = 2000,
+        random_state: int | None = None,
+        watch: Watcher | None = None,
+    ) -> Verdict:
+        """Whether personal rankings, item features and the reading of ties predict held-out answers.
+
+        Parameters
+        ----------
+        n_folds, max_people, n_bootstrap
+            As in :func:`~predilect.evaluation.judge`, which says how answers are held out and what is compared.
+        random_state : int, optional
+            By default the model's.
+        watch : callable, optional
+            Told of progress: ``watch(stage, done)``.
+
+        Returns
+        -------
+        verdict : Verdict
+            Kept in ``verdict_`` and saved with the model; asked again with the same settings, it comes at once.
+
+        Raises
+        ------
+        DataError
+            If a setting is out of range, or the model was loaded and holds no such verdict.
+        """
+        check_is_fitted(self, "posterior_")
+        seed = self.random_state if random_state is None else random_state
+        return verdict_of(
+            self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
+        )
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.

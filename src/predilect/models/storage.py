@@ -17,6 +17,7 @@ import numpy as np
 from predilect._json import plain
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.errors import DataError
+from predilect.evaluation.verdict import Verdict
 from predilect.inference.basis import Functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.traits import Traits
@@ -181,6 +182,9 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.n_by_item_ = arrays["n_by_item"]
     model.report_ = document["report"]
     model.functions_, model.traits_ = None, None
+    model.comparisons_ = None
+    verdict = document["report"].get("verdict")
+    model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
     if not model.personal_:
         model.posterior_ = GaussianPosterior(arrays["m"], arrays["C_m"])
         return model

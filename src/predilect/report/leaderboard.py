@@ -83,6 +83,7 @@ def leaderboard_document(
     overall: Ranking,
     scale: Scale,
     *,
+    verdict: Mapping[str, Any] | None = None,
     by: Mapping[str, Any] | None = None,
     segments: Mapping[str, Ranking | Refused] | None = None,
     provenance: Mapping[str, Any],
@@ -94,6 +95,8 @@ def leaderboard_document(
     ----------
     overall : Ranking
     scale : Scale
+    verdict : mapping, optional
+        What held-out answers say about the whole, and which model was returned for it.
     by : mapping, optional
         How the answers were cut into segments.
     segments : mapping, optional
@@ -108,6 +111,7 @@ def leaderboard_document(
         "version": VERSION,
         "scale": scale.to_dict(),
         **plain(overall.to_dict(), words=False),
+        "verdict": plain(verdict, words=False),
         "by": plain(by, words=False),
         "segments": [
             {"segment": value, **plain(segment.to_dict(), words=False)} for value, segment in (segments or {}).items()

@@ -1,0 +1,88 @@
+"""Personal or pooled: what was asked for, what the verdict says, and what is returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from predilect.errors import DataError
+
+if TYPE_CHECKING:
+    from predilect.evaluation.verdict import Verdict
+
+__all__ = ["Choice", "Personal", "asked_for"]
+
+
+class Personal(StrEnum):
+    """Whether everybody gets an own ranking."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+
+def asked_for(personal: Personal | None, pooled: bool, verdict: bool) -> Personal:
+    """What the options mean together.
+
+    Raises
+    ------
+    DataError
+        If they contradict each other.
+    """
+    if pooled and personal not in (None, Personal.no):
+        raise DataError(f"--pooled means --personal no, which contradicts --personal {personal}. Give one of them.")
+    if pooled:
+        return Personal.no
+    asked = personal or Personal.auto
+    if asked is Personal.auto and not verdict:
+        raise DataError(
+            "--no-verdict leaves nothing to choose the model by, as --personal auto (the default) returns what the "
+            "verdict favours. Say --personal yes or --personal no, or leave --no-verdict out."
+        )
+    return asked
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which model is returned, and why.
+
+    Attributes
+    ----------
+    asked : Personal
+    personal : bool
+        Whether the fit that is returned, and those of segments, were asked for personal rankings.
+    verdict : Verdict or None
+        None with ``--no-verdict``.
+    returned : str
+        "population" or "pooled": the model that came out.
+    """
+
+    asked: Personal
+    personal: bool
+    verdict: Verdict | None
+    returned: str
+
+    @property
+    def reason(self) -> str:
+        """Why, in a sentence."""
+        name = "personal" if self.returned == "population" else "pooled"
+        if self.asked is not Personal.auto or self.verdict is None:
+            return f"Returned: the {name} model, as asked for."
+        outcome = self.verdict.personal.outcome
+        if outcome == "unknown":
+            why = "although it could not be judged" if name == "personal" else "the only one there is for these answers"
+            return f"Returned: the {name} model, {why}."
+        if name == "personal":
+            return "Returned: the personal model, since the verdict favours it."
+        how = "worse" if outcome == "worse" else "no better"
+        return (
+            f"Returned: the pooled model, since personal rankings predict {how}. With --personal yes everybody has an "
+            "equal voice and an own ranking all the same."
+        )
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """As plain values, for JSON; None without a verdict."""
+        if self.verdict is None:
+            return None
+        return {**self.verdict.to_dict(), "asked": self.asked.value, "returned": self.returned, "reason": self.reason}

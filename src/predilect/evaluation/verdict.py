@@ -1,0 +1,158 @@
+"""The verdict: what held-out answers say about personal rankings, item features and ties, in numbers and in words.
+
+:mod:`predilect.evaluation.judging` makes one; :mod:`predilect.evaluation.wording` writes its sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+__all__ = ["OUTCOMES", "SMALLEST_GAIN", "Contest", "Verdict", "outcome_of"]
+
+OUTCOMES = ("better", "nothing", "worse", "unknown")
+# Nats an answer. Less than half a per cent in the probability of what people answered changes no decision, and crowds
+# that agree differ by up to so much because two priors were fitted.
+SMALLEST_GAIN = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Two models on the same held-out answers.
+
+    Attributes
+    ----------
+    question : str
+        ``"personal"``: personal rankings against one ranking for all. ``"features"``: with item features against
+        without. ``"ties"``: ties that are likelier between close items against one share of ties for every pair.
+    outcome : str
+        ``"better"``, ``"nothing"``, ``"worse"`` or ``"unknown"`` (could not be judged).
+    sentence : str
+        The same in words, with the numbers.
+    log_loss, baseline_log_loss : float or None
+        Mean three-class log loss of the first model and of the second, in nats an answer; None where unknown.
+    accuracy, baseline_accuracy : float or None
+        Share of the answers that were the likeliest of the three.
+    gain, lower, upper : float or None
+        ``baseline_log_loss - log_loss``, positive where the first model is better, with its 95 % interval from a
+        bootstrap over people.
+    n_people : int
+        Whose answers were held out.
+    n_answers : float
+        Answers held out.
+    n_folds : int
+        Folds fitted.
+    """
+
+    question: str
+    outcome: str
+    sentence: str
+    log_loss: float | None = None
+    baseline_log_loss: float | None = None
+    accuracy: float | None = None
+    baseline_accuracy: float | None = None
+    gain: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    n_people: int = 0
+    n_answers: float = 0.0
+    n_folds: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What held-out answers say about a model's parts.
+
+    Attributes
+    ----------
+    personal : Contest
+        Personal rankings against the pooled model.
+    features, ties : Contest or None
+        None where there are no item features, or no ties.
+    settings : dict
+        ``n_folds``, ``max_people``, ``n_bootstrap`` and ``random_state`` that were asked for.
+    n_users, n_users_drawn : int
+        People in the answers, and those that took part.
+    notes : tuple of str
+        What else to know: fits that did not converge, say.
+    """
+
+    personal: Contest
+    features: Contest | None
+    ties: Contest | None
+    settings: dict[str, int]
+    n_users: int
+    n_users_drawn: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def favours(self) -> str:
+        """``"pooled"`` where personal rankings predict no better than one for all, else ``"personal"``.
+
+        What could not be judged stays personal: that is the model in which every person has an equal voice.
+        """
+        return "pooled" if self.personal.outcome in ("nothing", "worse") else "personal"
+
+    @property
+    def contests(self) -> list[Contest]:
+        """Those that were held, personal rankings first."""
+        return [contest for contest in (self.personal, self.features, self.ties) if contest is not None]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What there is to say, for a reader who is no statistician."""
+        return [contest.sentence for contest in self.contests] + list(self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {**asdict(self), "notes": list(self.notes), "favours": self.favours}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`to_dict`.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If these are not the values of a verdict.
+        """
+        personal = _contest(values["personal"])
+        if personal is None:
+            raise ValueError("a verdict without a word on personal rankings")
+        settings, notes = dict(values["settings"]), tuple(values["notes"])
+        return cls(
+            personal, _contest(values["features"]), _contest(values["ties"]), settings, values["n_users"],
+            values["n_users_drawn"], notes,
+        )  # fmt: skip
+
+
+def outcome_of(gain: float, lower: float, upper: float) -> str:
+    """The word for a gain and its 95 % interval.
+
+    Parameters
+    ----------
+    gain, lower, upper : float
+        Nats an answer.
+
+    Returns
+    -------
+    str
+        ``"nothing"`` if the interval holds 0 or the gain is smaller than :data:`SMALLEST_GAIN`.
+    """
+    if not (lower > 0.0 or upper < 0.0) or abs(gain) < SMALLEST_GAIN:
+        return "nothing"
+    return "better" if gain > 0.0 else "worse"
+
+
+def _contest(values: Mapping[str, Any] | None) -> Contest | None:
+    if values is None:
+        return None
+    contest = Contest(**values)
+    if contest.outcome not in OUTCOMES:
+        raise ValueError(f"the outcome {contest.outcome!r} is none of {', '.join(OUTCOMES)}")
+    return contest

@@ -1,0 +1,42 @@
+"""The verdict of a fitted model: made when it is asked for, then kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from predilect.errors import DataError
+from predilect.evaluation.judging import judge
+from predilect.evaluation.verdict import Verdict
+from predilect.inference.training import Watcher
+
+__all__ = ["keep_verdict", "verdict_of"]
+
+
+def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict:
+    """The verdict that the model holds, or a new one, which it then holds.
+
+    Raises
+    ------
+    DataError
+        If a setting is out of range, or there are no answers to try the models on.
+    """
+    held: Verdict | None = model.verdict_
+    if held is not None and held.settings == settings:
+        return held
+    if model.comparisons_ is None:
+        why = f"it holds one for other settings ({held.settings}) in verdict_" if held is not None else "it holds none"
+        raise DataError(
+            f"a loaded model has no answers to hold out, and {why}. Fit again on the answers and call verdict() before "
+            "save()"
+        )
+    verdict = judge(
+        model, model.comparisons_, model.features_, tie_threshold=model.tie_threshold_, watch=watch, **settings
+    )
+    keep_verdict(model, verdict)
+    return verdict
+
+
+def keep_verdict(model: Any, verdict: Verdict) -> None:
+    """Let a model hold a verdict on its answers, and save it with the rest of its report."""
+    model.verdict_ = verdict
+    model.report_["verdict"] = verdict.to_dict()

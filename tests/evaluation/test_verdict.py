@@ -1,0 +1,365 @@
+"""The verdict: what it compares, what it says, and when it does not judge."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from predilect import Comparisons, Population
+from predilect.data import ItemFeatures, k_folds_answers
+from predilect.errors import ConvergenceWarning, DataError
+from predilect.evaluation import Contest, Verdict, answer_losses, held_out, judge
+from predilect.evaluation.verdict import SMALLEST_GAIN, outcome_of
+from predilect.evaluation.wording import judged
+from simulate import Answers, answers, comparisons, crowd, random_pairs
+from tolerances import EXACT
+
+# Nothing to search for, so that a test is quick.
+FIXED = {"strength": 30.0, "scale": 1.0, "consensus_scale": 1.0, "n_jobs": 1}
+
+
+def camps(seed: int, n_users: int = 40, n_items: int = 6, per_person: int = 12, delta: float = 0.0) -> Answers:
+    """Every other person wants the opposite of the others."""
+    rng = np.random.default_rng(seed)
+    user = np.repeat(np.arange(n_users), per_person)
+    left, right = random_pairs(rng, len(user), n_items)
+    taste = np.linspace(-1.5, 1.5, n_items)
+    z = np.where(user % 2, 1, -1) * (taste[left] - taste[right]) + rng.standard_normal(len(user))
+    outcome = np.where(np.abs(z) <= delta, 0, np.sign(z)).astype(int)
+    return answers(user, left, right, outcome, n_items=n_items, n_users=n_users)
+
+
+def agreeing(seed: int) -> Answers:
+    return crowd(seed, 40, 6, 12, person_sd=0.0)
+
+
+@pytest.fixture(scope="module")
+def divided() -> Verdict:
+    return judge(Population(**FIXED), comparisons(camps(0, delta=0.4)))
+
+
+# What is compared
+
+
+def test_camps_are_better_ranked_one_by_one_and_all_numbers_fit(divided):
+    personal = divided.personal
+    assert (personal.question, personal.outcome, divided.favours) == ("personal", "better", "personal")
+    assert 0.0 < personal.lower < personal.gain < personal.upper
+    assert abs(personal.gain - (personal.baseline_log_loss - personal.log_loss)) < EXACT
+    assert personal.accuracy > personal.baseline_accuracy
+    assert (personal.n_people, personal.n_answers, personal.n_folds) == (40, 480.0, 5)
+    # Half of the people want the opposite of the others: one ranking for all knows nothing.
+    assert personal.baseline_log_loss > 0.95 * np.log(2)
+
+
+def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers():
+    data = comparisons(camps(3))
+    fold = k_folds_answers(data, 5, random_state=np.random.SeedSequence(7).spawn(3)[0])
+    verdict = judge(Population(**FIXED, tolerance=1e-4), data, random_state=7)
+    for own, said in ((True, verdict.personal.log_loss), (False, verdict.personal.baseline_log_loss)):
+        losses = np.empty(data.n_rows)
+        for k in range(5):
+            # One setting holds for all, since there is none to choose. (No setting of ν₀ matters to the pooled model.)
+            model = Population(personal=own, **FIXED, tolerance=1e-4).fit(data.take(fold != k))
+            asked = data.take(fold == k)
+            with np.errstate(divide="ignore"):
+                losses[fold == k] = answer_losses(asked.outcome, np.log(model.predict_proba(asked)))
+        assert abs(np.average(losses, weights=data.weight) - said) < EXACT
+
+
+def test_a_prior_that_takes_people_for_all_different_is_worse_where_they_agree():
+    stubborn = Population(strength=1e4, scale=30.0, n_jobs=1)
+    verdict = judge(stubborn, comparisons(agreeing(1)))
+    assert (verdict.personal.outcome, verdict.favours) == ("worse", "pooled")
+    assert verdict.personal.lower < verdict.personal.gain < verdict.personal.upper < 0.0
+    assert "higher by" in verdict.personal.sentence
+
+
+def test_where_people_agree_there_is_nothing_in_it():
+    verdict = judge(Population(n_jobs=1), comparisons(agreeing(1)))
+    assert (verdict.personal.outcome, verdict.favours) == ("nothing", "pooled")
+    assert abs(verdict.personal.gain) < 0.01
+
+
+def test_ties_by_closeness_and_ties_by_chance():
+    assert judge(Population(**FIXED), comparisons(crowd(2, 60, 6, 20, delta=0.5))).ties.outcome == "better"
+    rows = crowd(2, 60, 6, 20, consensus_sd=2.0)
+    rows.outcome = np.where(np.random.default_rng(0).random(rows.n_rows) < 0.3, 0, rows.outcome)
+    by_chance = judge(Population(**FIXED), comparisons(rows)).ties
+    assert by_chance.outcome == "worse"
+    assert by_chance.gain < 0.0
+    assert judge(Population(**FIXED), comparisons(camps(1))).ties is None
+
+
+def test_the_share_of_ties_is_that_of_the_training_answers_and_preferences_stay():
+    data = comparisons(camps(0, delta=0.4))
+    trial = held_out.Trial(data, k_folds_answers(data, 5), 0.4, None)
+    model = trial.run("personal rankings", Population(**FIXED), None)
+    same_share = trial.tied_at_random(model)
+    np.testing.assert_allclose(np.exp(same_share).sum(axis=1), 1.0, atol=EXACT)
+    np.testing.assert_allclose(same_share[:, 0] - same_share[:, 2], model[:, 0] - model[:, 2], atol=EXACT)
+    shares = np.unique(np.round(np.exp(same_share[:, 1]), 12))
+    assert len(shares) <= 5
+    assert np.abs(shares - np.average(data.outcome == 0, weights=data.weight)).max() < 0.03
+
+
+def test_features_that_say_everything_and_features_that_say_nothing():
+    n_items = 30
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal(n_items)
+    user = np.repeat(np.arange(30), 8)
+    left, right = random_pairs(rng, len(user), n_items)
+    z = 2.0 * np.where(user % 2, 1, -1) * (x[left] - x[right]) + rng.standard_normal(len(user))
+    data = comparisons(answers(user, left, right, np.sign(z).astype(int), n_items=n_items))
+    told = ItemFeatures.from_frame({"item": np.arange(n_items), "x": x})
+    verdict = judge(Population(n_jobs=1), data, told)
+    assert (verdict.personal.outcome, verdict.features.outcome) == ("better", "better")
+    assert [contest.question for contest in verdict.contests] == ["personal", "features"]
+    noise = ItemFeatures.from_frame({"item": np.arange(n_items), "x": rng.standard_normal(n_items)})
+    assert judge(Population(n_jobs=1), data, noise).features.outcome != "better"
+    assert judge(Population(**FIXED), data).features is None
+
+
+# Folds
+
+
+@pytest.mark.parametrize("n_folds", [2, 5])
+def test_nobody_is_emptied_in_any_fold(n_folds):
+    # From one answer a person to more than there are folds; contradictions on one pair stay together.
+    rows = crowd(6, 60, 8, np.r_[np.ones(10, int), np.full(30, 2), np.full(20, 9)])
+    frame = {"user": rows.user.tolist(), "left": rows.left.tolist(), "right": rows.right.tolist()}
+    frame = {name: column + [[99, 99], [0, 0], [1, 1]][k] for k, (name, column) in enumerate(frame.items())}
+    data = Comparisons.from_frame(frame, outcome=np.r_[rows.outcome, 1, -1])
+    fold = k_folds_answers(data, n_folds, random_state=1)
+    pairs = np.array([len({*zip(data.left[own], data.right[own], strict=True)})
+                      for own in (data.user == u for u in range(data.n_users))])  # fmt: skip
+    assert set(data.user[fold == -1]) == set(np.flatnonzero(pairs == 1))
+    for k in range(n_folds):
+        assert set(data.user[fold != k]) == set(range(data.n_users))
+    verdict = judge(Population(**FIXED), data, n_folds=n_folds)
+    assert verdict.personal.n_people == (pairs > 1).sum()
+    assert verdict.personal.n_answers == data.weight[fold >= 0].sum()
+
+
+def test_people_with_one_answer_train_but_are_not_asked():
+    rows = crowd(7, 80, 6, np.r_[np.ones(40, int), np.full(40, 6)])
+    verdict = judge(Population(**FIXED), comparisons(rows))
+    assert (verdict.n_users_drawn, verdict.personal.n_people) == (80, 40)
+
+
+def test_at_most_so_many_people_take_part_and_it_is_said():
+    rows = crowd(8, 100, 6, np.r_[np.ones(40, int), np.full(60, 6)])
+    verdict = judge(Population(**FIXED), comparisons(rows), max_people=30)
+    assert verdict.personal.n_people == 30
+    assert verdict.n_users_drawn == 30 + 20  # half of those with one answer, too
+    assert "of 30 people, drawn from 100," in verdict.personal.sentence
+
+
+def test_a_fold_that_trains_on_no_tie_is_told_the_threshold():
+    rows = crowd(9, 30, 5, 8)
+    rows.outcome[0] = 0
+    data = comparisons(rows)
+    # Without a threshold the tie would have probability 0, and the losses no difference.
+    blind, told = (judge(Population(**FIXED), data, tie_threshold=delta) for delta in (0.0, 0.1))
+    assert blind.personal.outcome == "unknown"
+    assert np.isfinite(told.personal.log_loss)
+    assert told.ties.outcome == "unknown"
+    assert "1 of the held-out answers" in told.ties.sentence
+
+
+def test_many_items_take_two_folds_and_many_rows_fewer_people(monkeypatch):
+    monkeypatch.setattr(held_out, "_MANY_ITEMS", 5)
+    data = comparisons(camps(0))
+    verdict = judge(Population(**FIXED), data)
+    assert verdict.personal.n_folds == 2
+    assert abs(verdict.personal.n_answers / 480 - 0.4) < 0.05
+    monkeypatch.setattr(held_out, "_MOST_ROWS", 200)
+    assert judge(Population(**FIXED), data).n_users_drawn < 25
+
+
+# Too little
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (crowd(0, 3, 5, 20), "only 3 people answered two different questions or more, and it takes 10"),
+        (crowd(0, 1, 5, 40), "all answers are one person's"),
+        (crowd(0, 60, 5, 1), "nobody answered two different questions or more"),
+        (crowd(0, 9, 5, 30), "only 9 people"),
+    ],
+)
+def test_too_little_is_said_and_is_no_error(rows, said):
+    verdict = judge(Population(**FIXED), comparisons(rows))
+    assert (verdict.personal.outcome, verdict.favours) == ("unknown", "personal")
+    assert said in verdict.personal.sentence
+    assert verdict.personal.gain is None
+    assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict(), allow_nan=False))) == verdict
+
+
+def test_nobody_told_apart_with_ties_and_features():
+    frame = {"left": ["a", "b", "a"], "right": ["b", "c", "c"], "winner": ["left", "tie", "right"]}
+    model = Population().fit(frame, items={"item": ["a", "b", "c"], "x": [1, 2, 3]})
+    verdict = model.verdict()
+    assert {contest.outcome for contest in verdict.contests} == {"unknown"}
+    assert "no column says who answered" in verdict.sentences[0]
+    assert len(verdict.sentences) == 3
+
+
+def test_what_cannot_be_fitted_is_not_judged():
+    columns = {"user": np.repeat(np.arange(20), 4), "left": [0, 1, 2, 3] * 20, "right": [1, 2, 3, 0] * 20}
+    halves = Comparisons.from_frame(columns | {"weight": [0.5] * 80}, outcome=[1, -1] * 40)
+    verdict = Population(personal=False).fit(halves).verdict()
+    assert verdict.personal.outcome == "unknown"
+    assert "weight" in verdict.personal.sentence
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [({"n_folds": 1}, "n_folds"), ({"max_people": 2}, "max_people"), ({"n_bootstrap": 2.5}, "n_bootstrap"),
+     ({"random_state": -1}, "random_state"), ({"n_folds": True}, "n_folds")],
+)  # fmt: skip
+def test_settings_out_of_range(setting, said):
+    with pytest.raises(DataError, match=f"{said} of the verdict must be a whole number"):
+        judge(Population(**FIXED), comparisons(camps(0)), **setting)
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("gain", "lower", "upper", "outcome"),
+    [
+        (0.02, 0.01, 0.03, "better"),
+        (-0.02, -0.03, -0.01, "worse"),
+        (0.02, -0.01, 0.05, "nothing"),
+        (0.002, 0.001, 0.003, "nothing"),
+        (-0.002, -0.003, -0.001, "nothing"),
+        (SMALLEST_GAIN, 0.001, 0.009, "better"),
+    ],
+)
+def test_the_word(gain, lower, upper, outcome):
+    assert outcome_of(gain, lower, upper) == outcome
+
+
+@pytest.mark.parametrize(
+    ("gain", "lower", "upper", "said"),
+    [
+        (0.05, 0.02, 0.09, "0.400 with personal rankings and 0.450 with one ranking for all: lower by 0.050 nats an "
+         "answer (95 % interval 0.020 to 0.090). What people answered was given a 5.1 % higher probability"),
+        (-0.05, -0.09, -0.02, "higher by 0.050 nats an answer (95 % interval 0.020 to 0.090). What people answered was "
+         "given a 4.9 % lower probability"),
+        (-0.001, -0.004, 0.002, "higher by 0.001 nats an answer (95 % interval -0.002 to 0.004). That is within "
+         "chance."),
+        (0.02, -0.02, 0.06, "lower by 0.020 nats an answer (95 % interval -0.020 to 0.060). That is within chance, "
+         "though there may be a gain worth having"),
+        (0.002, 0.001, 0.003, "more than chance, but too little to matter"),
+    ],
+)  # fmt: skip
+def test_the_sentence(gain, lower, upper, said):
+    contest = Contest(
+        "personal", outcome_of(gain, lower, upper), "", log_loss=0.4, baseline_log_loss=0.4 + gain, accuracy=0.7,
+        baseline_accuracy=0.6, gain=gain, lower=lower, upper=upper, n_people=50, n_answers=600.0, n_folds=5,
+    )  # fmt: skip
+    sentence = judged(contest, 50, 50).sentence
+    assert said in sentence
+    assert "over 600 held-out answers of 50 people the log loss" in sentence
+
+
+def test_fits_that_did_not_converge_are_mentioned():
+    with pytest.warns(ConvergenceWarning):
+        model = Population(**FIXED, max_passes=1).fit(comparisons(camps(0)))
+    assert "fits behind the verdict (personal rankings) did not converge" in model.verdict().sentences[-1]
+
+
+# Determinism, keeping, saving
+
+
+def test_the_same_seed_gives_the_same_verdict_and_the_order_of_rows_does_not_matter(divided):
+    rows = camps(0, delta=0.4)
+    order = np.random.default_rng(1).permutation(rows.n_rows)
+    for name in ("user", "left", "right", "outcome", "weight"):
+        setattr(rows, name, getattr(rows, name)[order])
+    again = judge(Population(**FIXED), comparisons(rows))
+    assert again == divided
+    assert judge(Population(**FIXED | {"n_jobs": 2}), comparisons(rows)) == divided
+    assert judge(Population(**FIXED), comparisons(rows), random_state=1) != divided
+
+
+def test_renamed_ids_only_draw_other_folds(divided):
+    rows = camps(0, delta=0.4)
+    rows.user = (rows.user * 7) % 40
+    rows.left, rows.right = 5 - rows.left, 5 - rows.right
+    renamed = judge(Population(**FIXED), comparisons(rows))
+    for one, other in zip(renamed.contests, divided.contests, strict=True):
+        assert (one.outcome, one.n_people, one.n_answers) == (other.outcome, other.n_people, other.n_answers)
+        assert other.lower < one.gain < other.upper
+
+
+def test_a_model_keeps_its_verdict_until_other_settings_or_another_fit(monkeypatch):
+    data = comparisons(camps(0))
+    model = Population(**FIXED).fit(data)
+    assert model.verdict_ is None
+    verdict = model.verdict(n_folds=3)
+    assert model.verdict_ is verdict
+    assert verdict.settings == {"n_folds": 3, "max_people": 2000, "n_bootstrap": 2000, "random_state": 0}
+    assert model.verdict(n_folds=3) is verdict
+    assert model.verdict(n_folds=2) is not verdict
+    assert model.fit(data).verdict_ is None
+    assert "verdict" not in model.report_
+
+
+def test_it_does_not_depend_on_which_of_the_two_was_fitted():
+    data = comparisons(camps(0))
+    one, other = (Population(personal=own, **FIXED).fit(data).verdict() for own in (True, False))
+    assert one == other
+
+
+def test_it_is_saved_with_the_model_and_loaded(tmp_path, divided):
+    model = Population(**FIXED).fit(comparisons(camps(0, delta=0.4)))
+    model.save(tmp_path / "without")
+    assert model.verdict() == divided
+    model.save(tmp_path / "with")
+    loaded = Population.load(tmp_path / "with")
+    assert loaded.verdict_ == divided
+    assert loaded.verdict() == divided
+    with pytest.raises(DataError, match="no answers to hold out, and it holds one for other settings"):
+        loaded.verdict(n_folds=2)
+    bare = Population.load(tmp_path / "without")
+    assert bare.verdict_ is None
+    with pytest.raises(DataError, match="Fit again"):
+        bare.verdict()
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again/model.json").read_bytes() == (tmp_path / "with/model.json").read_bytes()
+
+
+@pytest.mark.parametrize("change", [{"personal": None}, {"ties": 3}, {"notes": None}])
+def test_a_damaged_verdict_makes_a_damaged_model(tmp_path, change, divided):
+    model = Population(**FIXED).fit(comparisons(camps(0, delta=0.4)))
+    model.verdict()
+    model.save(tmp_path / "model")
+    file = tmp_path / "model" / "model.json"
+    document = json.loads(file.read_text())
+    document["report"]["verdict"].update(change)
+    file.write_text(json.dumps(document))
+    with pytest.raises(DataError, match="damaged model"):
+        Population.load(tmp_path / "model")
+
+
+def test_progress_is_told():
+    told: list[str] = []
+    Population(n_jobs=1).fit(comparisons(camps(0))).verdict(watch=lambda stage, _: told.append(stage))
+    assert "held-out answers: personal rankings, part 1 of 5" in told
+    assert "held-out answers: one ranking for all, part 1 of 5" in told
+
+
+# T10.13
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "outcome"), [(agreeing, "nothing"), (camps, "better")])
+def test_crowds_that_agree_and_crowds_that_are_divided_are_told_apart(make, outcome):
+    said = [judge(Population(n_jobs=1), comparisons(make(seed))).personal.outcome for seed in range(100)]
+    assert said.count(outcome) >= 95, said
