@@ -159,6 +159,8 @@ def build(name: str) -> Callable[[Task], Fitted]:
 
 
 def _value(text: str) -> Any:
+    if text.isdigit():
+        return int(text)
     if text in ("True", "False"):
         return text == "True"
     try:

@@ -11,7 +11,6 @@ import polars as pl
 import predilect
 from benchmarks.task import Task
 from predilect.data import Comparisons
-from predilect.likelihoods.probit import tilted
 
 __all__ = ["PredilectModel"]
 
@@ -22,15 +21,11 @@ class PredilectModel:
     """``predilect.Population``, personal or pooled."""
 
     def __init__(self, task: Task, **options: Any) -> None:
-        self.model = predilect.Population(n_jobs=1, **options).fit(task.train, items=task.items)
+        self.model = predilect.Population(n_jobs=1, **options).fit(task.train, items=task.items, users=task.users)
 
     def log_proba(self, test: Comparisons) -> FloatArray:
         """See :class:`benchmarks.models.Fitted`."""
-        mean, var = self.model.predict_margin(test)
-        delta = self.model.tie_threshold_
-        strict = [tilted(np.full(len(mean), y), mean, var, delta)[0] for y in (1, -1)]
-        tie = tilted(np.zeros(len(mean)), mean, var, delta)[0] if delta > 0 else np.full(len(mean), -np.inf)
-        return np.column_stack([strict[0], tie, strict[1]])
+        return self.model.predict_log_proba(test)
 
     def scores(self, entries: pl.DataFrame) -> FloatArray:
         """Margins over one item, the same for everybody."""

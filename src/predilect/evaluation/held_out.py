@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from predilect.data import Comparisons, ItemFeatures, Vocabulary
 from predilect.errors import ConvergenceWarning, DataWarning
-from predilect.likelihoods.probit import tilted
 
 __all__ = ["FEWEST_PEOPLE", "Trial", "Watch", "drawn_people"]
 
@@ -74,10 +73,8 @@ class Trial:
                 warnings.simplefilter("always")
                 warnings.simplefilter("ignore", DataWarning)
                 model.fit(train, items=features, watch=self._watch(f"{name}, part {number} of {len(self.masks)}"))
-                mean, var = model.predict_margin(test)
+                found[self.places[number - 1]] = model.predict_log_proba(test)
             n_short += any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-            delta = model.tie_threshold_
-            found[self.places[number - 1]] = np.column_stack([tilted(y, mean, var, delta)[0] for y in (1, 0, -1)])
             if number == 1:
                 chosen = model.hyperparameters_.to_dict() | model.choices_
                 estimator = clone(estimator).set_params(

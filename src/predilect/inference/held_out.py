@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons, Vocabulary, k_folds_answers
+from predilect.inference.calibration import variance_factor
 from predilect.inference.candidate import Candidate
 from predilect.inference.population import PopulationState, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
@@ -40,14 +43,29 @@ class Trial:
     Attributes
     ----------
     losses, weights : arrays of float, shape (n,)
-        Log loss of each row held out, and how many answers it stands for.
+        Log loss of each row held out, with the variance factor that suits the setting, and how many answers it stands
+        for.
     states : list of PopulationState
         One a fold.
+    factor : float
+        That variance factor.
     """
 
     losses: FloatArray
     weights: FloatArray
     states: list[PopulationState]
+    factor: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Predicted], given: float | None) -> Trial:
+        """From the predictions of the folds, at a given variance factor or at the best one."""
+        outcome, mean, var, weight = (
+            np.concatenate([getattr(run, name) for run in runs]) for name in ("outcome", "mean", "var", "weight")
+        )
+        delta = float(np.mean([run.state.delta for run in runs]))
+        factor = variance_factor(outcome, mean, var, weight, delta) if given is None else given
+        losses = -tilted(outcome, mean, factor * var, delta)[0]
+        return cls(losses, weight, [run.state for run in runs], factor)
 
     @property
     def loss(self) -> float:
@@ -62,6 +80,16 @@ def is_better(trial: Trial, best: Trial) -> bool:
     mean = float(weights @ gain)
     error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
     return mean > _SIGNIFICANCE * error
+
+
+class Predicted(NamedTuple):
+    """Margins of the answers that a fold held out, and the fit."""
+
+    outcome: npt.NDArray[np.int8]
+    mean: FloatArray
+    var: FloatArray
+    weight: FloatArray
+    state: PopulationState
 
 
 class Fold:
@@ -84,8 +112,8 @@ class Fold:
         setting: Hyperparameters,
         warm: PopulationState | None,
         population: PopulationState | None = None,
-    ) -> tuple[FloatArray, FloatArray, PopulationState]:
-        """Losses and weights of the rows held out, and the fit."""
+    ) -> Predicted:
+        """Fit, and predict the rows held out."""
         prior = candidate.prior(setting, self.space)
         people = self.people
         if setting.trait_scale and self.traits is not None:
@@ -106,7 +134,7 @@ class Fold:
         test = self.test
         posterior = state.posterior(people, prior)
         mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
-        return -tilted(test.outcome, mean, var, state.delta)[0], test.weight, state
+        return Predicted(test.outcome, mean, var, test.weight, state)
 
 
 def some_people(

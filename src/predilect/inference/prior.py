@@ -35,6 +35,10 @@ class Hyperparameters:
         and little about what they agree on, or the other way round.
     trait_scale : float
         s_b, prior variance of the effect of a trait of people on a utility; 0 if traits are not used.
+    variance_factor : float
+        κ: the probability of an answer comes from a margin of mean E z and variance κ Var z. 1 where utilities are as
+        Gaussian as the model has them; smaller where people are easier to predict than that, as with a few levels of
+        liking; larger where a point estimate of the population is too bold.
     """
 
     strength: float
@@ -44,6 +48,7 @@ class Hyperparameters:
     length_scale: float
     consensus_feature_weight: float | None = None
     trait_scale: float = 0.0
+    variance_factor: float = 1.0
 
     @property
     def consensus_weight(self) -> float:

@@ -186,11 +186,12 @@ def select_model(
     best = search.walk(best)
     if traits is not None and not traits_must:
         best = search.with_traits(best, traits)
+    setting = replace(best.setting, variance_factor=best.trial.factor)
     start_state = best.trial.states[0]
     if few:  # the offsets are those of the items that took part
         start_state = replace(start_state, offset=np.zeros(0))
     candidate = Candidate.of(best.candidate.functions, space)
-    return Selection(best.setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
+    return Selection(setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +220,12 @@ class _Search:
         population: PopulationState | None = None,
     ) -> Trial:  # fmt: skip
         """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers."""
-        results = [
+        runs = [
             fold.run(candidate, setting, None if warm is None else warm.states[i], population)
             for i, fold in enumerate(self.folds)
         ]
-        trial = Trial(
-            np.concatenate([r[0] for r in results]), np.concatenate([r[1] for r in results]), [r[2] for r in results]
-        )
+        trial = Trial.of(runs, None if "variance_factor" in self.free else setting.variance_factor)
+        setting = replace(setting, variance_factor=trial.factor)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
         if self.progress:
             self.progress(len(self.trials))

@@ -127,7 +127,7 @@ def train_personal(
     bases = _bases(basis, n_inducing, space, start.length_scale, comparisons.n_rows, random_state)
     if None in bases:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
-    searchable = ["strength", "scale", "consensus_scale"]
+    searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given and None in bases:

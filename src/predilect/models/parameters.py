@@ -15,6 +15,7 @@ _RANGES = {
     "feature_weight": (0.0, 1.0),
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
+    "variance_factor": (0.0, 1e3),
 }
 
 

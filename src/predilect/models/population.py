@@ -55,6 +55,9 @@ class Population(BaseEstimator):
         and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
         and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
         ``consensus_scale=inf`` is a flat prior (variance 1e10).
+    variance_factor : float or "auto", default "auto"
+        κ: probabilities of answers take a margin's variance times κ. "auto" is what held-out answers ask for; 1 for the
+        pooled model.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
         What utilities hang on. "items": each item is its own function, at most 3 000. "attributes": linear in the item
         features, a hierarchical probit. "inducing": a kernel of the features through inducing points, and what each
@@ -125,6 +128,7 @@ class Population(BaseEstimator):
         feature_weight: Auto = "auto",
         consensus_feature_weight: Auto = "auto",
         length_scale: Auto = "auto",
+        variance_factor: Auto = "auto",
         basis: str = "auto",
         n_inducing: int | str = "auto",
         user_features: bool | str = "auto",
@@ -142,6 +146,7 @@ class Population(BaseEstimator):
         self.feature_weight = feature_weight
         self.consensus_feature_weight = consensus_feature_weight
         self.length_scale = length_scale
+        self.variance_factor = variance_factor
         self.basis = basis
         self.n_inducing = n_inducing
         self.user_features = user_features
@@ -304,7 +309,15 @@ class Population(BaseEstimator):
     def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
         mean, var = self.predict_margin(X, items=items, users=users)
-        return outcome_probabilities(mean, var, self.tie_threshold_)
+        return outcome_probabilities(mean, self.hyperparameters_.variance_factor * var, self.tie_threshold_)
+
+    def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+        """Logarithms of :meth:`predict_proba`, right however small a probability is; shape (n, 3)."""
+        mean, var = self.predict_margin(X, items=items, users=users)
+        var, delta = self.hyperparameters_.variance_factor * var, self.tie_threshold_
+        left, right = (tilted(np.full(len(mean), y), mean, var, delta)[0] for y in (1, -1))
+        tie = tilted(np.zeros(len(mean)), mean, var, delta)[0] if delta > 0.0 else np.full(len(mean), -np.inf)
+        return np.column_stack([left, tie, right])
 
     def predict(self, X: Any, *, items: Any = None, users: Any = None) -> npt.NDArray[np.int64]:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
@@ -321,7 +334,8 @@ class Population(BaseEstimator):
             )  # fmt: skip
             return -math.inf
         mean, var = self.predict_margin(answers, items=items)
-        return float(np.average(tilted(answers.outcome, mean, var, self.tie_threshold_)[0], weights=answers.weight))
+        log_p = tilted(answers.outcome, mean, self.hyperparameters_.variance_factor * var, self.tie_threshold_)[0]
+        return float(np.average(log_p, weights=answers.weight))
 
     def rank(self, user: Any = None) -> Any:
         """The board of the crowd, or of one person, best first.
