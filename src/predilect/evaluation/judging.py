@@ -104,7 +104,9 @@ def judge(
         return verdict({q: not_judged(q, why if q == "personal" else _SAME) for q in questions})
 
     trial = Trial(some, fold, tie_threshold, watch)
-    base = clone(estimator).set_params(strict=False, tolerance=max(estimator.tolerance, _TOLERANCE))
+    given = estimator.tolerance
+    tolerance = _TOLERANCE if isinstance(given, str) else max(given, _TOLERANCE)
+    base = clone(estimator).set_params(strict=False, tolerance=tolerance)
     seed = int(seeds[2].generate_state(1)[0])
     contests: dict[str, Contest] = {}
 

@@ -39,6 +39,10 @@ class Functions:
         Inducing points Z, in the space of the features.
     length_scale : float
         ℓ of the kernel.
+    own : bool
+        Whether items have more to themselves than what inducing points lose. Then w is the share of the prior variance
+        that features explain, attributes and kernel half each; otherwise it is the share of the kernel, and attributes
+        have the rest. A kernel alone always leaves 1 - w to the items.
     """
 
     kind: str
@@ -46,9 +50,12 @@ class Functions:
     attribute_scale: float
     points: FloatArray
     length_scale: float
+    own: bool
 
     @classmethod
-    def of(cls, kind: str, space: FeatureSpace, points: FloatArray, length_scale: float) -> Functions:
+    def of(
+        cls, kind: str, space: FeatureSpace, points: FloatArray, length_scale: float, own: bool = False
+    ) -> Functions:
         """The functions of a kind for some items.
 
         Parameters
@@ -58,12 +65,13 @@ class Functions:
         space : FeatureSpace
         points : array of float, shape (n_points, n_columns)
         length_scale : float
+        own : bool
         """
         attributes = kind.startswith("attributes")
         scale = float(np.sqrt(np.sum(space.matrix[space.known] ** 2) / max(int(space.known.sum()), 1)))
         if not kind.endswith("inducing"):
             points = points[:0]
-        return cls(kind, space.matrix.shape[1] if attributes else 0, scale or 1.0, points, length_scale)
+        return cls(kind, space.matrix.shape[1] if attributes else 0, scale or 1.0, points, length_scale, own)
 
     @property
     def n_functions(self) -> int:
@@ -90,31 +98,45 @@ class Functions:
         return Phi
 
     def prior_covariance(self, weight: float) -> FloatArray:
-        """Shape (M, M), diagonal: of the prior variance the kernel has the share w, the attributes have the rest."""
-        kernel = np.full(len(self.points), weight)
-        attributes = np.full(self.n_attributes, 1.0 - weight if len(self.points) else 1.0)
-        return np.diag(np.concatenate([attributes, kernel]))
+        """Shape (M, M), diagonal: the shares of the prior variance that attributes and kernel have."""
+        attributes, kernel = self._shares(weight)
+        return np.diag(np.repeat([attributes, kernel], [self.n_attributes, len(self.points)]))
 
     def own_share(self, Phi: FloatArray, known: npt.NDArray[np.bool_], weight: float) -> FloatArray:
         """Share of the prior variance that an item has to itself, shape (n_items,); empty if none has any.
 
-        With a kernel alone 1 - w |φ|², which is what features do not say and what the inducing points lose; with
-        attributes beside it only the latter; an item without features has everything to itself.
+        What the functions leave, and what the inducing points lose of the kernel; an item without features has
+        everything to itself.
         """
-        if not len(self.points):
-            return np.zeros(0) if known.all() else np.where(known, _LEAST_SHARE, 1.0)
-        explained = np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
-        share = weight * (1.0 - explained) if self.n_attributes else 1.0 - weight * explained
+        attributes, kernel = self._shares(weight)
+        if not len(self.points) and attributes == 1.0 and known.all():
+            return np.zeros(0)
+        share = 1.0 - attributes - kernel * np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
         return np.where(known, np.maximum(share, _LEAST_SHARE), 1.0)
 
-    def share_slope(self, Phi: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray:
-        """How :meth:`own_share` moves with w, shape (n_items,)."""
-        explained = np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
-        return np.where(known, 1.0 - explained if self.n_attributes else -explained, 0.0)
+    def slopes(self, Phi: FloatArray, known: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+        """How the diagonal of :meth:`prior_covariance` and :meth:`own_share` move with w; (M,) and (n_items,)."""
+        (low, low_kernel), (high, high_kernel) = self._shares(0.0), self._shares(1.0)
+        attributes, kernel = high - low, high_kernel - low_kernel
+        share = -attributes - kernel * np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
+        return np.repeat([attributes, kernel], [self.n_attributes, len(self.points)]), np.where(known, share, 0.0)
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether w means anything: not for attributes alone."""
+        return self.own or len(self.points) > 0
+
+    def _shares(self, weight: float) -> tuple[float, float]:
+        """Shares of attributes and of the kernel, which are linear in w."""
+        if not len(self.points):
+            return (weight, 0.0) if self.own else (1.0, 0.0)
+        if not self.n_attributes:
+            return 0.0, weight
+        return (0.5 * weight, 0.5 * weight) if self.own else (1.0 - weight, weight)
 
     def to_dict(self) -> dict[str, Any]:
         """For the report: kind, and how many functions of which sort."""
-        return {"kind": self.kind, "n_attributes": self.n_attributes, "n_inducing": len(self.points)}
+        return {"kind": self.kind, "n_attributes": self.n_attributes, "n_inducing": len(self.points), "own": self.own}
 
 
 def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> FloatArray:

@@ -80,7 +80,8 @@ def rigid_hyperparameters(
     candidate = candidate or Candidate(None, None)
     names = [name for name in _COORDINATES if name in free]
     if candidate.functions is not None:
-        names = [name for name in names if name == "scale" or (name == "feature_weight" and candidate.has_kernel)]
+        weighted = candidate.functions.has_weight
+        names = [name for name in names if name == "scale" or (name == "feature_weight" and weighted)]
     learn_consensus = "consensus_scale" in free
     if not names and not learn_consensus:
         return start
@@ -205,9 +206,8 @@ class _Rigid:
         if name == "scale":
             return 0.5 * float(np.diagonal(law.Sigma) @ diagonal + law.rho @ current.own_D)
         w = setting.feature_weight
-        sign = np.where(np.arange(len(diagonal)) < self.functions.n_attributes, -1.0, 1.0)
-        slope = float(sign @ diagonal + self.functions.share_slope(self.Phi, self.space.known) @ current.own_D)
-        return 0.5 * setting.scale * w * (1.0 - w) * slope
+        of_functions, of_items = self.functions.slopes(self.Phi, self.space.known)
+        return 0.5 * setting.scale * w * (1.0 - w) * float(of_functions @ diagonal + of_items @ current.own_D)
 
     def _slope(self, name: str, setting: Hyperparameters, law: Law, current: Expectation) -> float:
         """Gradient of the evidence in one coordinate, ½ tr(D dΣ/dx)."""

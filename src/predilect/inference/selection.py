@@ -24,6 +24,7 @@ from predilect.inference.basis import Functions
 from predilect.inference.candidate import Candidate
 from predilect.inference.held_out import (
     MANY_FUNCTIONS,
+    MOST_PEOPLE,
     Fold,
     Trial,
     is_better,
@@ -54,7 +55,9 @@ _FEWEST_HELD_OUT = 20.0
 # With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
 # rewarding it.
 _LEAST_STRENGTH = 0.5
-_PEOPLE_FOR_BASIS = 300  # enough to tell bases apart: they differ by more than settings do
+_PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
+# Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
+_PEOPLE_FOR_BASIS = (200, 500)  # a quarter of the crowd, within these
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 
 
@@ -145,7 +148,9 @@ def select_model(
     loose fits, each to at most 1 000 people.
     """
     seeds = np.random.SeedSequence(random_state).spawn(4)
-    some, codes = some_people(comparisons, np.random.default_rng(seeds[0]))
+    kernel = any(functions is not None and len(functions.points) for functions in bases)
+    most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
+    some, codes = some_people(comparisons, np.random.default_rng(seeds[0]), most)
     if traits_must and traits is not None:
         start = replace(start, trait_scale=_first_trait_scale(start, traits))
     if not free and len(bases) == 1 and (traits is None or traits_must):
@@ -163,8 +168,9 @@ def select_model(
     rows, where = with_items_of(some, space) if few else (some, space)
     search = search_on(rows, codes, where, 1)
     first, first_rows, first_where = search, rows, where
-    if len(bases) > 1 and some.n_users > _PEOPLE_FOR_BASIS:
-        first_rows, at = some_people(some, np.random.default_rng(seeds[2]), _PEOPLE_FOR_BASIS)
+    n_first = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_BASIS))
+    if len(bases) > 1 and some.n_users > n_first:
+        first_rows, at = some_people(some, np.random.default_rng(seeds[2]), n_first)
         first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
         first = search_on(first_rows, codes[at], first_where, 3)
     people = lay_out(first_rows, n_basis=n_basis)
@@ -277,8 +283,7 @@ def dimension(prior: PopulationPrior) -> float:
     diagonal = np.diagonal(prior.K)
     plain = np.array_equal(prior.K, np.diag(diagonal))
     values = prior.scale * np.maximum(diagonal if plain else eigvalsh(prior.K, check_finite=False), 0.0)
-    shares: FloatArray = np.asarray(values / (1.0 + values))
-    return float(np.sum(shares))
+    return math.fsum((values / (1.0 + values)).tolist())
 
 
 def _by_evidence(

@@ -38,10 +38,14 @@ _ITEMS_FOR_FEATURE_SEARCH = 1500
 # The automatic choice of a basis, where items have features.
 _MOST_ITEMS_AS_BASIS = 300
 _MOST_ATTRIBUTES = 200
+_ANSWERS_FOR_OWN = 10.0  # on an item: fewer cannot tell what it has to itself
 _INDUCING = (50, 150)  # √answers, within these
-# With more people than this, most of the passes are over so many of them.
-_PEOPLE_TO_START = 2000
-_START_TOLERANCE = 3e-5
+# Large crowds are fitted in stages: so many people, then so many times more, then all.
+_PEOPLE_TO_START, _GROWTH = 2000, 5
+# Tolerance by default: beyond so many answers it grows with their number, up to a bound. The longer a pass takes, the
+# more it has to gain; at the bound a longer run gains less than .003 nats an answer of new answers.
+_TOLERANCE, _ANSWERS_AT_TOLERANCE, _LARGEST_TOLERANCE = 1e-5, 1e4, 3e-4
+_STAGE_TOLERANCE = 1e-4
 
 
 class Watcher(Protocol):
@@ -89,7 +93,7 @@ def train_personal(
     traits: FloatArray | None,
     traits_must: bool,
     delta: float | None,
-    tolerance: float,
+    tolerance: float | None,
     max_passes: int,
     random_state: int,
     executor: ThreadPoolExecutor | None,
@@ -113,7 +117,9 @@ def train_personal(
         As in :func:`~predilect.inference.selection.select_model`.
     delta : float or None
         Tie threshold, or None to learn it.
-    tolerance, max_passes, random_state, executor
+    tolerance : float or None
+        As in :func:`~predilect.inference.population.fit_population`; None: 1e-5, and more for more than 10 000 answers.
+    max_passes, random_state, executor
         As in :func:`~predilect.inference.population.fit_population`.
     watch : callable, optional
         Told of progress.
@@ -124,7 +130,7 @@ def train_personal(
         If there are more items than dense algebra can hold.
     """
     start = _start(space, default_length_scale, given)
-    bases = _bases(basis, n_inducing, space, start.length_scale, comparisons.n_rows, random_state)
+    bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if None in bases:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
     searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
@@ -154,16 +160,19 @@ def train_personal(
     traits = traits if chosen.trait_scale else None
     begin = selection.start
     fitting = None if watch is None else lambda done, _: watch("fitting", done)
-    if comparisons.n_users > 2 * _PEOPLE_TO_START:
-        some, codes = some_people(comparisons, np.random.default_rng(random_state), _PEOPLE_TO_START)
+    n_people, rng = _PEOPLE_TO_START, np.random.default_rng(random_state)
+    while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
+        some, codes = some_people(comparisons, rng, n_people)
         begin = fit_population(
             lay_out(some, traits=None if traits is None else traits[codes], n_basis=n_basis), prior, delta=delta,
-            tolerance=_START_TOLERANCE, max_passes=max_passes, population=begin, executor=executor, progress=fitting,
+            tolerance=tolerance or _STAGE_TOLERANCE, max_passes=max_passes, population=begin, n_closed_form=1,
+            site_tolerance=1e-4, executor=executor, progress=fitting,
         )  # fmt: skip
+        n_people *= _GROWTH
     people = lay_out(comparisons, traits=traits, n_basis=n_basis)
     state = fit_population(
-        people, prior, delta=delta, tolerance=tolerance, max_passes=max_passes, population=begin, executor=executor,
-        progress=fitting,
+        people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_passes=max_passes,
+        population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
     )  # fmt: skip
     return Trained(
         state.posterior(people, prior), chosen, state.delta, state.evidence, state.report, selection.to_dict(),
@@ -171,8 +180,17 @@ def train_personal(
     )  # fmt: skip
 
 
+def _tolerance(given: float | None, n_rows: int) -> float:
+    return min(_TOLERANCE * max(1.0, n_rows / _ANSWERS_AT_TOLERANCE), _LARGEST_TOLERANCE) if given is None else given
+
+
 def _bases(
-    basis: str, n_inducing: int | None, space: FeatureSpace, length_scale: float, n_rows: int, random_state: int
+    basis: str,
+    n_inducing: int | None,
+    space: FeatureSpace,
+    length_scale: float,
+    comparisons: Comparisons,
+    random_state: int,
 ) -> list[Functions | None]:
     """What utilities may hang on, in order of preference; the rule is in docs/which-model.md."""
     n_items, n_columns = len(space.known), space.matrix.shape[1]
@@ -183,7 +201,7 @@ def _bases(
             f'basis="{basis}" needs features of the items, and at least two items that differ in them. '
             'Give items=... (--items FILE), or use basis="items"'
         )
-    n_inducing = n_inducing or int(np.clip(math.sqrt(n_rows), *_INDUCING))
+    n_inducing = n_inducing or int(np.clip(math.sqrt(comparisons.n_rows), *_INDUCING))
     kinds = [basis]
     if basis == "auto":
         linear = n_columns <= min(_MOST_ATTRIBUTES, n_items - 1)
@@ -196,7 +214,8 @@ def _bases(
     if any(kind.endswith("inducing") for kind in kinds):
         points = inducing_points(space, n_inducing, random_state)
     assert all(kind in BASES for kind in kinds)
-    return [None if kind == "items" else Functions.of(kind, space, points, length_scale) for kind in kinds]
+    own = 2.0 * comparisons.n_answers / n_items >= _ANSWERS_FOR_OWN
+    return [None if kind == "items" else Functions.of(kind, space, points, length_scale, own) for kind in kinds]
 
 
 def train_pooled(

@@ -45,8 +45,10 @@ def check_settings(model: Any) -> None:
         If tolerance is no positive number, max_passes no whole number from 1, or random_state none from 0.
     """
     tolerance = model.tolerance
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0.0 < float(tolerance) < float("inf"):
-        raise ValueError(f"tolerance must be a number above 0, in nats an answer, not {tolerance!r}")
+    automatic = isinstance(tolerance, str) and tolerance == "auto"
+    number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
+    if not automatic and not (number and 0.0 < float(tolerance) < float("inf")):
+        raise ValueError(f'tolerance must be "auto" or a number above 0, in nats an answer, not {tolerance!r}')
     for name, least in (("max_passes", 1), ("random_state", 0)):
         value = getattr(model, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

@@ -70,8 +70,9 @@ class Population(BaseEstimator):
         Whether features of people shift what is expected of them; "auto" asks held-out answers.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float, default 1e-5
-        Stop when the objective rises by less, in nats an answer, over five iterations.
+    tolerance : float or "auto", default "auto"
+        Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
+        proportion more for more than 10 000 answers, up to 3e-4.
     max_passes : int, default 300
         Most passes over the answers.
     n_jobs : int, optional
@@ -133,7 +134,7 @@ class Population(BaseEstimator):
         n_inducing: int | str = "auto",
         user_features: bool | str = "auto",
         tie_threshold: Auto = "auto",
-        tolerance: float = 1e-5,
+        tolerance: Auto = "auto",
         max_passes: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -225,8 +226,8 @@ class Population(BaseEstimator):
                     comparisons, space, length_scale, given, basis=self.basis,
                     n_inducing=None if isinstance(self.n_inducing, str) else self.n_inducing,
                     traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
-                    tolerance=self.tolerance, max_passes=self.max_passes, random_state=self.random_state,
-                    executor=executor, watch=watch,
+                    tolerance=None if isinstance(self.tolerance, str) else float(self.tolerance),
+                    max_passes=self.max_passes, random_state=self.random_state, executor=executor, watch=watch,
                 )  # fmt: skip
             else:
                 trained = train_pooled(comparisons, space, length_scale, given, delta=delta, watch=watch)

@@ -197,7 +197,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
         basis = Basis(Phi, rho, offset, variance, float(plan["own_scale"]))
         model.functions_ = Functions(
             plan["kind"], int(plan["n_attributes"]), float(plan["attribute_scale"]), arrays["points"],
-            float(plan["length_scale"]),
+            float(plan["length_scale"]), bool(plan["own"]),
         )  # fmt: skip
     if "B" in arrays:
         effects = Effects(arrays["B"], arrays["C_B"])
