@@ -181,7 +181,9 @@ def select_model(
         if first.n_held_out < _FEWEST_HELD_OUT:
             return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
         trial = first.run(candidate, setting, None)
-        if best is None or is_better(trial, best.trial):
+        # With fewer people than there are, the richer of two that do alike is the one that more people will favour.
+        gains = best is not None and (is_better if first is search else _is_lower)(trial, best.trial)
+        if best is None or gains:
             best = _Found(candidate, setting, trial)
     assert best is not None
     if first is not search:
@@ -278,12 +280,17 @@ class _Search:
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
 
+def _is_lower(trial: Trial, best: Trial) -> bool:
+    return trial.loss < best.loss
+
+
 def dimension(prior: PopulationPrior) -> float:
     """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
     diagonal = np.diagonal(prior.K)
     plain = np.array_equal(prior.K, np.diag(diagonal))
-    values = prior.scale * np.maximum(diagonal if plain else eigvalsh(prior.K, check_finite=False), 0.0)
-    return math.fsum((values / (1.0 + values)).tolist())
+    values: FloatArray = prior.scale * np.maximum(diagonal if plain else eigvalsh(prior.K, check_finite=False), 0.0)
+    shares: list[float] = (values / (1.0 + values)).tolist()
+    return math.fsum(shares)
 
 
 def _by_evidence(

@@ -336,6 +336,7 @@ def _refuse_many_items(n_items: int, most: int, model: str) -> None:
     if n_items > most:
         raise DataError(
             f"there are {n_items} items, but {model} works with at most {most}: its algebra is dense, items x items. "
-            "Map items to groups (--item-map FILE, item_map=...), keep the items that matter, or, up to "
+            "Give features of the items (--items FILE, items=...), on which utilities can hang instead, map items to "
+            "groups (--item-map FILE, item_map=...), keep the items that matter, or, up to "
             f"{_MOST_ITEMS_POOLED} items, rank the crowd as one (--pooled, personal=False)"
         )

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import ItemFeatures, PersonFeatures, build_frame
-from predilect.decisions.ranking import Board, board_columns, rank_items
+from predilect.decisions.ranking import Board, board_columns, rank_utilities
 from predilect.errors import DataError, DataWarning
 from predilect.evaluation.verdict import Verdict
 from predilect.inference.training import Watcher, extend, train_personal, train_pooled
@@ -27,6 +27,7 @@ from predilect.models.storage import load_population, save_population
 from predilect.models.verdicts import verdict_of
 from predilect.posteriors.gaussian import GaussianPosterior, centre
 from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.utilities import Utilities
 from predilect.scale.shards import workers
 
 __all__ = ["Population"]
@@ -354,8 +355,8 @@ class Population(BaseEstimator):
         """
         check_is_fitted(self, "posterior_")
         if user is None:
-            return self._frame(self._board(*self.posterior_.consensus()), self.n_answers_by_item())
-        return self._frame(self._board(*self.posterior_.utilities(self._user_code(user))), self.n_answers_by_item(user))
+            return self._frame(self._board(self.posterior_.crowd()), self.n_answers_by_item())
+        return self._frame(self._board(self.posterior_.person(self._user_code(user))), self.n_answers_by_item(user))
 
     def utilities(self, user: Any = None) -> Any:
         """One person's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`.
@@ -366,14 +367,14 @@ class Population(BaseEstimator):
             A person; by default someone without answers, drawn from the population.
         """
         check_is_fitted(self, "posterior_")
-        board = self._board(*self.posterior_.utilities(self._user_code(user)))
+        board = self._board(self.posterior_.person(self._user_code(user)))
         n = np.zeros(len(self.items_)) if user is None else self.n_answers_by_item(user)
         return self._frame(board.by_item(), n)
 
     def consensus(self) -> Any:
         """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
         check_is_fitted(self, "posterior_")
-        return self._frame(self._board(*self.posterior_.consensus()).by_item(), self.n_by_item_)
+        return self._frame(self._board(self.posterior_.crowd()).by_item(), self.n_by_item_)
 
     def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
         """Joint posterior of one person's utilities, centred, over :attr:`items_`.
@@ -395,8 +396,8 @@ class Population(BaseEstimator):
         check_is_fitted(self, "posterior_")
         return centre(*self.posterior_.consensus())
 
-    def _board(self, mean: FloatArray, covariance: FloatArray) -> Board:
-        return rank_items(mean, covariance, random_state=self.random_state)
+    def _board(self, utilities: Utilities) -> Board:
+        return rank_utilities(utilities, random_state=self.random_state)
 
     def _frame(self, board: Board, n_answers: FloatArray) -> Any:
         return build_frame(board_columns(board, self.items_, n_answers), self.backend_)

@@ -8,17 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
+from predilect.posteriors.utilities import Utilities, pair_variance
 
 __all__ = ["GaussianPosterior", "centre", "pair_variance"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
-
-
-def pair_variance(covariance: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """Variance of f(left) - f(right) for each pair, from the covariance of f."""
-    diagonal = np.diagonal(covariance)
-    return np.asarray(diagonal[left] + diagonal[right] - 2.0 * covariance[left, right])
 
 
 def centre(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -56,6 +51,14 @@ class GaussianPosterior:
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """The same as :meth:`utilities`: one function stands for everybody."""
         return self.mean, self.covariance
+
+    def person(self, user: int = -1) -> Utilities:
+        """The utilities in the form that boards are made of."""
+        return Utilities(self.mean, self.covariance, None, np.zeros(0, dtype=np.int64), np.zeros(0))
+
+    def crowd(self) -> Utilities:
+        """The same as :meth:`person`."""
+        return self.person()
 
     def extended(self, A: FloatArray, R: FloatArray, *, consensus_scale: float) -> GaussianPosterior:
         """With new items appended: mean A f, covariance s_t R + A C Aᵀ (population.md section 6).
