@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from predilect.covariance.dense import factorise
 from predilect.covariance.kernels import squared_exponential
@@ -90,9 +93,12 @@ class Functions:
         return Phi
 
     def prior_covariance(self, weight: float) -> FloatArray:
-        """Shape (M, M), diagonal: of the prior variance the kernel has the share w, the attributes have the rest."""
-        kernel = np.full(len(self.points), weight)
-        attributes = np.full(self.n_attributes, 1.0 - weight if len(self.points) else 1.0)
+        """Shape (M, M), diagonal: of the prior variance the kernel has the share w, the attributes have the rest.
+
+        At w = 0 or 1 the part without a share keeps a millionth, since an inverse Wishart needs a proper mean.
+        """
+        kernel = np.full(len(self.points), max(weight, _LEAST_SHARE))
+        attributes = np.full(self.n_attributes, max(1.0 - weight, _LEAST_SHARE) if len(self.points) else 1.0)
         return np.diag(np.concatenate([attributes, kernel]))
 
     def own_share(self, Phi: FloatArray, known: npt.NDArray[np.bool_], weight: float) -> FloatArray:
@@ -123,6 +129,7 @@ def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> Fl
     Notes
     -----
     k-means from k-means++, on at most 20 000 distinct items. With no more distinct items than points, the items.
+    One thread: several would add up centres in any order, and the last bits would differ from run to run.
     """
     distinct = np.unique(space.matrix[space.known], axis=0)
     if len(distinct) <= n_points:
@@ -130,5 +137,9 @@ def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> Fl
     rng = np.random.default_rng(random_state)
     if len(distinct) > _ITEMS_FOR_CLUSTERS:
         distinct = distinct[np.sort(rng.choice(len(distinct), _ITEMS_FOR_CLUSTERS, replace=False))]
-    found = KMeans(n_points, n_init=1, max_iter=20, random_state=int(rng.integers(2**31))).fit(distinct)
+    means = KMeans(n_points, n_init=1, max_iter=20, random_state=int(rng.integers(2**31)))
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        # Items that differ by rounding alone are one item to k-means, which then finds fewer centres: no harm.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = means.fit(distinct)
     return np.unique(np.asarray(found.cluster_centers_), axis=0)
