@@ -11,8 +11,8 @@ from predilect.errors import DataError
 from predilect.inference.basis import BASES, Functions, inducing_points
 from predilect.inference.population_prior import PopulationPrior
 from predilect.inference.prior import FeatureSpace, Hyperparameters
-from predilect.inference.traits import Traits
 from predilect.inference.training import _bases
+from predilect.inference.traits import Traits
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 KINDS = BASES[1:]

@@ -75,8 +75,8 @@ def test_the_gradient(kind, held, crowd_name, monkeypatch):
     search, names, x = search_at(kind, CROWDS[crowd_name]), names_of(kind), np.array(X[kind])
     if held:
         at_rest(search, names, x)
-    # Every consensus is good enough, so it stays, and so does δ; or none is, and both move to their best with each call,
-    # where the evidence is flat in them (the envelope theorem).
+    # Every consensus is good enough, so it stays, and so does δ; or none is, and both move to their best with each
+    # call, where the evidence is flat in them (the envelope theorem).
     monkeypatch.setattr(rigid, "_STILL", math.inf if held else -1.0)
     _, gradient = at_rest(search, names, x)
     slopes, step = [], 1e-3
