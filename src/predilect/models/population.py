@@ -100,7 +100,8 @@ class Population(BaseEstimator):
 
     Notes
     -----
-    population.md. Linear in people and answers; 12 n_items² floats of memory. At most 3 000 items (10 000 pooled).
+    population.md. Linear in people and answers; 12 n_items² floats of memory where the items are the basis (at most
+    3 000, 10 000 pooled), 12 M² with a basis of M functions.
 
     Examples
     --------
