@@ -37,7 +37,7 @@ class Featured(Population):
         return super().fit(X, y, items=items, **options)
 
 
-class OnABasis(PredictionContract, SavingContract):
+class OnABasis(PredictionContract):
     personal = True
     fixed = FIXED | {"tolerance": 1e-11}
     rounding = EXACT  # queries of a person are one matrix product, which BLAS cuts by their number
@@ -77,5 +77,5 @@ class TestAttributes(OnABasis):
         assert list(board["item"]) == sorted(worth, key=worth.get, reverse=True)  # linear in the one feature there is
 
 
-class TestInducing(OnABasis):
+class TestInducing(OnABasis, SavingContract):
     basis = "inducing"
