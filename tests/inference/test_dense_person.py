@@ -142,7 +142,9 @@ def test_a_state_is_gaussian_conditioning(n_answers):
     Sigma, m = population(4)
     precision, linear = rng.gamma(0.5, size=n_answers), rng.standard_normal(n_answers)
     precision[:2] = 0.0, 1e5
-    person = DensePerson(left, right, Sigma[np.ix_(items, items)], m[items])
+    law = Law(Sigma, m)
+    prior = law.covariance(items) if n_answers <= 5 else law.root(items)
+    person = DensePerson(left, right, prior, m[items])
     assert person.in_pair_space == (n_answers <= 5)
     state = person.condition(precision, linear)
     X = design(items[left], items[right], N_ITEMS)

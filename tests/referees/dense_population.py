@@ -139,8 +139,11 @@ def person_ep(
 
 def gaussian_integral(Sigma: np.ndarray, m: np.ndarray, X: np.ndarray, W: np.ndarray, linear: np.ndarray) -> float:
     """Log of ∫ N(f; m, Σ) exp(-½ fᵀXᵀWXf + fᵀXᵀ linear) df, in item space, by dense determinants."""
-    if not Sigma.any():
-        return float(-0.5 * (X @ m) @ (W * (X @ m)) + linear @ (X @ m))
+    if np.linalg.matrix_rank(Sigma) < len(Sigma):  # no Σ⁻¹: complete the square about m
+        P, e = X.T @ (W[:, None] * X), X.T @ (linear - W * (X @ m))
+        B = np.eye(len(m)) + Sigma @ P
+        spread = 0.5 * e @ np.linalg.solve(B, Sigma @ e) - 0.5 * np.linalg.slogdet(B)[1]
+        return float(spread - 0.5 * (X @ m) @ (W * (X @ m)) + linear @ (X @ m))
     prior_precision = np.linalg.inv(Sigma)
     precision = prior_precision + X.T @ (W[:, None] * X)
     b = prior_precision @ m + X.T @ linear

@@ -41,7 +41,7 @@ PeopleFile = Annotated[
         "--people",
         metavar="FILE",
         rich_help_panel=FEATURES,
-        help="Features of people, one row a person; kept with the model, not used yet.",
+        help="Features of people, one row a person; used if held-out answers gain by it.",
     ),
 ]
 QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]

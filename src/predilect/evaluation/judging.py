@@ -131,6 +131,8 @@ def judge(
                 contests[question] = not_judged(question, _SAME)
             elif question == "features":
                 plain = clone(base).set_params(personal=contests["personal"].outcome == "better")
+                if "basis" in plain.get_params():  # one of attributes cannot do without them
+                    plain.set_params(basis="auto")
                 hold(question, favoured, trial.run("no item features", plain, None))
             elif n_ties < _FEWEST_TIES:
                 contests[question] = not_judged(

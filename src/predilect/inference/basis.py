@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from predilect.covariance.dense import factorise
 from predilect.covariance.kernels import squared_exponential
@@ -98,9 +101,13 @@ class Functions:
         return Phi
 
     def prior_covariance(self, weight: float) -> FloatArray:
-        """Shape (M, M), diagonal: the shares of the prior variance that attributes and kernel have."""
+        """Shape (M, M), diagonal: the shares of the prior variance that attributes and kernel have.
+
+        A part without a share keeps a millionth, since an inverse Wishart needs a proper mean.
+        """
         attributes, kernel = self._shares(weight)
-        return np.diag(np.repeat([attributes, kernel], [self.n_attributes, len(self.points)]))
+        shares = np.repeat([attributes, kernel], [self.n_attributes, len(self.points)])
+        return np.diag(np.maximum(shares, _LEAST_SHARE))
 
     def own_share(self, Phi: FloatArray, known: npt.NDArray[np.bool_], weight: float) -> FloatArray:
         """Share of the prior variance that an item has to itself, shape (n_items,); empty if none has any.
@@ -145,6 +152,7 @@ def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> Fl
     Notes
     -----
     k-means from k-means++, on at most 20 000 distinct items. With no more distinct items than points, the items.
+    One thread: several would add up centres in any order, and the last bits would differ from run to run.
     """
     distinct = np.unique(space.matrix[space.known], axis=0)
     if len(distinct) <= n_points:
@@ -152,5 +160,9 @@ def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> Fl
     rng = np.random.default_rng(random_state)
     if len(distinct) > _ITEMS_FOR_CLUSTERS:
         distinct = distinct[np.sort(rng.choice(len(distinct), _ITEMS_FOR_CLUSTERS, replace=False))]
-    found = KMeans(n_points, n_init=1, max_iter=20, random_state=int(rng.integers(2**31))).fit(distinct)
+    means = KMeans(n_points, n_init=1, max_iter=20, random_state=int(rng.integers(2**31)))
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        # Items that differ by rounding alone are one item to k-means, which then finds fewer centres: no harm.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = means.fit(distinct)
     return np.unique(np.asarray(found.cluster_centers_), axis=0)

@@ -115,8 +115,9 @@ def offset_step(offset: FloatArray, precision: FloatArray, current: Expectation)
 
     Notes
     -----
-    Twice the diagonal bounds the information of pairs of items from above, so the step, unlike a Newton step on the
-    diagonal alone, cannot overshoot.
+    Twice the diagonal bounds the information of one answer from above, so that the step, unlike a Newton step on the
+    diagonal alone, does not overshoot where two items are compared. It is no bound on that of several answers of one
+    person, but no crowd was found in which repeated steps fail to settle.
     """
     if not len(offset):
         return offset

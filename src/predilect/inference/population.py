@@ -156,7 +156,8 @@ def fit_population(
         # What the other fit does not know, be it other items or traits, starts from nothing.
         offset = start.offset if len(start.offset) == len(point.offset) else point.offset
         B = start.B if start.B.shape == point.B.shape else point.B
-        point = Point(start.m, start.Sigma, delta or 0.0, offset, start.own_scale, B)
+        own_scale = start.own_scale if len(point.offset) else point.own_scale
+        point = Point(start.m, start.Sigma, delta or 0.0, offset, own_scale, B)
     search.sites = sites
     point, metric = search.closed_form(point, n_closed_form)
     residual, again = math.inf, True

@@ -79,6 +79,8 @@ def rigid_hyperparameters(
     """
     candidate = candidate or Candidate(None, None)
     names = [name for name in _COORDINATES if name in free]
+    if start.feature_weight == 0.0 and "feature_weight" not in names:
+        names = [name for name in names if name != "length_scale"]  # of a kernel that has no share
     if candidate.functions is not None:
         weighted = candidate.functions.has_weight
         names = [name for name in names if name == "scale" or (name == "feature_weight" and weighted)]

@@ -96,7 +96,9 @@ class Search:
         first = max(self.prior.scale, _SMALLEST_FIRST_SCALE)
         M, n_own = self.prior.n_functions, len(self.prior.own_share)
         B = np.zeros((M, self.people.traits.shape[1]))
-        return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), first, B)
+        # Where no item has anything to itself, nothing is learned of it, and a new one that has gets the prior.
+        own_scale = first if n_own else self.prior.scale
+        return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B)
 
     def law(self, point: Point) -> Law:
         """The population as everybody's prior."""

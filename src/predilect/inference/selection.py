@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigvalsh
 
+from predilect.covariance.dense import factorise
 from predilect.data import Comparisons
 from predilect.inference.basis import Functions
 from predilect.inference.candidate import Candidate
@@ -273,7 +274,7 @@ class _Search:
         trial = self.run(best.candidate, setting, best.trial)
         state = trial.states[0]
         prior = best.candidate.prior(setting, self.space)
-        inverse = np.linalg.inv(prior.K if prior.K_consensus is None else prior.K_consensus)
+        inverse = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
         moment = float(np.vdot(state.B, inverse @ state.B)) + state.B.shape[1] * float(np.vdot(inverse, state.C_B))
         setting = replace(setting, trait_scale=moment / state.B.size)
         trial = self.run(best.candidate, setting, trial)
@@ -306,7 +307,7 @@ def _by_evidence(
 
 
 def _first_trait_scale(setting: Hyperparameters, traits: FloatArray) -> float:
-    return _FIRST_TRAIT_SHARE * setting.scale / max(traits.shape[1], 1)
+    return _FIRST_TRAIT_SHARE * setting.scale / max(int(traits.shape[1]), 1)
 
 
 def _step(setting: Hyperparameters, name: str, direction: int, least_strength: float) -> Hyperparameters | None:

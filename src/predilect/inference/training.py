@@ -21,6 +21,7 @@ from predilect.inference.population import fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.report import Report
 from predilect.inference.selection import DEFAULTS, select_model
+from predilect.posteriors.basis import Effects
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.people import lay_out
 from predilect.posteriors.population import PopulationPosterior
@@ -129,6 +130,8 @@ def train_personal(
     DataError
         If there are more items than dense algebra can hold.
     """
+    if traits is not None and not traits.shape[1]:
+        traits = None  # what is known of people is the same for all of them
     start = _start(space, default_length_scale, given)
     bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if None in bases:
@@ -209,7 +212,8 @@ def _bases(
         kinds = ["attributes"] if linear else []  # the fewest functions first
         if n_items > n_inducing:  # both together hold the kernel alone as a limit
             kinds += ["attributes+inducing" if linear and not few_items else "inducing"]
-        kinds += ["items"] if few_items else []
+        if few_items or not kinds:
+            kinds += ["items"] if n_items <= _MOST_ITEMS_PERSONAL else ["inducing"]
     points = np.zeros((0, n_columns))
     if any(kind.endswith("inducing") for kind in kinds):
         points = inducing_points(space, n_inducing, random_state)
@@ -311,7 +315,14 @@ def extend(
     A_t, R_t, _ = _condition(space, new, h.consensus_weight, h.length_scale)
     consensus = GaussianPosterior(*posterior.consensus()).extended(A_t, R_t, consensus_scale=h.consensus_scale)
     trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.scale
-    return posterior.extended(A, R, consensus=consensus, scale=h.scale, strength=h.strength, trace=trace)
+    effects = posterior.effects
+    if effects is not None:  # its prior is that of the consensus, with a scale of its own
+        known = GaussianPosterior(np.zeros(posterior.n_items), effects.covariance)
+        spread = known.extended(A_t, R_t, consensus_scale=h.trait_scale).covariance
+        effects = Effects(np.vstack([effects.B, A_t @ effects.B]), spread)
+    return posterior.extended(
+        A, R, consensus=consensus, scale=h.scale, strength=h.strength, trace=trace, effects=effects
+    )
 
 
 def _condition(

@@ -11,7 +11,9 @@ __all__ = ["Traits"]
 
 FloatArray = npt.NDArray[np.float64]
 
-_NEGLIGIBLE = 1e-6  # of the largest singular value: collinear columns
+# Of the largest singular value, and of that of a column of variance 1, which is what columns have over everybody whose
+# features are given: what is collinear, or the same for all who answered, is rounding and no trait.
+_NEGLIGIBLE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,10 @@ class Traits:
         """From the features of people, shape (n_users, n_columns), where known."""
         rows = matrix[known]
         mean = rows.mean(axis=0) if len(rows) else np.zeros(matrix.shape[1])
-        if len(rows) < 2:
+        if len(rows) < 2 or not matrix.shape[1]:
             return cls(mean, np.zeros((matrix.shape[1], 0)))
         _, values, vectors = np.linalg.svd(rows - mean, full_matrices=False)
-        keep = values > _NEGLIGIBLE * max(float(values[0]), 1e-300)
+        keep = values > _NEGLIGIBLE * max(float(values[0]), float(np.sqrt(len(rows))))
         return cls(mean, (vectors[keep] / values[keep, None]).T * np.sqrt(len(rows)))
 
     def transform(self, matrix: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray:

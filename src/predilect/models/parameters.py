@@ -5,6 +5,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
+from predilect.inference.basis import BASES
+
 __all__ = ["check_settings", "given_hyperparameters", "given_threshold"]
 
 # Name: smallest and largest value allowed.
@@ -30,7 +32,7 @@ def given_hyperparameters(model: Any) -> dict[str, float]:
     given: dict[str, float] = {}
     for name, (low, high) in _RANGES.items():
         value = getattr(model, name)
-        if isinstance(value, str) and value == "auto":
+        if _is_auto(value):
             continue
         given[name] = _number(name, value, low, high)
     return given
@@ -42,7 +44,9 @@ def check_settings(model: Any) -> None:
     Raises
     ------
     ValueError
-        If tolerance is no positive number, max_passes no whole number from 1, or random_state none from 0.
+        If tolerance is no positive number, max_passes no whole number from 1, or random_state none from 0; if basis is
+        none that there is, n_inducing no whole number from 1, or user_features neither True nor False, and it is not
+        "auto" either.
     """
     tolerance = model.tolerance
     automatic = isinstance(tolerance, str) and tolerance == "auto"
@@ -53,6 +57,20 @@ def check_settings(model: Any) -> None:
         value = getattr(model, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name} must be a whole number from {least} up, not {value!r}")
+    _check_basis(model)
+
+
+def _check_basis(model: Any) -> None:
+    """Check what utilities may hang on."""
+    basis, n_inducing, user_features = model.basis, model.n_inducing, model.user_features
+    names = ("auto", *BASES)
+    if not isinstance(basis, str) or basis not in names:
+        raise ValueError(f"basis must be one of {', '.join(names)}, not {basis!r}")
+    no_count = isinstance(n_inducing, bool) or not isinstance(n_inducing, Integral) or int(n_inducing) < 1
+    if no_count and not _is_auto(n_inducing):
+        raise ValueError(f'n_inducing must be "auto" or a whole number from 1 up, not {n_inducing!r}')
+    if not isinstance(user_features, bool) and not _is_auto(user_features):
+        raise ValueError(f'user_features must be "auto", True or False, not {user_features!r}')
 
 
 def given_threshold(value: Any) -> float | None:
@@ -63,9 +81,13 @@ def given_threshold(value: Any) -> float | None:
     ValueError
         If it is neither "auto" nor a number from 0 to 1e4.
     """
-    if isinstance(value, str) and value == "auto":
+    if _is_auto(value):
         return None
     return _number("tie_threshold", value, 0.0, 1e4)
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:

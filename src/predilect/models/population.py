@@ -66,7 +66,7 @@ class Population(BaseEstimator):
         items (from 301 items on the inducing points), and, where they are fewer than the items and at most 200, the
         attributes, beyond 300 items also both together.
     n_inducing : int or "auto", default "auto"
-        Inducing points, if there are any; "auto" is 100.
+        Inducing points, if there are any; "auto" is the square root of the number of answers, from 50 to 150.
     user_features : bool or "auto", default "auto"
         Whether features of people shift what is expected of them; "auto" asks held-out answers.
     tie_threshold : float or "auto", default "auto"
@@ -105,7 +105,8 @@ class Population(BaseEstimator):
 
     Notes
     -----
-    population.md. Linear in people and answers; 12 n_items² floats of memory. At most 3 000 items (10 000 pooled).
+    population.md. Linear in people and answers; 12 n_items² floats of memory where the items are the basis (at most
+    3 000, 10 000 pooled), 12 M² with a basis of M functions.
 
     Examples
     --------

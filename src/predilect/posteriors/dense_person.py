@@ -50,20 +50,20 @@ class DensePerson:
     ----------
     left, right : arrays of int, shape (n,)
         Answers, as positions in the person's own items.
-    covariance, mean : arrays of float, shapes (k, k) and (k,)
-        Prior of the utilities of those items.
+    prior, mean : arrays of float, shapes (k, k) and (k,)
+        Prior of the utilities of those items: their covariance S where n <= k, and otherwise L, (k, d), with S = L Lᵀ.
 
     Notes
     -----
     Pair space where n <= k: about 1.5 n³ operations each time, and 3 n³ for the sums. Item space otherwise:
-    3.5 k³ + n k and 2 k³. Memory n² or k².
+    3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
     """
 
     def __init__(
         self,
         left: npt.NDArray[np.int32],
         right: npt.NDArray[np.int32],
-        covariance: FloatArray,
+        prior: FloatArray,
         mean: FloatArray,
     ) -> None:
         self.left, self.right = left, right
@@ -75,10 +75,10 @@ class DensePerson:
             (np.repeat([1.0, -1.0], n), (np.concatenate([place, place]), np.concatenate([left, right]))), shape=(n, k)
         )
         if self.in_pair_space:
-            rows = covariance[left] - covariance[right]
+            rows = prior[left] - prior[right]
             self.prior = rows[:, left] - rows[:, right]  # G
         else:
-            self.prior = factorise(covariance).lower  # L, with S = L Lᵀ on the person's items
+            self.prior = prior
 
     def condition(self, precision: FloatArray, linear: FloatArray) -> DenseState:
         """Posterior under sites, all copies of a row together; arrays of shape (n,)."""
@@ -93,7 +93,7 @@ class DensePerson:
                 self.z_bar + shift, var, factor.log_det(), float(e @ shift), precision, linear, factor
             )  # fmt: skip
         L = self.prior
-        factor = factorise(symmetrise(np.eye(len(L)) + L.T @ (self._laplacian(precision) @ L)))
+        factor = factorise(symmetrise(np.eye(L.shape[1]) + L.T @ (self._laplacian(precision) @ L)))
         V = factor.solve_lower(L.T)  # S = Vᵀ V
         g = V @ (self.X.T @ e)
         spread = V[:, self.left] - V[:, self.right]

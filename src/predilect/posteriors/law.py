@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from predilect.covariance.dense import factorise
+
 __all__ = ["Law"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -57,6 +59,13 @@ class Law:
         if len(self.rho):
             block[np.diag_indices(len(items))] += self.rho[items]
         return np.asarray(block)
+
+    def root(self, items: npt.NDArray[np.integer]) -> FloatArray:
+        """L with S = L Lᵀ of some items, shape (k, k), or (k, M) where Φ says everything."""
+        if self.has_basis and not len(self.rho):
+            # S has rank M at most: a factor of S itself would need jitter, which many answers tell from nothing.
+            return np.asarray(self.Phi[items] @ factorise(self.Sigma).lower)
+        return factorise(self.covariance(items)).lower
 
     def person_mean(self, items: npt.NDArray[np.integer], traits: FloatArray) -> FloatArray:
         """Prior mean of some items for a person with the given traits, shape (k,)."""

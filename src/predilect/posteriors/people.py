@@ -99,7 +99,9 @@ class People:
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
         mean = law.person_mean(items, self.traits[user])
-        return items, DensePerson(self.left[rows], self.right[rows], law.covariance(items), mean)
+        in_pair_space = rows.stop - rows.start <= len(items)
+        prior = law.covariance(items) if in_pair_space else law.root(items)
+        return items, DensePerson(self.left[rows], self.right[rows], prior, mean)
 
     def sums(
         self, user: int, sites: Sites, law: Law

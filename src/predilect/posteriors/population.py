@@ -265,6 +265,7 @@ class PopulationPosterior:
         scale: float,
         strength: float,
         trace: float,
+        effects: Effects | None = None,
     ) -> PopulationPosterior:
         """With new items appended, which no one has answered on (population.md section 6).
 
@@ -280,20 +281,13 @@ class PopulationPosterior:
             s₀ and ν₀.
         trace : float
             tr((s₀ K_oo)⁻¹ Σ_oo).
+        effects : Effects, optional
+            Those of traits over the old and the new items, if there are any.
         """
         cross = A @ self.Sigma
         spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T
         Sigma = symmetrise(np.block([[self.Sigma, cross.T], [cross, spread]]))
         people = replace(self.people, n_items=len(consensus.mean))
-        effects = self.effects
-        if effects is not None:
-            B = np.vstack([effects.B, A @ effects.B])
-            cross = A @ effects.covariance
-            # What features do not say of a new item's effect is as wide as what they do not say of its consensus.
-            ratio = float(np.trace(effects.covariance)) / max(float(np.trace(self.C_m)), 1e-300)
-            left = consensus.covariance[self.n_items :, self.n_items :] - A @ self.C_m @ A.T
-            block = np.block([[effects.covariance, cross.T], [cross, cross @ A.T + ratio * left]])
-            effects = Effects(B, symmetrise(block))
         return PopulationPosterior(consensus.mean, consensus.covariance, Sigma, people, self.sites, effects=effects)
 
     def with_items(self, Phi: FloatArray, share: FloatArray, consensus_scale: float) -> PopulationPosterior:
