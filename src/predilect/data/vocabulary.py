@@ -138,6 +138,27 @@ class Vocabulary:
         place = bisect_left(self.ids, value)
         return place if place < len(self) and self.ids[place] == value else -1
 
+    def own(self, value: Any) -> Any:
+        """One id as this vocabulary would hold it; None for what is missing, or not an id of its kind."""
+        if isinstance(value, str):
+            if not self.is_integer:
+                return value if value.strip() else None
+            try:
+                number = int(value)
+            except ValueError:
+                return None
+            return number if str(number) == value else None
+        if isinstance(value, float | np.floating):
+            if not float(value).is_integer() or abs(float(value)) >= 2.0**53:
+                return None
+        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+            return None
+        return int(value) if self.is_integer else str(int(value))
+
+    def code(self, value: Any) -> int:
+        """Code of one id, or -1; as :meth:`codes`, within microseconds."""
+        return self._position(self.own(value))
+
     def labels(self, codes: Any) -> NDArray[Any]:
         """Ids of codes.
 

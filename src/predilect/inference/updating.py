@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,9 +17,10 @@ from predilect.inference.population import MOST_SETTLING_SWEEPS, settle
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import Person, side_by_side
 
-__all__ = ["SITE_TOLERANCE", "is_quick", "settled", "settled_together"]
+__all__ = ["LOOSE_TOLERANCE", "SITE_TOLERANCE", "is_quick", "settled", "settled_together"]
 
 SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
+LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
 _QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
 
 _NO_ROWS = np.zeros((0, 0))
@@ -62,7 +62,7 @@ def settled(person: Person, law: Law, delta: float, *, largest_state: int) -> tu
     n = len(person.outcome)
     if not n:
         return person, 0.0
-    person = replace(person, precision=person.precision.copy(), linear=person.linear.copy())
+    person = person._replace(precision=person.precision.copy(), linear=person.linear.copy())
     items = person.items
     k = len(items)
     if min(n, k) > largest_state // 8:
@@ -102,5 +102,5 @@ def settled_together(
     done, stop = [], 0
     for person in persons:
         start, stop = stop, stop + len(person.outcome)
-        done.append(replace(person, precision=sites.precision[start:stop], linear=sites.linear[start:stop]))
+        done.append(person._replace(precision=sites.precision[start:stop], linear=sites.linear[start:stop]))
     return done, change

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,7 @@ IntArray = npt.NDArray[np.integer]
 _LOOK_UP_ONE_BY_ONE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(NamedTuple):
     """One person's answers and their sites; arrays as in :class:`~predilect.posteriors.people.People`.
 
     Attributes
@@ -58,22 +57,27 @@ class Person:
     def of(cls, rows: Rows, traits: FloatArray) -> Person:
         """From answers, with the sites that their rows carry."""
         left, right, outcome = sides_of(rows.key)
-        items = np.unique(np.concatenate((left, right)))
-        return cls(
-            items.astype(np.int32),
-            items.searchsorted(left).astype(np.int32),
-            items.searchsorted(right).astype(np.int32),
-            outcome,
-            rows.weight,
-            rows.carried[:, 0].copy(),
-            rows.carried[:, 1].copy(),
-            traits,
-        )
+        n = len(left)
+        both = np.concatenate((left, right))
+        items = np.sort(both)
+        first = np.ones(2 * n, dtype=bool)
+        np.not_equal(items[1:], items[:-1], out=first[1:])
+        items = items[first]
+        place = items.searchsorted(both).astype(np.int32)
+        precision, linear = rows.carried
+        return cls(items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits)
 
     def rows(self) -> Rows:
         """The answers, each once, with their sites."""
         key = keys_of(self.items[self.left], self.items[self.right], self.outcome)
-        return Rows.of(key, self.weight, np.stack((self.precision, self.linear), axis=1))
+        return Rows.of(key, self.weight, (self.precision, self.linear))
+
+    def answers_by_item(self, n_items: int) -> FloatArray:
+        """Number of the person's answers on each item; shape (n_items,)."""
+        counts = np.zeros(n_items)
+        np.add.at(counts, self.items[self.left], self.weight)
+        np.add.at(counts, self.items[self.right], self.weight)
+        return counts
 
     def layout(self, n_items: int, largest_state: int = LARGEST_STATE) -> tuple[People, Sites]:
         """As a layout of one person."""

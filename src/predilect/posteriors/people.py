@@ -14,7 +14,7 @@ from predilect.posteriors.dense_person import DensePerson
 from predilect.posteriors.law import Law
 from predilect.scale.shards import Shard, cut
 
-__all__ = ["LARGEST_STATE", "People", "Sites", "laid_out", "lay_out", "shards_of"]
+__all__ = ["LARGEST_STATE", "People", "Sites", "lay_out", "lay_out_columns", "shards_of"]
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6
@@ -178,7 +178,7 @@ def lay_out(
             "need weights of at least 1. Multiply them all, leave such rows out, or rank the crowd alone (--pooled, "
             "personal=False)."
         )
-    return laid_out(
+    return lay_out_columns(
         comparisons.user,
         comparisons.left,
         comparisons.right,
@@ -191,7 +191,7 @@ def lay_out(
     )
 
 
-def laid_out(
+def lay_out_columns(
     user: npt.NDArray[np.integer],
     left: npt.NDArray[np.integer],
     right: npt.NDArray[np.integer],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ KeyArray = npt.NDArray[np.int64]
 
 # A key orders answers by left item, right item and outcome: 31 bits for an item, 2 for the outcome.
 _ITEM_BITS, _OUTCOME_BITS = 31, 2
+_ITEM = (1 << _ITEM_BITS) - 1
+_ZERO = np.zeros(1)
 _DUST = 1e-9  # of what was taken back: weights are counts, and sums of them leave rounding behind
 
 
@@ -33,11 +35,10 @@ def sides_of(key: KeyArray) -> tuple[KeyArray, KeyArray, npt.NDArray[np.int8]]:
     outcome = (key & 3).astype(np.int8)
     outcome -= 1
     pair = key >> _OUTCOME_BITS
-    return pair >> _ITEM_BITS, pair & ((1 << _ITEM_BITS) - 1), outcome
+    return pair >> _ITEM_BITS, pair & _ITEM, outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Answers, each key once.
 
     Attributes
@@ -46,25 +47,25 @@ class Rows:
         Ascending.
     weight : float64[n]
         How many identical answers a row stands for.
-    carried : float64[n, c]
+    carried : tuple of float64[n]
         What goes with a row, such as its site; 0 for a new row.
     """
 
     key: KeyArray
     weight: FloatArray
-    carried: FloatArray
+    carried: tuple[FloatArray, ...] = ()
 
     @classmethod
-    def of(cls, key: KeyArray, weight: FloatArray, carried: FloatArray) -> Rows:
+    def of(cls, key: KeyArray, weight: FloatArray, carried: tuple[FloatArray, ...] = ()) -> Rows:
         """From rows in any order; of equal keys the weights add up, and what they carry is averaged."""
         if (key[1:] > key[:-1]).all():
             return cls(key, weight, carried)
         order = np.argsort(key, kind="stable")
-        key, weight, carried = key[order], weight[order], carried[order]
+        key, weight = key[order], weight[order]
         starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
         total = np.add.reduceat(weight, starts)
-        carried = np.add.reduceat(carried * weight[:, None], starts, axis=0) / total[:, None]
-        return cls(key[starts], total, carried)
+        means = (np.add.reduceat(column[order] * weight, starts) / total for column in carried)
+        return cls(key[starts], total, tuple(means))
 
     def held(self, key: KeyArray) -> FloatArray:
         """Weights of the rows with some keys, 0 where there is none; shape (n,)."""
@@ -75,6 +76,8 @@ class Rows:
 
     def plus(self, key: KeyArray, weight: FloatArray) -> Rows:
         """With more answers; their keys are distinct, in any order."""
+        if len(key) == 1:
+            return self._plus_one(key, weight)
         place, known = self._find(key)
         total = self.weight.copy()
         if known.any():
@@ -82,11 +85,24 @@ class Rows:
             key, weight = key[~known], weight[~known]
             if not len(key):
                 return Rows(self.key, total, self.carried)
-        key = np.concatenate((self.key, key))
-        order = np.argsort(key, kind="stable")
-        carried = np.zeros((len(key), self.carried.shape[1]))
-        carried[: len(self.key)] = self.carried
-        return Rows(key[order], np.concatenate((total, weight))[order], carried[order])
+        keys = np.concatenate((self.key, key))
+        order = np.argsort(keys, kind="stable")
+        nothing = np.zeros(len(key))
+        carried = tuple(np.concatenate((column, nothing))[order] for column in self.carried)
+        return Rows(keys[order], np.concatenate((total, weight))[order], carried)
+
+    def _plus_one(self, key: KeyArray, weight: FloatArray) -> Rows:
+        # The same without the sorting: an update is mostly of one answer, and counted in microseconds.
+        place = int(self.key.searchsorted(key[0]))
+        if place < len(self.key) and self.key[place] == key[0]:
+            total = self.weight.copy()
+            total[place] += weight[0]
+            return Rows(self.key, total, self.carried)
+
+        def put(column: npt.NDArray[Any], value: npt.NDArray[Any]) -> Any:
+            return np.concatenate((column[:place], value, column[place:]))
+
+        return Rows(put(self.key, key), put(self.weight, weight), tuple(put(column, _ZERO) for column in self.carried))
 
     def minus(self, key: KeyArray, weight: FloatArray) -> Rows:
         """Without some answers, all of which are held with at least that weight; their keys are distinct."""
@@ -98,7 +114,7 @@ class Rows:
         if rest.all():
             return Rows(self.key, total, self.carried)
         keep = total > 0.0
-        return Rows(self.key[keep], total[keep], self.carried[keep])
+        return Rows(self.key[keep], total[keep], tuple(column[keep] for column in self.carried))
 
     def _find(self, key: KeyArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
         place = self.key.searchsorted(key)

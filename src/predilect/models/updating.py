@@ -1,0 +1,243 @@
+"""Answers after the fit: taken in, or taken back, at the population that was fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons
+from predilect.errors import DataError
+from predilect.inference.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
+from predilect.inference.report import Report
+from predilect.inference.updating import LOOSE_TOLERANCE, is_quick, settled, settled_together
+from predilect.models.batches import Batch
+from predilect.models.queries import rows_of_features
+from predilect.models.remembering import Memory
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.overlay import Person
+from predilect.posteriors.rows import Rows, keys_of, sides_of
+from predilect.scale.shards import workers
+
+__all__ = ["begin_updates", "change", "consolidate", "pooled_rows"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# One layout of everybody again once so many people, and such a share of all, stand beside it.
+_MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
+_FEW_TOGETHER = 4  # people who are settled one by one
+
+
+def begin_updates(model: Any, comparisons: Comparisons | None, pooled: Rows | None = None) -> None:
+    """Set what updates need on a model that was just fitted or loaded; ``pooled`` are the answers of a pooled one."""
+    model.memory_ = Memory(comparisons)
+    model.added_users_ = {}
+    model.pooled_rows_ = pooled
+    model.pooled_prior_ = None
+
+
+def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
+    """Take answers in (sign 1) or back (sign -1), all of them or, if anything is wrong, none.
+
+    Parameters
+    ----------
+    model : Population
+        Fitted; changed in place.
+    batch : Batch
+        The answers.
+    sign : int
+    users : data frame, optional
+        Features of new people.
+
+    Raises
+    ------
+    DataError
+        If a tie is impossible in the model, a weight is below 1, or an answer to take back is not held.
+    """
+    if not len(batch.key):
+        return
+    if sign > 0 and model.tie_threshold_ == 0.0:
+        _refuse_ties(model, batch)
+    if model.personal_:
+        small = batch.weight < 1.0
+        if sign > 0 and small.any():
+            raise DataError(
+                f"{int(small.sum())} of the answers have a weight below 1 (first: "
+                f"{batch.describe(model, int(np.argmax(small)))}, weight {batch.weight[np.argmax(small)]:g}). A weight "
+                "counts identical answers of one person; personal rankings need weights of at least 1"
+            )
+        persons = _changed_people(model, batch, sign, users)
+        # Nothing below raises: from here on the model holds the answers.
+        model.posterior_.overlay.people.update(persons)
+        model.posterior_.overlay.n_added += len(batch.new)
+    else:
+        rows, state = _changed_crowd(model, batch, sign)
+        model.pooled_rows_, model.posterior_ = rows, GaussianPosterior(state.m, state.C_m)
+    model.memory_.note(batch, sign)
+    for user in batch.new:
+        model.added_users_[user] = len(model.users_) + len(model.added_users_)
+    _count(model, batch, sign)
+    if model.personal_:
+        beside = len(model.posterior_.overlay.people)
+        if beside > _MOST_BESIDE + _SHARE_BESIDE * model.posterior_.people.n_users:
+            consolidate(model)
+
+
+def _refuse_ties(model: Any, batch: Batch) -> None:
+    tie = (batch.key & 3) == 1
+    if tie.any():
+        raise DataError(
+            f"{int(tie.sum())} of the answers are ties (first: {batch.describe(model, int(np.argmax(tie)))}), but the "
+            "model was fitted without ties and holds them impossible. Fit again on answers with ties, or leave them out"
+        )
+
+
+def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
+    """The people touched, settled on their new answers."""
+    posterior, law, delta = model.posterior_, model.posterior_.law, model.tie_threshold_
+    largest_state = posterior.people.largest_state
+    n_known = posterior.n_users
+    traits = _new_traits(model, batch.new, users)
+    if len(batch.users) == 1:
+        codes, bounds = batch.users.tolist(), [0, 1]
+    else:
+        unique, starts = np.unique(batch.users, return_index=True)
+        codes, bounds = unique.tolist(), [*starts.tolist(), len(batch.users)]
+    persons = []
+    for place, code in enumerate(codes):
+        start, stop = bounds[place], bounds[place + 1]
+        person = posterior.answers_of(code) if code < n_known else Person.silent(traits[code - n_known][None])
+        rows, key, weight = person.rows(), batch.key[start:stop], batch.weight[start:stop]
+        if sign > 0:
+            rows = rows.plus(key, weight)
+        else:
+            _require_held(model, batch, rows, start, stop)
+            rows = rows.minus(key, weight)
+        persons.append(Person.of(rows, person.traits))
+    if len(persons) <= _FEW_TOGETHER and all(is_quick(person, law) for person in persons):
+        done = [settled(person, law, delta, largest_state=largest_state) for person in persons]
+        persons, residual = [person for person, _ in done], max(change for _, change in done)
+    else:
+        with workers(model.n_jobs) as executor:
+            persons, residual = settled_together(persons, law, delta, largest_state=largest_state, executor=executor)
+    if not residual <= LOOSE_TOLERANCE:
+        Report(
+            "update", 0, residual, LOOSE_TOLERANCE, False, 0.0, 0.0, "noise units of the largest margin",
+            "look for extreme weights",
+        ).require(model.strict)  # fmt: skip
+    return dict(zip(codes, persons, strict=True))
+
+
+def _require_held(model: Any, batch: Batch, rows: Rows, start: int, stop: int) -> None:
+    """Refuse to take back what is not there, or so much that less than one answer is left of it."""
+    wanted = batch.weight[start:stop]
+    held = rows.held(batch.key[start:stop])
+    dust = 1e-9 * wanted
+    short = held < wanted - dust
+    if short.any():
+        row = int(np.argmax(short))
+        there = f"holds it with weight {held[row]:g} only" if held[row] else "holds no such answer"
+        raise DataError(
+            f"cannot take back {batch.describe(model, start + row)} (weight {wanted[row]:g}): the model {there}. "
+            "Was it taken back already? Nothing was changed"
+        )
+    left = held - wanted
+    part = (left > dust) & (left < 1.0)
+    if model.personal_ and part.any():
+        row = int(np.argmax(part))
+        raise DataError(
+            f"taking back {batch.describe(model, start + row)} with weight {wanted[row]:g} of {held[row]:g} would "
+            f"leave {left[row]:g}: less than one answer. Nothing was changed"
+        )
+
+
+def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
+    """Traits of new people; zeros, those of the average person, where nothing is known."""
+    traits = np.zeros((len(new), model.posterior_.people.traits.shape[1]))
+    if new and users is not None and model.traits_ is not None and traits.shape[1]:
+        order = sorted(range(len(new)), key=new.__getitem__)
+        traits[order] = model.traits_.transform(
+            *rows_of_features([new[place] for place in order], model.user_features_, users)
+        )
+    return traits
+
+
+def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledState]:
+    """All answers of the pooled model, and its one utility function given them."""
+    rows = pooled_rows(model)
+    if sign > 0:
+        together = Rows.of(batch.key, batch.weight)
+        rows = rows.plus(together.key, together.weight)
+    else:
+        order = np.argsort(batch.key, kind="stable")
+        starts = np.flatnonzero(np.diff(batch.key[order], prepend=-1))
+        # A representative of each key stands for all who took it back, so that a message can name one.
+        chosen = order[starts]
+        names = [batch.names[row] for row in chosen.tolist()] if batch.names else []
+        weight = np.add.reduceat(batch.weight[order], starts)
+        whole = Batch(batch.users[chosen], batch.key[chosen], weight, [], names)
+        _require_held(model, whole, rows, 0, len(starts))
+        rows = rows.minus(whole.key, whole.weight)
+    h = model.hyperparameters_
+    if model.pooled_prior_ is None:
+        K = model.space_.covariance(h.feature_weight, h.length_scale)
+        model.pooled_prior_ = PooledPrior.of(K, h.consensus_scale)
+    answers = PooledAnswers(*sides_of(rows.key), rows.weight, len(model.items_))
+    with workers(model.n_jobs):
+        state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, model.posterior_.mean)
+    if not state.report.converged:
+        state.report.require(model.strict)
+    return rows, state
+
+
+def pooled_rows(model: Any) -> Rows:
+    """All answers of a pooled model, nobody told apart.
+
+    Raises
+    ------
+    DataError
+        If it was saved by a version that did not keep them.
+    """
+    if model.pooled_rows_ is None:
+        comparisons = model.memory_.comparisons
+        if comparisons is None:
+            raise DataError(
+                "this pooled model was saved without its answers, by an earlier Predilect, and cannot be updated. Fit "
+                "it anew and save it again"
+            )
+        rows = comparisons.pooled()
+        model.pooled_rows_ = Rows.of(keys_of(rows.left, rows.right, rows.outcome), rows.weight)
+    rows_held: Rows = model.pooled_rows_
+    return rows_held
+
+
+def _count(model: Any, batch: Batch, sign: int) -> None:
+    """Keep the counts of a model true, and drop what was said of the answers before."""
+    left, right, _ = sides_of(batch.key)
+    weight = sign * batch.weight
+    np.add.at(model.n_by_item_, left, weight)
+    np.add.at(model.n_by_item_, right, weight)
+    total = float(batch.weight.sum())
+    model.n_answers_ += sign * total
+    counts = model.report_.setdefault("updates", {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0})
+    counts["answers_added" if sign > 0 else "answers_taken_back"] += total
+    counts["people_added"] += len(batch.new)
+    model.verdict_ = None
+    model.report_.pop("verdict", None)
+
+
+def consolidate(model: Any) -> None:
+    """Everybody in one layout, and in ``users_``, again; predictions stay as they are, codes of people may not."""
+    users, added = model.users_, model.added_users_
+    order = None
+    if added:
+        known = users.extend(list(added))
+        order = np.empty(len(known), dtype=np.int64)
+        order[known.codes(users.series(), what="user")] = np.arange(len(users))
+        order[known.codes(list(added), what="user")] = len(users) + np.arange(len(added))
+        users = known
+    posterior = model.posterior_
+    if model.personal_ and posterior.overlay.people:
+        posterior = posterior.consolidated(order)
+    model.posterior_, model.users_, model.added_users_ = posterior, users, {}
