@@ -94,7 +94,7 @@ def main() -> None:
         one_by_one(model, 20, 3, n_users)
         cells = [*one_by_one(model, repeats, 4, n_users), *one_by_one(model, repeats // 5, 5, n_users, frames=True)]
         many = answers(10_000, 6, min(n_users, 10_000))
-        seconds = [1e-6 * microseconds([lambda m=m: m(many)]) for m in (model.update, model.forget)]  # type: ignore[misc]
+        seconds = [1e-6 * microseconds([lambda m=m, many=many: m(many)]) for m in (model.update, model.forget)]  # type: ignore[misc]
         print(f"{n:>9} | " + " | ".join([f"{cell:8.0f}" for cell in cells] + [f"{cell:6.2f}" for cell in seconds]))
     print("pooled; " + " | ".join(head[:3]))
     for n in (10_000, 100_000):

@@ -6,7 +6,6 @@ is that of a person with these answers, however and in whatever order they came.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,7 +14,8 @@ from predilect.inference.compiled.person_ep import em_pass
 from predilect.inference.dense_ep import dense_pass
 from predilect.inference.population import MOST_SETTLING_SWEEPS, settle
 from predilect.posteriors.law import Law
-from predilect.posteriors.overlay import Person, side_by_side
+from predilect.posteriors.overlay import Person, person_of
+from predilect.posteriors.people import People, Sites
 
 __all__ = ["LOOSE_TOLERANCE", "SITE_TOLERANCE", "is_quick", "settled", "settled_together"]
 
@@ -88,19 +88,8 @@ def settled(person: Person, law: Law, delta: float, *, largest_state: int) -> tu
 
 
 def settled_together(
-    persons: Sequence[Person],
-    law: Law,
-    delta: float,
-    *,
-    largest_state: int,
-    executor: ThreadPoolExecutor | None,
+    people: People, sites: Sites, law: Law, delta: float, executor: ThreadPoolExecutor | None
 ) -> tuple[list[Person], float]:
-    """The same for many people, in threads."""
-    n_basis = law.Phi.shape[1] if law.has_basis else None
-    people, sites = side_by_side(persons, len(law.mean), largest_state=largest_state, n_basis=n_basis)
+    """The same for many people, in threads; ``sites`` change in place."""
     change = settle(people, sites, law, delta, tolerance=SITE_TOLERANCE, executor=executor).largest_change
-    done, stop = [], 0
-    for person in persons:
-        start, stop = stop, stop + len(person.outcome)
-        done.append(person._replace(precision=sites.precision[start:stop], linear=sites.linear[start:stop]))
-    return done, change
+    return [person_of(people, sites, user) for user in range(people.n_users)], change

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from predilect.data.canonical import canonical_rows
 from predilect.errors import DataError
 from predilect.models.inputs import read_answers
-from predilect.posteriors.rows import keys_of, sides_of
+from predilect.posteriors.rows import key_of, keys_of, sides_of
 
 __all__ = ["UNSAID", "Batch", "read_batch"]
 
@@ -142,8 +142,7 @@ def _one(model: Any, user: Any, left: Any, right: Any, outcome: Any, winner: Any
         names = [own]
     if a > b:
         a, b, y = b, a, -y
-    key = keys_of(np.array([a]), np.array([b]), np.array([y], dtype=np.int8))
-    return Batch(np.array([code]), key, np.array([count]), new, names)
+    return Batch(np.array([code]), np.array([key_of(a, b, y)]), np.array([count]), new, names)
 
 
 def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from predilect.models.batches import Batch
 from predilect.models.queries import rows_of_features
 from predilect.models.remembering import Memory
 from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.groups import Group
 from predilect.posteriors.overlay import Person
 from predilect.posteriors.rows import Rows, keys_of, sides_of
 from predilect.scale.shards import workers
@@ -26,7 +28,6 @@ FloatArray = npt.NDArray[np.float64]
 
 # One layout of everybody again once so many people, and such a share of all, stand beside it.
 _MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
-_FEW_TOGETHER = 4  # people who are settled one by one
 
 
 def begin_updates(model: Any, comparisons: Comparisons | None, pooled: Rows | None = None) -> None:
@@ -95,32 +96,24 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
 
 def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
     """The people touched, settled on their new answers."""
-    posterior, law, delta = model.posterior_, model.posterior_.law, model.tie_threshold_
-    largest_state = posterior.people.largest_state
-    n_known = posterior.n_users
+    posterior, delta = model.posterior_, model.tie_threshold_
     traits = _new_traits(model, batch.new, users)
-    if len(batch.users) == 1:
-        codes, bounds = batch.users.tolist(), [0, 1]
+    if batch.users[0] == batch.users[-1]:
+        codes = [int(batch.users[0])]
+        known = codes[0] < posterior.n_users
+        person = posterior.answers_of(codes[0]) if known else Person.silent(traits)
+        person = Person.of(_changed_rows(model, batch, sign, person.rows(), batch.key), person.traits)
+        # Threads of BLAS are only held back where there is work for them: that alone takes milliseconds.
+        with nullcontext() if is_quick(person, posterior.law) else workers(1):
+            person, residual = settled(person, posterior.law, delta, largest_state=posterior.people.largest_state)
+        persons = [person]
     else:
-        unique, starts = np.unique(batch.users, return_index=True)
-        codes, bounds = unique.tolist(), [*starts.tolist(), len(batch.users)]
-    persons = []
-    for place, code in enumerate(codes):
-        start, stop = bounds[place], bounds[place + 1]
-        person = posterior.answers_of(code) if code < n_known else Person.silent(traits[code - n_known][None])
-        rows, key, weight = person.rows(), batch.key[start:stop], batch.weight[start:stop]
-        if sign > 0:
-            rows = rows.plus(key, weight)
-        else:
-            _require_held(model, batch, rows, start, stop)
-            rows = rows.minus(key, weight)
-        persons.append(Person.of(rows, person.traits))
-    if len(persons) <= _FEW_TOGETHER and all(is_quick(person, law) for person in persons):
-        done = [settled(person, law, delta, largest_state=largest_state) for person in persons]
-        persons, residual = [person for person, _ in done], max(change for _, change in done)
-    else:
+        unique, owner = np.unique(batch.users, return_inverse=True)
+        codes = unique.tolist()
+        group = Group.of(posterior, unique, traits, batch.key)
+        rows = _changed_rows(model, batch, sign, group.rows, group.keys(owner, batch.key))
         with workers(model.n_jobs) as executor:
-            persons, residual = settled_together(persons, law, delta, largest_state=largest_state, executor=executor)
+            persons, residual = settled_together(*group.layout(rows, posterior), posterior.law, delta, executor)
     if not residual <= LOOSE_TOLERANCE:
         Report(
             "update", 0, residual, LOOSE_TOLERANCE, False, 0.0, 0.0, "noise units of the largest margin",
@@ -129,27 +122,30 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     return dict(zip(codes, persons, strict=True))
 
 
-def _require_held(model: Any, batch: Batch, rows: Rows, start: int, stop: int) -> None:
-    """Refuse to take back what is not there, or so much that less than one answer is left of it."""
-    wanted = batch.weight[start:stop]
-    held = rows.held(batch.key[start:stop])
+def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows, key: npt.NDArray[np.int64]) -> Rows:
+    """Rows with, or without, the answers of a batch; ``key`` are their keys among the rows."""
+    if sign > 0:
+        return rows.plus(key, batch.weight)
+    # Refuse to take back what is not there, or so much that less than one answer is left of it.
+    wanted, held = batch.weight, rows.held(key)
     dust = 1e-9 * wanted
     short = held < wanted - dust
     if short.any():
         row = int(np.argmax(short))
         there = f"holds it with weight {held[row]:g} only" if held[row] else "holds no such answer"
         raise DataError(
-            f"cannot take back {batch.describe(model, start + row)} (weight {wanted[row]:g}): the model {there}. "
-            "Was it taken back already? Nothing was changed"
+            f"cannot take back {batch.describe(model, row)} (weight {wanted[row]:g}): the model {there}. Was it taken "
+            "back already? Nothing was changed"
         )
     left = held - wanted
     part = (left > dust) & (left < 1.0)
     if model.personal_ and part.any():
         row = int(np.argmax(part))
         raise DataError(
-            f"taking back {batch.describe(model, start + row)} with weight {wanted[row]:g} of {held[row]:g} would "
-            f"leave {left[row]:g}: less than one answer. Nothing was changed"
+            f"taking back {batch.describe(model, row)} with weight {wanted[row]:g} of {held[row]:g} would leave "
+            f"{left[row]:g}: less than one answer. Nothing was changed"
         )
+    return rows.minus(key, wanted)
 
 
 def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
@@ -166,19 +162,14 @@ def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
 def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledState]:
     """All answers of the pooled model, and its one utility function given them."""
     rows = pooled_rows(model)
-    if sign > 0:
-        together = Rows.of(batch.key, batch.weight)
-        rows = rows.plus(together.key, together.weight)
-    else:
-        order = np.argsort(batch.key, kind="stable")
-        starts = np.flatnonzero(np.diff(batch.key[order], prepend=-1))
-        # A representative of each key stands for all who took it back, so that a message can name one.
-        chosen = order[starts]
-        names = [batch.names[row] for row in chosen.tolist()] if batch.names else []
-        weight = np.add.reduceat(batch.weight[order], starts)
-        whole = Batch(batch.users[chosen], batch.key[chosen], weight, [], names)
-        _require_held(model, whole, rows, 0, len(starts))
-        rows = rows.minus(whole.key, whole.weight)
+    # Whoever gave or took back an answer, one row stands for all of it; one of them is named in messages.
+    order = np.argsort(batch.key, kind="stable")
+    starts = np.flatnonzero(np.diff(batch.key[order], prepend=-1))
+    chosen = order[starts]
+    names = [batch.names[row] for row in chosen.tolist()] if batch.names else []
+    weight = np.add.reduceat(batch.weight[order], starts)
+    whole = Batch(batch.users[chosen], batch.key[chosen], weight, [], names)
+    rows = _changed_rows(model, whole, sign, rows, whole.key)
     h = model.hyperparameters_
     if model.pooled_prior_ is None:
         K = model.space_.covariance(h.feature_weight, h.length_scale)
@@ -215,10 +206,13 @@ def pooled_rows(model: Any) -> Rows:
 def _count(model: Any, batch: Batch, sign: int) -> None:
     """Keep the counts of a model true, and drop what was said of the answers before."""
     left, right, _ = sides_of(batch.key)
-    weight = sign * batch.weight
-    np.add.at(model.n_by_item_, left, weight)
-    np.add.at(model.n_by_item_, right, weight)
     total = float(batch.weight.sum())
+    if len(left) == 1:  # np.add.at takes longer than all else here
+        model.n_by_item_[left[0]] += sign * total
+        model.n_by_item_[right[0]] += sign * total
+    else:
+        np.add.at(model.n_by_item_, left, sign * batch.weight)
+        np.add.at(model.n_by_item_, right, sign * batch.weight)
     model.n_answers_ += sign * total
     counts = model.report_.setdefault("updates", {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0})
     counts["answers_added" if sign > 0 else "answers_taken_back"] += total

@@ -7,7 +7,7 @@ small arrays of their own, and a look-up finds those first; :func:`joined` bring
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from predilect.posteriors.people import LARGEST_STATE, People, Sites, shards_of
 from predilect.posteriors.rows import Rows, keys_of, sides_of
 
-__all__ = ["Overlay", "Person", "joined", "person_of", "side_by_side"]
+__all__ = ["Overlay", "Person", "joined", "person_of", "picked", "side_by_side"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
@@ -150,6 +150,28 @@ def side_by_side(
     return people, Sites(column("precision"), column("linear"))
 
 
+def picked(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:
+    """A layout of some people of a layout, in their order; O(their answers)."""
+    start, stop = people.answer_ptr[users], people.answer_ptr[users + 1]
+    answer_ptr, rows = _ranges(start, stop - start)
+    start, stop = people.item_ptr[users], people.item_ptr[users + 1]
+    item_ptr, places = _ranges(start, stop - start)
+    layout = People(
+        answer_ptr=answer_ptr,
+        item_ptr=item_ptr,
+        item_idx=people.item_idx[places],
+        left=people.left[rows],
+        right=people.right[rows],
+        outcome=people.outcome[rows],
+        weight=people.weight[rows],
+        n_items=people.n_items,
+        shards=[(0, len(users))],
+        largest_state=people.largest_state,
+        traits=people.traits[users],
+    )
+    return layout, Sites(sites.precision[rows], sites.linear[rows])
+
+
 def joined(
     people: People, sites: Sites, others: tuple[People, Sites], order: IntArray, *, n_basis: int | None = None
 ) -> tuple[People, Sites]:
@@ -171,34 +193,35 @@ def joined(
     O(n_rows) time and memory, without sorting.
     """
     more, more_sites = others
-    answer_ptr, rows = _gathered(people.answer_ptr, more.answer_ptr, order)
-    item_ptr, places = _gathered(people.item_ptr, more.item_ptr, order)
 
-    def column(name: str, index: IntArray = rows) -> Any:
-        return np.concatenate((getattr(people, name), getattr(more, name)))[index]
+    def pointers(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.concatenate((first, second[1:] + first[-1]))
 
-    layout = People(
-        answer_ptr=answer_ptr,
-        item_ptr=item_ptr,
-        item_idx=column("item_idx", places),
+    def column(name: str) -> Any:
+        return np.concatenate((getattr(people, name), getattr(more, name)))
+
+    both = People(
+        answer_ptr=pointers(people.answer_ptr, more.answer_ptr),
+        item_ptr=pointers(people.item_ptr, more.item_ptr),
+        item_idx=column("item_idx"),
         left=column("left"),
         right=column("right"),
         outcome=column("outcome"),
         weight=column("weight"),
         n_items=people.n_items,
-        shards=shards_of(answer_ptr, item_ptr, people.n_items, people.largest_state, n_basis),
+        shards=[],
         largest_state=people.largest_state,
-        traits=column("traits", order),
+        traits=column("traits"),
     )
-    precision = np.concatenate((sites.precision, more_sites.precision))[rows]
-    return layout, Sites(precision, np.concatenate((sites.linear, more_sites.linear))[rows])
+    precision = np.concatenate((sites.precision, more_sites.precision))
+    layout, sites = picked(both, Sites(precision, np.concatenate((sites.linear, more_sites.linear))), order)
+    shards = shards_of(layout.answer_ptr, layout.item_ptr, layout.n_items, layout.largest_state, n_basis)
+    return replace(layout, shards=shards), sites
 
 
-def _gathered(
-    first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], order: IntArray
+def _ranges(
+    start: npt.NDArray[np.int64], length: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Pointers of the chosen ranges put in a row, and what they hold as positions in both arrays in a row."""
-    start = np.concatenate((first[:-1], second[:-1] + first[-1]))[order]
-    length = np.concatenate((np.diff(first), np.diff(second)))[order]
+    """Pointers of ranges put in a row, and what they hold."""
     pointer = np.concatenate(([0], np.cumsum(length)))
     return pointer, np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Rows", "keys_of", "sides_of"]
+__all__ = ["Rows", "key_of", "keys_of", "sides_of"]
 
 FloatArray = npt.NDArray[np.float64]
 KeyArray = npt.NDArray[np.int64]
@@ -17,6 +17,11 @@ _ITEM_BITS, _OUTCOME_BITS = 31, 2
 _ITEM = (1 << _ITEM_BITS) - 1
 _ZERO = np.zeros(1)
 _DUST = 1e-9  # of what was taken back: weights are counts, and sums of them leave rounding behind
+
+
+def key_of(left: int, right: int, outcome: int) -> int:
+    """Key of one answer."""
+    return ((left << _ITEM_BITS) + right << _OUTCOME_BITS) + outcome + 1
 
 
 def keys_of(left: npt.NDArray[np.integer], right: npt.NDArray[np.integer], outcome: npt.NDArray[np.int8]) -> KeyArray:
