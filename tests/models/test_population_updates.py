@@ -12,7 +12,7 @@ import pytest
 
 from contracts.votes import PAIRS, item_ids, questions, user_ids
 from predilect import Comparisons, Population
-from predilect.errors import DataError
+from predilect.errors import ConvergenceError, ConvergenceWarning, DataError
 from predilect.inference.pooled import fit_pooled
 from predilect.inference.population import settle
 from predilect.models.population import Population as Model
@@ -274,7 +274,8 @@ def test_a_pooled_model_of_before_cannot_be_updated(fitted, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_answers_that_the_verdict_tries_follow(fitted, kind):
+def test_the_answers_that_the_verdict_tries_follow(fitted, kind, monkeypatch):
+    monkeypatch.setattr("predilect.models.remembering._BLOCK", 2)
     model = fitted(kind)
     model.verdict_, model.report_["verdict"] = "old", {}
     model.update(columns(LATER)).forget(columns(AT_FIT[:4]))
@@ -282,8 +283,28 @@ def test_the_answers_that_the_verdict_tries_follow(fitted, kind):
     assert "verdict" not in model.report_
     expected = Comparisons.from_frame(columns(np.setdiff1d(np.arange(ROWS.n_rows), AT_FIT[:4])))
     assert model.comparisons_ == expected
-    model.update(columns(AT_FIT[:4]))
+    for index in AT_FIT[:4].tolist():
+        model.update(**one(index))
     assert model.comparisons_ == Comparisons.from_frame(columns(np.arange(ROWS.n_rows)))
+
+
+def test_a_verdict_can_be_asked_for_again(fitted):
+    model = fitted("items").update(columns(LATER))
+    verdict = model.verdict(n_folds=2, n_bootstrap=100)
+    assert model.verdict_ is verdict
+    assert verdict.contests
+
+
+def test_sweeps_that_do_not_come_to_rest_are_reported_and_refused_if_strict(fitted, monkeypatch):
+    monkeypatch.setattr("predilect.inference.updating.MOST_SETTLING_SWEEPS", 1)
+    model = fitted("items")
+    with pytest.warns(ConvergenceWarning, match="update by EP"):
+        model.update(**one(LATER[0]))
+    model.strict = True
+    before = state(model)
+    with pytest.raises(ConvergenceError, match="update by EP"):
+        model.update(**one(LATER[1]))
+    assert state(model) == before
 
 
 def test_tasks_stay_with_the_answers_of_the_fit(fitted):

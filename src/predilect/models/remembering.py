@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,17 @@ from predilect.models.batches import Batch
 from predilect.posteriors.rows import keys_of, sides_of
 
 __all__ = ["Memory"]
+
+
+_BLOCK = 4096  # notes of single answers that are put together: apart, each takes ten times the memory
+
+
+class _Note(NamedTuple):
+    """Who (nobody where people are not told apart), which answers, and by how much their weights changed."""
+
+    people: list[Any]
+    key: npt.NDArray[np.int64]
+    change: npt.NDArray[np.float64]
 
 
 class Memory:
@@ -25,28 +36,33 @@ class Memory:
 
     def __init__(self, comparisons: Comparisons | None) -> None:
         self._comparisons = comparisons
-        self._notes: list[tuple[list[Any], npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
+        self._notes: list[_Note] = []
+        self._blocks: list[_Note] = []
 
     def note(self, batch: Batch, sign: int) -> None:
         """Remember that answers came (sign 1) or went (sign -1)."""
         if self._comparisons is not None:
-            self._notes.append((batch.names, batch.key, sign * batch.weight))
+            self._notes.append(_Note(batch.names, batch.key, sign * batch.weight))
+            if len(self._notes) == _BLOCK:
+                self._blocks.append(_together(self._notes))
+                self._notes = []
 
     @property
     def comparisons(self) -> Comparisons | None:
         """All answers that the model holds; new ones stand alone and share no task."""
-        if self._comparisons is not None and self._notes:
-            self._comparisons = _applied(self._comparisons, self._notes)
-            self._notes = []
+        if self._comparisons is not None and (self._notes or self._blocks):
+            self._comparisons = _applied(self._comparisons, _together(self._blocks + self._notes))
+            self._notes, self._blocks = [], []
         return self._comparisons
 
 
-def _applied(
-    answers: Comparisons, notes: list[tuple[list[Any], npt.NDArray[np.int64], npt.NDArray[np.float64]]]
-) -> Comparisons:
-    key = np.concatenate([note[1] for note in notes])
-    change = np.concatenate([note[2] for note in notes])
-    people = [person for note in notes for person in note[0]]
+def _together(notes: list[_Note]) -> _Note:
+    people = [person for note in notes for person in note.people]
+    return _Note(people, np.concatenate([note.key for note in notes]), np.concatenate([note.change for note in notes]))
+
+
+def _applied(answers: Comparisons, note: _Note) -> Comparisons:
+    people, key, change = note
     users = answers.users.extend(people) if people else answers.users
     code = users.codes(people, what="user").astype(np.int64) if people else np.zeros(len(key), dtype=np.int64)
     order = np.lexsort((key, code))

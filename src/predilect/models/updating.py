@@ -11,6 +11,7 @@ import numpy.typing as npt
 from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.inference.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
+from predilect.inference.population import MOST_SETTLING_SWEEPS
 from predilect.inference.report import Report
 from predilect.inference.updating import LOOSE_TOLERANCE, is_quick, settled, settled_together
 from predilect.models.batches import Batch
@@ -103,7 +104,7 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
         known = codes[0] < posterior.n_users
         person = posterior.answers_of(codes[0]) if known else Person.silent(traits)
         person = Person.of(_changed_rows(model, batch, sign, person.rows(), batch.key), person.traits)
-        # Threads of BLAS are only held back where there is work for them: that alone takes milliseconds.
+        # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
         with nullcontext() if is_quick(person, posterior.law) else workers(1):
             person, residual = settled(person, posterior.law, delta, largest_state=posterior.people.largest_state)
         persons = [person]
@@ -115,11 +116,22 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
         with workers(model.n_jobs) as executor:
             persons, residual = settled_together(*group.layout(rows, posterior), posterior.law, delta, executor)
     if not residual <= LOOSE_TOLERANCE:
-        Report(
-            "update", 0, residual, LOOSE_TOLERANCE, False, 0.0, 0.0, "noise units of the largest margin",
-            "look for extreme weights",
-        ).require(model.strict)  # fmt: skip
+        _say_not_converged(model, residual)
     return dict(zip(codes, persons, strict=True))
+
+
+def _say_not_converged(model: Any, residual: float) -> None:
+    Report(
+        method="update by EP",
+        iterations=MOST_SETTLING_SWEEPS,
+        residual=residual,
+        tolerance=LOOSE_TOLERANCE,
+        converged=False,
+        jitter=0.0,
+        seconds=0.0,
+        unit="noise units of the largest margin",
+        advice="look for extreme weights",
+    ).require(model.strict)
 
 
 def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows, key: npt.NDArray[np.int64]) -> Rows:
