@@ -262,3 +262,32 @@ def test_any_text_is_an_id(ids):
     vocabulary = Vocabulary(ids)
     assert vocabulary.ids == sorted(set(ids))
     assert vocabulary.labels(vocabulary.codes(ids)).tolist() == ids
+
+
+@pytest.mark.parametrize(
+    ("ids", "value", "own"),
+    [
+        (["a", "b", "7"], "b", "b"),
+        (["a", "b", "7"], 7, "7"),
+        (["a", "b", "7"], 7.0, "7"),
+        (["a", "b", "7"], "c", "c"),
+        (["a", "b", "7"], " ", None),
+        (["a", "b", "7"], None, None),
+        (["a", "b", "7"], True, None),
+        (["a", "b", "7"], float("nan"), None),
+        ([3, 7, -2], "7", 7),
+        ([3, 7, -2], "07", None),
+        ([3, 7, -2], "x", None),
+        ([3, 7, -2], np.int32(-2), -2),
+        ([3, 7, -2], 7.5, None),
+        ([3, 7, -2], np.float32(3.0), 3),
+    ],
+)
+def test_one_id_is_looked_up_like_many(ids, value, own):
+    vocabulary = Vocabulary(ids)
+    assert vocabulary.own(value) == own
+    assert type(vocabulary.own(value)) is type(own)
+    if own is not None:
+        assert vocabulary.code(value) == vocabulary.codes([value], unknown="minus_one")[0]
+    else:
+        assert vocabulary.code(value) == -1

@@ -38,11 +38,12 @@ class Vocabulary:
     ids, "07" does not. Building and looking up cost O(n log n) and run in polars.
     """
 
-    __slots__ = ("_hash", "_ids", "_list")
+    __slots__ = ("_hash", "_ids", "_is_integer", "_list")
 
     _ids: pl.Series
     _list: list[Any] | None
     _hash: int | None
+    _is_integer: bool
 
     def __init__(self, ids: Any) -> None:
         series = clean_ids(_series_of(ids), "ids")
@@ -52,11 +53,13 @@ class Vocabulary:
         self._ids = series.unique().sort().alias("id")
         self._list = None
         self._hash = None
+        self._is_integer = bool(self._ids.dtype == pl.Int64)
 
     @classmethod
     def _from_sorted(cls, series: pl.Series) -> Vocabulary:
         self = cls.__new__(cls)
         self._ids, self._list, self._hash = series.alias("id"), None, None
+        self._is_integer = bool(series.dtype == pl.Int64)
         return self
 
     @property
@@ -69,7 +72,7 @@ class Vocabulary:
     @property
     def is_integer(self) -> bool:
         """Whether the ids are integers and not text."""
-        return bool(self._ids.dtype == pl.Int64)
+        return self._is_integer
 
     def array(self) -> NDArray[Any]:
         """The ids as int64 array, or as object array of ``str``; shape (n,)."""
@@ -135,8 +138,30 @@ class Vocabulary:
     def _position(self, value: Any) -> int:
         if value is None:
             return -1
-        place = bisect_left(self.ids, value)
-        return place if place < len(self) and self.ids[place] == value else -1
+        ids = self.ids
+        place = bisect_left(ids, value)
+        return place if place < len(ids) and ids[place] == value else -1
+
+    def own(self, value: Any) -> Any:
+        """One id as this vocabulary would hold it; None for what is missing, or not an id of its kind."""
+        if isinstance(value, str):
+            if not self.is_integer:
+                return value if value.strip() else None
+            try:
+                number = int(value)
+            except ValueError:
+                return None
+            return number if str(number) == value else None
+        if isinstance(value, float | np.floating):
+            if not float(value).is_integer() or abs(float(value)) >= 2.0**53:
+                return None
+        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+            return None
+        return int(value) if self.is_integer else str(int(value))
+
+    def code(self, value: Any) -> int:
+        """Code of one id, or -1; as :meth:`codes`, within microseconds."""
+        return self._position(self.own(value))
 
     def labels(self, codes: Any) -> NDArray[Any]:
         """Ids of codes.

@@ -28,12 +28,12 @@ from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 from predilect.posteriors.population import PopulationPosterior
 
-__all__ = ["PopulationPrior", "PopulationState", "fit_population", "settle"]
+__all__ = ["MOST_SETTLING_SWEEPS", "PopulationPrior", "PopulationState", "fit_population", "settle"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _WINDOW = 5  # the rise of J is judged over so many iterations, since single ones may stall
-_MOST_SETTLING_SWEEPS = 100
+MOST_SETTLING_SWEEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +197,4 @@ def settle(
     executor: ThreadPoolExecutor | None = None,
 ) -> Expectation:
     """Sweep, with the population held, until every person's sites stand still; sites are updated in place."""
-    return expectation(
-        people, sites, law, delta, n_sweeps=_MOST_SETTLING_SWEEPS, tolerance=tolerance, executor=executor
-    )
+    return expectation(people, sites, law, delta, n_sweeps=MOST_SETTLING_SWEEPS, tolerance=tolerance, executor=executor)

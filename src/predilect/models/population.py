@@ -24,6 +24,8 @@ from predilect.models.inputs import answers_by_item, feature_lines, feature_spac
 from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
 from predilect.models.queries import Queries, new_item_space, read_queries, rows_of_features
 from predilect.models.storage import load_population, save_population
+from predilect.models.updates import Updating
+from predilect.models.updating import begin_updates
 from predilect.models.verdicts import verdict_of
 from predilect.posteriors.gaussian import GaussianPosterior, centre
 from predilect.posteriors.population import PopulationPosterior
@@ -36,7 +38,7 @@ FloatArray = npt.NDArray[np.float64]
 Auto = float | str
 
 
-class Population(BaseEstimator):
+class Population(Updating, BaseEstimator):
     """Hierarchical probit model of a crowd: a consensus, how people differ from it, and every person.
 
     Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
@@ -87,19 +89,20 @@ class Population(BaseEstimator):
     ----------
     posterior_ : PopulationPosterior or GaussianPosterior
     items_, users_ : Vocabulary
-        ``users_`` is None where nobody is told apart.
+        ``users_`` is None where nobody is told apart. People who came with :meth:`update` join it in
+        :meth:`consolidate`; until then they are in ``added_users_``, a dict of their codes.
     personal_ : bool
     hyperparameters_ : Hyperparameters
     tie_threshold_ : float
     log_evidence_ : float
-        Σ_u log Z_u of the answers given m and Σ (pooled: Laplace's evidence), in nats.
+        Σ_u log Z_u of the answers of the fit given m and Σ (pooled: Laplace's evidence), in nats.
     report_ : dict
         Convergence, what was searched for the prior, what was read and left out, what became of the features.
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
     verdict_ : Verdict or None
-        Of :meth:`verdict`, once it was asked for.
+        Of :meth:`verdict`, once it was asked for; None again after :meth:`update` and :meth:`forget`.
     classes_ : list of str
         ``["left", "tie", "right"]``.
 
@@ -240,7 +243,7 @@ class Population(BaseEstimator):
         self.hyperparameters_ = trained.hyperparameters
         self.tie_threshold_ = trained.delta
         self.log_evidence_ = trained.log_evidence
-        self.comparisons_ = comparisons
+        begin_updates(self, comparisons)
         self.verdict_ = None
         self.features_ = features
         self.user_features_ = people
@@ -300,7 +303,7 @@ class Population(BaseEstimator):
         population.md section 6 for new items. Microseconds a pair.
         """
         check_is_fitted(self, "posterior_")
-        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None)
+        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None, self.added_users_)
         posterior = self._extended(queries, items)
         if isinstance(posterior, GaussianPosterior):
             return posterior.margins(queries.users, queries.left, queries.right)
@@ -407,8 +410,8 @@ class Population(BaseEstimator):
         """Number of answers on each item, of everybody or of one person; shape (n_items,)."""
         check_is_fitted(self, "posterior_")
         if user is None or isinstance(self.posterior_, GaussianPosterior):
-            return self.n_by_item_
-        return self.posterior_.people.answers_by_item(self._user_code(user))
+            return self.n_by_item_.copy()
+        return self.posterior_.answers_of(self._user_code(user)).answers_by_item(len(self.items_))
 
     def verdict(
         self,
@@ -479,7 +482,8 @@ class Population(BaseEstimator):
     def _user_code(self, user: Any) -> int:
         if user is None or self.users_ is None:
             return -1
-        return int(self.users_.codes([user], what="user")[0])
+        code = self.added_users_.get(self.users_.own(user), -1)
+        return code if code >= 0 else int(self.users_.codes([user], what="user")[0])
 
     def _traits_of_new(self, queries: Queries, users: Any) -> FloatArray | None:
         """Traits of the people whom the model does not know, row by row of the queries; None if they do not matter."""

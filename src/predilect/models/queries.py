@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,9 @@ class Queries:
     new_users: list[Any]
 
 
-def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries:
+def read_queries(
+    X: Any, items: Vocabulary, users: Vocabulary | None, added: Mapping[Any, int] | None = None
+) -> Queries:
     """Read pairs from a frame with left and right, and perhaps user, or from comparisons.
 
     Parameters
@@ -60,6 +63,8 @@ def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries
         Items of the model.
     users : Vocabulary or None
         People of the model; None if it tells nobody apart.
+    added : mapping of ids to codes, optional
+        More people of the model, who are not in the vocabulary yet.
 
     Raises
     ------
@@ -104,6 +109,9 @@ def read_queries(X: Any, items: Vocabulary, users: Vocabulary | None) -> Queries
     unknown_users, new_users = codes_user.copy(), Vocabulary([])
     if users is not None and user is not None:
         codes_user = users.codes(user, unknown="minus_one", what="user")
+        if added:
+            for row in np.flatnonzero(codes_user < 0).tolist():
+                codes_user[row] = added.get(users.own(user[row]), -1)
         unknown = pl.Series(codes_user < 0)
         new_users = Vocabulary(user.filter(unknown & user.is_not_null()))
         named = (unknown & user.is_not_null()).to_numpy()

@@ -21,10 +21,12 @@ from predilect.evaluation.verdict import Verdict
 from predilect.inference.basis import Functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.traits import Traits
+from predilect.models.updating import begin_updates, consolidate, pooled_rows
 from predilect.posteriors.basis import Basis, Effects
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.people import People, Sites
 from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.rows import Rows, keys_of, sides_of
 
 __all__ = ["FORMAT_VERSION", "load_population", "save_population"]
 
@@ -46,6 +48,7 @@ def save_population(model: Any, path: Path, *, overwrite: bool = False) -> None:
     """
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already. Choose another folder, or save with overwrite=True")
+    consolidate(model)
     document, arrays = _to_document(model)
     path.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
@@ -126,6 +129,11 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     }  # fmt: skip
     if isinstance(posterior, GaussianPosterior):
         arrays |= {"m": posterior.mean, "C_m": posterior.covariance}
+        if model.pooled_rows_ is not None or model.comparisons_ is not None:
+            rows = pooled_rows(model)
+            left, right, outcome = sides_of(rows.key)
+            arrays |= {"left": left.astype(np.int32), "right": right.astype(np.int32), "outcome": outcome}
+            arrays["weight"] = rows.weight
     else:
         arrays |= {"m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma}
         arrays |= {name: getattr(posterior.people, name) for name in _PEOPLE_ARRAYS}
@@ -182,12 +190,16 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.n_by_item_ = arrays["n_by_item"]
     model.report_ = document["report"]
     model.functions_, model.traits_ = None, None
-    model.comparisons_ = None
     verdict = document["report"].get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
     if not model.personal_:
         model.posterior_ = GaussianPosterior(arrays["m"], arrays["C_m"])
+        rows = None
+        if "weight" in arrays:  # not in a model of before there were updates
+            rows = Rows.of(keys_of(arrays["left"], arrays["right"], arrays["outcome"]), arrays["weight"])
+        begin_updates(model, None, rows)
         return model
+    begin_updates(model, None)
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
     layout = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS if name in arrays}, n_items=n_items, shards=shards)
     sites = Sites(arrays["site_precision"], arrays["site_linear"])

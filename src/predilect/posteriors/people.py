@@ -14,7 +14,7 @@ from predilect.posteriors.dense_person import DensePerson
 from predilect.posteriors.law import Law
 from predilect.scale.shards import Shard, cut
 
-__all__ = ["People", "Sites", "lay_out"]
+__all__ = ["LARGEST_STATE", "People", "Sites", "lay_out", "lay_out_columns", "shards_of"]
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6
@@ -107,7 +107,7 @@ class People:
         self, user: int, sites: Sites, law: Law
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """A person's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
-        if user in self.heavy:
+        if self.is_heavy[user]:
             rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
             w = self.weight[rows]
             items, person = self.dense(user, law)
@@ -180,9 +180,35 @@ def lay_out(
             "need weights of at least 1. Multiply them all, leave such rows out, or rank the crowd alone (--pooled, "
             "personal=False)."
         )
-    n_users, n_items, n = comparisons.n_users, comparisons.n_items, comparisons.n_rows
-    user = comparisons.user.astype(np.int64)
-    keys = np.concatenate([user * n_items + comparisons.left, user * n_items + comparisons.right])
+    return lay_out_columns(
+        comparisons.user,
+        comparisons.left,
+        comparisons.right,
+        comparisons.outcome,
+        comparisons.weight,
+        n_items=comparisons.n_items,
+        traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
+        largest_state=largest_state,
+        n_basis=n_basis,
+    )
+
+
+def lay_out_columns(
+    user: npt.NDArray[np.integer],
+    left: npt.NDArray[np.integer],
+    right: npt.NDArray[np.integer],
+    outcome: npt.NDArray[np.int8],
+    weight: npt.NDArray[np.float64],
+    *,
+    n_items: int,
+    traits: npt.NDArray[np.float64],
+    largest_state: int = LARGEST_STATE,
+    n_basis: int | None = None,
+) -> People:
+    """The same from columns of codes, sorted by user; ``traits`` has a row for each person."""
+    n_users, n = len(traits), len(user)
+    user = user.astype(np.int64)
+    keys = np.concatenate([user * n_items + left, user * n_items + right])
     unique, position = np.unique(keys, return_inverse=True)
     bounds = np.arange(n_users + 1)
     answer_ptr = np.searchsorted(user, bounds).astype(np.int64)
@@ -193,16 +219,28 @@ def lay_out(
         item_idx=(unique % n_items).astype(np.int32),
         left=(position[:n] - item_ptr[user]).astype(np.int32),
         right=(position[n:] - item_ptr[user]).astype(np.int32),
-        outcome=np.ascontiguousarray(comparisons.outcome),
-        weight=np.ascontiguousarray(comparisons.weight),
+        # Copies: the columns of comparisons are read-only, for which every loop would be compiled a second time.
+        outcome=np.array(outcome),
+        weight=np.array(weight),
         n_items=n_items,
-        shards=cut(
-            _costs(np.diff(answer_ptr), np.diff(item_ptr), largest_state, n_basis or 0),
-            max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
-            _MOST_SHARDS,
-        ),
+        shards=shards_of(answer_ptr, item_ptr, n_items, largest_state, n_basis),
         largest_state=largest_state,
-        traits=np.zeros((n_users, 0)) if traits is None else np.ascontiguousarray(traits),
+        traits=np.ascontiguousarray(traits),
+    )
+
+
+def shards_of(
+    answer_ptr: npt.NDArray[np.int64],
+    item_ptr: npt.NDArray[np.int64],
+    n_items: int,
+    largest_state: int,
+    n_basis: int | None,
+) -> list[Shard]:
+    """Ranges of people with about equal work."""
+    return cut(
+        _costs(np.diff(answer_ptr), np.diff(item_ptr), largest_state, n_basis or 0),
+        max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
+        _MOST_SHARDS,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -10,21 +11,17 @@ import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
 from predilect.posteriors.basis import Basis, Effects
-from predilect.posteriors.compiled.person_prediction import centred_utilities, predict_margins
-from predilect.posteriors.gaussian import GaussianPosterior, pair_variance
+from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.law import Law
+from predilect.posteriors.overlay import Overlay, Person, joined, person_of, side_by_side
 from predilect.posteriors.people import People, Sites
+from predilect.posteriors.queries import centred_in, margins_in, offset_variance, person_in
 from predilect.posteriors.utilities import Utilities
-from predilect.scale.shards import cut, map_shards
 
 __all__ = ["PopulationPosterior"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
-
-_QUERIES_PER_SHARD = 20_000.0
-_MOST_SHARDS = 16
-_ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +40,13 @@ class PopulationPosterior:
     Sigma : array of float, shape (M, M)
         Population covariance: how a new person differs from the consensus.
     people, sites
-        Every answer and its Gaussian message.
+        Every answer and its Gaussian message, but for the people in ``overlay``.
     basis : Basis, optional
         What utilities hang on; by default the items themselves.
     effects : Effects, optional
         How traits of people move their utilities.
+    overlay : Overlay
+        People whose answers changed since, and new people: the one part that changes in place.
     law : Law
         What is known of a person before their own answers.
     """
@@ -59,6 +58,7 @@ class PopulationPosterior:
     sites: Sites
     basis: Basis | None = None
     effects: Effects | None = None
+    overlay: Overlay = field(default_factory=Overlay)
     law: Law = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +75,42 @@ class PopulationPosterior:
     def n_items(self) -> int:
         """Number of items."""
         return len(self.law.mean)
+
+    @property
+    def n_users(self) -> int:
+        """Number of known people; their codes are below it."""
+        return self.people.n_users + self.overlay.n_added
+
+    @property
+    def n_basis(self) -> int | None:
+        """Number of functions that utilities hang on; None where these are the items."""
+        return None if self.basis is None else len(self.m)
+
+    def answers_of(self, user: int) -> Person:
+        """One person's answers and sites."""
+        changed = self.overlay.people.get(user)
+        return person_of(self.people, self.sites, user) if changed is None else changed
+
+    def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
+        """The same with everybody in one layout again.
+
+        Parameters
+        ----------
+        order : array of int, shape (n_users,), optional
+            Codes of people in the order of their new codes; by default nobody's code changes.
+
+        Notes
+        -----
+        O(n_rows) time and memory; sites, and so all predictions, stay as they are.
+        """
+        changed = np.arange(self.n_users)
+        position = {user: self.people.n_users + place for place, user in enumerate(self.overlay.people)}
+        changed[list(position)] = list(position.values())
+        people, sites = joined(
+            self.people, self.sites, self._beside(list(position)), changed if order is None else changed[order],
+            n_basis=self.n_basis,
+        )  # fmt: skip
+        return replace(self, people=people, sites=sites, overlay=Overlay())
 
     def margins(
         self,
@@ -109,43 +145,9 @@ class PopulationPosterior:
         right = np.asarray(right, dtype=np.int64)
         users = np.asarray(users, dtype=np.int64)
         mean, var = np.empty(len(users)), np.empty(len(users))
-        counts = np.diff(self.people.answer_ptr)
-        silent = (users < 0) | (counts[users] == 0)
-        rows = np.flatnonzero(silent)
-        if len(rows):
-            known = self.people.traits[users[rows]] * (users[rows] >= 0)[:, None]
-            if traits is not None:
-                known = np.where((users[rows] < 0)[:, None], traits[rows], known)
-            mean[rows], var[rows] = self._margins_without_answers(left[rows], right[rows], known)
-        heavy = np.isin(users, self.people.heavy)
-        for user in np.unique(users[heavy]).tolist():
-            rows = np.flatnonzero(users == user)
-            mean[rows], var[rows] = self._margins_of(user, left[rows], right[rows])
-        known_rows = np.flatnonzero(~silent & ~heavy)
-        if not len(known_rows):
-            return mean, var
-        order = known_rows[np.argsort(users[known_rows], kind="stable")]
-        people, n_queries = np.unique(users[order], return_counts=True)
-        bounds = np.concatenate([[0], np.cumsum(n_queries)])
-        sorted_left, sorted_right = left[order], right[order]
-        sorted_mean = np.empty(len(order))
-        sorted_var = np.empty(len(order))
-        own_C = np.zeros(0) if self.basis is None else self.basis.offset_variance
-        C_shift = np.zeros((0, 0)) if self.effects is None else self.effects.covariance
-
-        def work(shard: tuple[int, int]) -> None:
-            start, stop = shard
-            predict_margins(
-                people[start:stop], bounds[start : stop + 1], sorted_left, sorted_right, *self._answers(),
-                self.C_m, own_C, C_shift, sorted_mean, sorted_var,
-            )  # fmt: skip
-
-        for _ in map_shards(
-            work, cut(n_queries.astype(float) + 20.0, _QUERIES_PER_SHARD, _MOST_SHARDS), executor, n_ahead=_MOST_SHARDS
-        ):
-            pass
-        mean[order] = sorted_mean
-        var[order] = sorted_var
+        for rows, people, sites, codes in self._where(users):
+            known = None if traits is None else traits[rows]
+            mean[rows], var[rows] = margins_in(self, people, sites, codes, left[rows], right[rows], known, executor)
         return mean, var
 
     def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
@@ -163,37 +165,10 @@ class PopulationPosterior:
         The state is (β, e_o): the functions of the basis, and what the person's own items have to themselves.
         O((M + k_u)² k_u) for a person with answers on k_u items.
         """
-        known = self.people.traits[user] if user >= 0 else np.zeros(self.people.traits.shape[1])
-        known = traits if traits is not None and user < 0 else known
-        M, basis = len(self.m), self.basis
-        C_m = self.C_m
-        mean = self.law.mean
-        if self.effects is not None:
-            mean = mean + self.law.shift @ known
-            C_m = C_m + float(known @ known) * self.effects.covariance
-        own = np.zeros(0, dtype=np.int64)
-        nothing = user < 0 or self.people.answer_ptr[user] == self.people.answer_ptr[user + 1]
-        if nothing:
-            return Utilities(mean, self.Sigma + C_m, None if basis is None else basis.Phi, own, self._own_variance())
-        items, x, Q = self.people.sums(user, self.sites, self.law)
-        rows = np.zeros((len(items), M))
-        if basis is None:
-            rows[np.arange(len(items)), items] = 1.0
-        else:
-            rows[:] = basis.Phi[items]
-        own = items.astype(np.int64) if basis is not None and basis.has_own else own
-        T, C = _blocks(self.Sigma, self.law.rho[own]), _blocks(C_m, self._offset_variance()[own])
-        A = np.hstack([rows, np.eye(len(items))]) if len(own) else rows
-        gain = T @ A.T
-        F = gain @ Q  # (I - F A) is what is left of the prior mean
-        rest = C - F @ (A @ C)
-        covariance = T - F @ gain.T + rest - (rest @ A.T) @ F.T
-        move = gain @ x
-        mean = mean + (move[:M] if basis is None else basis.Phi @ move[:M])
-        mean[own] += move[M:]
-        return Utilities(
-            mean, symmetrise(covariance), None if basis is None else basis.Phi, own, self._own_variance(own)
-        )
+        if user in self.overlay.people:
+            people, sites = self.overlay.people[user].layout(self.n_items, self.people.largest_state)
+            return person_in(self, people, sites, 0)
+        return person_in(self, self.people, self.sites, user, traits)
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities; see :meth:`person`."""
@@ -203,7 +178,7 @@ class PopulationPosterior:
         """The consensus, the mean of the population of people, in factored form."""
         nothing = np.zeros(0, dtype=np.int64)
         Phi = None if self.basis is None else self.basis.Phi
-        return Utilities(self.law.mean, self.C_m, Phi, nothing, self._offset_variance())
+        return Utilities(self.law.mean, self.C_m, Phi, nothing, offset_variance(self))
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of the consensus, the mean of the population of people."""
@@ -232,28 +207,8 @@ class PopulationPosterior:
         users = np.asarray(users, dtype=np.int64)
         mean = np.empty((len(users), self.n_items))
         var = np.empty_like(mean)
-        plain = self.basis is None and self.effects is None
-        one_by_one = np.isin(users, self.people.heavy) if plain else np.ones(len(users), dtype=bool)
-
-        def work_one(shard: tuple[int, int]) -> None:
-            for row in others[slice(*shard)].tolist():
-                mean[row], var[row] = self.person(int(users[row])).centred_marginals()
-
-        others = np.flatnonzero(one_by_one)
-        for _ in map_shards(work_one, cut(np.ones(len(others)), 1.0, _MOST_SHARDS), executor, n_ahead=_MOST_SHARDS):
-            pass
-        light = np.flatnonzero(~one_by_one)
-        light_mean = np.empty((len(light), self.n_items))
-        light_var = np.empty_like(light_mean)
-
-        def work(shard: tuple[int, int]) -> None:
-            rows = slice(*shard)
-            centred_utilities(users[light[rows]], *self._answers(), self.C_m, light_mean[rows], light_var[rows])
-
-        shards = cut(np.full(len(light), float(self.n_items)), _QUERIES_PER_SHARD, _MOST_SHARDS)
-        for _ in map_shards(work, shards, executor, n_ahead=_MOST_SHARDS):
-            pass
-        mean[light], var[light] = light_mean, light_var
+        for rows, people, sites, codes in self._where(users):
+            mean[rows], var[rows] = centred_in(self, people, sites, codes, executor)
         return mean, var
 
     def extended(
@@ -288,7 +243,9 @@ class PopulationPosterior:
         spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T
         Sigma = symmetrise(np.block([[self.Sigma, cross.T], [cross, spread]]))
         people = replace(self.people, n_items=len(consensus.mean))
-        return PopulationPosterior(consensus.mean, consensus.covariance, Sigma, people, self.sites, effects=effects)
+        return PopulationPosterior(
+            consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay
+        )
 
     def with_items(self, Phi: FloatArray, share: FloatArray, consensus_scale: float) -> PopulationPosterior:
         """With new items appended to those that hang on the basis; parameters as :meth:`Basis.extended`."""
@@ -296,57 +253,22 @@ class PopulationPosterior:
         basis = self.basis.extended(Phi, share, consensus_scale)
         return replace(self, people=replace(self.people, n_items=len(basis.Phi)), basis=basis)
 
-    def _margins_without_answers(
-        self, left: IntArray, right: IntArray, traits: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        law = self.law
-        mean = law.mean[left] - law.mean[right]
-        var = self._pair_variance(self.Sigma, law.rho, left, right)
-        var += self._pair_variance(self.C_m, self._offset_variance(), left, right)
-        if self.effects is not None:
-            mean = mean + np.einsum("ij,ij->i", law.shift[left] - law.shift[right], traits)
-            spread = self._pair_variance(self.effects.covariance, np.zeros(0), left, right)
-            var += np.einsum("ij,ij->i", traits, traits) * spread
-        return mean, var
+    def _where(self, users: IntArray) -> Iterator[tuple[IntArray | slice, People, Sites, IntArray]]:
+        """Rows of queries by the layout that holds their people, with the people's codes there."""
+        held = self.overlay.holds(users)
+        if held is None:
+            yield slice(None), self.people, self.sites, users
+            return
+        if not held.all():
+            rows = np.flatnonzero(~held)
+            yield rows, self.people, self.sites, users[rows]
+        rows = np.flatnonzero(held)
+        changed, codes = np.unique(users[rows], return_inverse=True)
+        yield rows, *self._beside(changed.tolist()), codes
 
-    def _pair_variance(self, covariance: FloatArray, own: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-        if self.basis is None:
-            return pair_variance(covariance, left, right)
-        out = np.empty(len(left))
-        for start in range(0, len(left), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            direction = self.basis.Phi[left[rows]] - self.basis.Phi[right[rows]]
-            out[rows] = np.einsum("ij,ij->i", direction @ covariance, direction)
-        return out + own[left] + own[right] if len(own) else out
-
-    def _margins_of(self, user: int, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
-        """One person's margins by matrix products."""
-        return self.person(user).margins(left, right)
-
-    def _own_variance(self, without: IntArray | None = None) -> FloatArray:
-        """What items have to themselves, of a person and of the consensus; 0 for some of them."""
-        if self.basis is None or not self.basis.has_own:
-            return np.zeros(0)
-        variance = self.basis.rho + self.basis.offset_variance
-        if without is not None:
-            variance[without] = 0.0
-        return variance
-
-    def _offset_variance(self) -> FloatArray:
-        return np.zeros(0) if self.basis is None else self.basis.offset_variance
-
-    def _answers(self) -> tuple[npt.NDArray[np.generic], ...]:
-        people, law = self.people, self.law
-        return (
-            people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.weight,
-            people.traits, self.sites.precision, self.sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
-        )  # fmt: skip
-
-
-def _blocks(dense: FloatArray, diagonal: FloatArray) -> FloatArray:
-    """A covariance of functions beside independent variances."""
-    n, k = len(dense), len(diagonal)
-    out = np.zeros((n + k, n + k))
-    out[:n, :n] = dense
-    out[np.arange(n, n + k), np.arange(n, n + k)] = diagonal
-    return out
+    def _beside(self, users: list[int]) -> tuple[People, Sites]:
+        """A layout of some of the people who changed."""
+        persons = [self.overlay.people[user] for user in users]
+        if not persons:  # with traits of the right number
+            persons = [Person.silent(np.zeros((1, self.people.traits.shape[1])))]
+        return side_by_side(persons, self.n_items, largest_state=self.people.largest_state, n_basis=self.n_basis)

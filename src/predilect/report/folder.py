@@ -86,6 +86,7 @@ class RankOutput:
 
     def _write_people(self, path: Path, jobs: int | None) -> None:
         model = self.overall.model
+        model.consolidate()  # the file lists everybody in the order of users_
         if isinstance(model.posterior_, PopulationPosterior) and model.users_ is not None:
             with workers(jobs) as executor:
                 write_people(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["cut", "map_shards", "resolve_n_jobs", "workers"]
 
@@ -76,6 +77,14 @@ def map_shards(
         yield waiting.popleft().result()
 
 
+@functools.cache
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries of this process; to find them takes ten milliseconds, many times a prediction."""
+    import scipy.linalg  # noqa: F401  (which brings a BLAS of its own)
+
+    return ThreadpoolController().select(user_api="blas")
+
+
 @contextmanager
 def workers(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
     """A pool of threads (None for one thread), with BLAS held at one thread of its own.
@@ -83,7 +92,7 @@ def workers(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
     BLAS threads inside threads slow each other down, and their number would change the last bits of a sum.
     """
     n_threads = resolve_n_jobs(n_jobs)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _blas().limit(limits=1):
         if n_threads == 1:
             yield None
             return

@@ -1,0 +1,95 @@
+"""New answers, and answers taken back, at a frozen population: the people touched are settled anew.
+
+population.md section 4, "Update". A person's sites depend on nobody else's once m and Σ are fixed, so the fixed point
+is that of a person with these answers, however and in whatever order they came. Sweeps start from the present sites.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from predilect.inference.compiled.person_ep import em_pass
+from predilect.inference.dense_ep import dense_pass
+from predilect.inference.population import MOST_SETTLING_SWEEPS, settle
+from predilect.posteriors.law import Law
+from predilect.posteriors.overlay import Person, person_of
+from predilect.posteriors.people import People, Sites
+
+__all__ = ["LOOSE_TOLERANCE", "SITE_TOLERANCE", "is_quick", "settled", "settled_together"]
+
+SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
+LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
+_QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
+
+_NO_ROWS = np.zeros((0, 0))
+_FIRST = np.zeros(1, dtype=bool)
+
+
+def is_quick(person: Person, law: Law) -> bool:
+    """Whether a person is settled without large products of matrices, for which BLAS would take threads."""
+    n, k = len(person.outcome), len(person.items)
+    return min(n, k) < 64 and min(n, k) ** 2 * law.Phi.shape[1] < _QUICK
+
+
+def settled(person: Person, law: Law, delta: float, *, largest_state: int) -> tuple[Person, float]:
+    """One person at the fixed point of expectation propagation.
+
+    Parameters
+    ----------
+    person : Person
+        Sites are where the sweeps start.
+    law : Law
+        The population.
+    delta : float
+        Tie threshold.
+    largest_state : int
+        As in :class:`~predilect.posteriors.people.People`.
+
+    Returns
+    -------
+    person : Person
+        With new sites.
+    change : float
+        What the last sweep changed, in units of a margin's noise; above :data:`SITE_TOLERANCE` if it did not converge.
+
+    Notes
+    -----
+    The loop is :func:`~predilect.inference.compiled.person_ep.em_pass`, given a population of the person's own items
+    only: its sums over items x items, which nobody needs here, are then small.
+    """
+    n = len(person.outcome)
+    if not n:
+        return person, 0.0
+    person = person._replace(precision=person.precision.copy(), linear=person.linear.copy())
+    items = person.items
+    k = len(items)
+    if min(n, k) > largest_state // 8:
+        people, sites = person.layout(len(law.mean), largest_state)
+        if people.is_heavy[0]:
+            done = dense_pass(people, 0, sites, law, delta, MOST_SETTLING_SWEEPS, SITE_TOLERANCE)
+            return person, float(done.out[3])
+    if law.has_basis:
+        cov, Phi = law.cov[items], law.Phi[items]
+        rho = law.rho[items] if len(law.rho) else law.rho
+        H, D = np.zeros(cov.shape), np.zeros((1, cov.shape[1]))
+    else:
+        cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
+        H, D = np.zeros((k, k)), np.zeros((k, k))
+    own, out = np.zeros(len(rho)), np.zeros(4)
+    em_pass(
+        0, 1, np.array([0, n]), np.array([0, k]), np.arange(k, dtype=np.int32), person.left, person.right,
+        person.outcome, person.weight, person.traits, person.precision, person.linear, cov, Phi, rho, law.mean[items],
+        law.shift[items], delta, MOST_SETTLING_SWEEPS, SITE_TOLERANCE, _FIRST, H, D, np.zeros(k),
+        np.zeros((k, person.traits.shape[1])), own, own.copy(), out,
+    )  # fmt: skip
+    return person, float(out[3])
+
+
+def settled_together(
+    people: People, sites: Sites, law: Law, delta: float, executor: ThreadPoolExecutor | None
+) -> tuple[list[Person], float]:
+    """The same for many people, in threads; ``sites`` change in place."""
+    change = settle(people, sites, law, delta, tolerance=SITE_TOLERANCE, executor=executor).largest_change
+    return [person_of(people, sites, user) for user in range(people.n_users)], change

@@ -1,0 +1,160 @@
+"""The methods of an estimator that take answers in, and back, after the fit."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.data import Comparisons
+from predilect.inference.warm_up import warm_up
+from predilect.models.batches import UNSAID, read_batch
+from predilect.models.remembering import Memory
+from predilect.models.updating import change, consolidate
+
+__all__ = ["Updating"]
+
+
+class Updating:
+    """What :class:`~predilect.Population` inherits."""
+
+    memory_: Memory
+
+    def update(
+        self,
+        more: Any = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        user: Any = None,
+        left: Any = None,
+        right: Any = None,
+        outcome: int | None = None,
+        winner: Any = UNSAID,
+        weight: float = 1.0,
+        users: Any = None,
+    ) -> Self:
+        """Take in more answers, at the population that was fitted.
+
+        The people who answered are known better at once. What was learned of everybody, the consensus and how people
+        differ, moves only at a refit, ``fit`` on all answers; the pooled model's one utility function does move.
+
+        Parameters
+        ----------
+        more : Comparisons or data frame, optional
+            As :meth:`fit` takes them. All are taken in or, after an error, none.
+        y : array of int, shape (n,), optional
+            Outcomes of the rows of a frame.
+        user, left, right : id, optional
+            One answer instead of a frame, within microseconds: who, and the two items.
+        outcome : {1, 0, -1}, optional
+            Of that one answer: left is better, a tie, right is better.
+        winner : id or None, optional
+            Instead of ``outcome``: the better item, or None for a tie.
+        weight : float, default 1
+            How many identical answers the one stands for.
+        users : data frame, optional
+            Features of new people, if the model uses them; without them a new person is taken for an average one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If an item is not known, a tie is impossible in this model, or anything is missing. Nothing is changed.
+
+        Notes
+        -----
+        population.md section 4, "Update": expectation propagation of the people touched, until it stands still. So the
+        result is that of a person with all these answers, in whatever order they came; the same answer twice is one of
+        weight 2. Tasks make no difference. O(n_u min(n_u, k_u)²) for a person with n_u answers on k_u items, however
+        many answers the model holds; the pooled model O(pairs with answers + n_items³).
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
+        >>> model = predilect.Population().fit(answers, [1, 1, -1])
+        >>> model.update(user="dan", left="milk", right="juice", outcome=1).n_answers_
+        4.0
+        >>> model.forget(user="dan", left="milk", right="juice", outcome=1).n_answers_
+        3.0
+        """
+        self._change(1, more, y, user, left, right, outcome, winner, weight, users)
+        return self
+
+    def forget(
+        self,
+        answers: Any = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        user: Any = None,
+        left: Any = None,
+        right: Any = None,
+        outcome: int | None = None,
+        winner: Any = UNSAID,
+        weight: float = 1.0,
+    ) -> Self:
+        """Take answers back: the result is that of never having had them, at the population that was fitted.
+
+        Someone whose last answer is taken back stays known, with the population's prediction.
+
+        Parameters
+        ----------
+        answers, y, user, left, right, outcome, winner, weight
+            As in :meth:`update`. Each must be held, with at least its weight, whichever item was on the left.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If one of them is not held, or was taken back already; the message names the first. Nothing is changed.
+
+        Notes
+        -----
+        The pooled model holds answers, and not who gave them.
+        """
+        self._change(-1, answers, y, user, left, right, outcome, winner, weight, None)
+        return self
+
+    def consolidate(self) -> Self:
+        """Bring people whose answers changed, and new people, into one layout and into ``users_``.
+
+        Predictions stay as they are; codes of people (positions in ``users_``) change if there are new ones. It is done
+        by itself before saving, and when more than a few percent of the people changed. O(answers).
+        """
+        check_is_fitted(self, "posterior_")
+        consolidate(self)
+        return self
+
+    @property
+    def comparisons_(self) -> Comparisons | None:
+        """The answers; None after :meth:`load`. New ones have no task."""
+        return self.memory_.comparisons
+
+    def _change(
+        self,
+        sign: int,
+        more: Any,
+        y: npt.ArrayLike | None,
+        user: Any,
+        left: Any,
+        right: Any,
+        outcome: int | None,
+        winner: Any,
+        weight: float,
+        users: Any,
+    ) -> None:
+        if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
+            check_is_fitted(self, "posterior_")
+        warm_up()
+        batch = read_batch(
+            self, more, y, user=user, left=left, right=right, outcome=outcome, winner=winner, weight=weight,
+            may_add=sign > 0,
+        )  # fmt: skip
+        change(self, batch, sign, users)

@@ -1,0 +1,249 @@
+"""Answers after the fit: taken in, or taken back, at the population that was fitted."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons
+from predilect.errors import DataError
+from predilect.inference.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
+from predilect.inference.population import MOST_SETTLING_SWEEPS
+from predilect.inference.report import Report
+from predilect.inference.updating import LOOSE_TOLERANCE, is_quick, settled, settled_together
+from predilect.models.batches import Batch
+from predilect.models.queries import rows_of_features
+from predilect.models.remembering import Memory
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.groups import Group
+from predilect.posteriors.overlay import Person
+from predilect.posteriors.rows import Rows, keys_of, sides_of
+from predilect.scale.shards import workers
+
+__all__ = ["begin_updates", "change", "consolidate", "pooled_rows"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# One layout of everybody again once so many people, and such a share of all, stand beside it.
+_MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
+
+
+def begin_updates(model: Any, comparisons: Comparisons | None, pooled: Rows | None = None) -> None:
+    """Set what updates need on a model that was just fitted or loaded; ``pooled`` are the answers of a pooled one."""
+    model.memory_ = Memory(comparisons)
+    model.added_users_ = {}
+    model.pooled_rows_ = pooled
+    model.pooled_prior_ = None
+
+
+def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
+    """Take answers in (sign 1) or back (sign -1), all of them or, if anything is wrong, none.
+
+    Parameters
+    ----------
+    model : Population
+        Fitted; changed in place.
+    batch : Batch
+        The answers.
+    sign : int
+    users : data frame, optional
+        Features of new people.
+
+    Raises
+    ------
+    DataError
+        If a tie is impossible in the model, a weight is below 1, or an answer to take back is not held.
+    """
+    if not len(batch.key):
+        return
+    if sign > 0 and model.tie_threshold_ == 0.0:
+        _refuse_ties(model, batch)
+    if model.personal_:
+        small = batch.weight < 1.0
+        if sign > 0 and small.any():
+            raise DataError(
+                f"{int(small.sum())} of the answers have a weight below 1 (first: "
+                f"{batch.describe(model, int(np.argmax(small)))}, weight {batch.weight[np.argmax(small)]:g}). A weight "
+                "counts identical answers of one person; personal rankings need weights of at least 1"
+            )
+        persons = _changed_people(model, batch, sign, users)
+        # Nothing below raises: from here on the model holds the answers.
+        model.posterior_.overlay.people.update(persons)
+        model.posterior_.overlay.n_added += len(batch.new)
+    else:
+        rows, state = _changed_crowd(model, batch, sign)
+        model.pooled_rows_, model.posterior_ = rows, GaussianPosterior(state.m, state.C_m)
+    model.memory_.note(batch, sign)
+    for user in batch.new:
+        model.added_users_[user] = len(model.users_) + len(model.added_users_)
+    _count(model, batch, sign)
+    if model.personal_:
+        beside = len(model.posterior_.overlay.people)
+        if beside > _MOST_BESIDE + _SHARE_BESIDE * model.posterior_.people.n_users:
+            consolidate(model)
+
+
+def _refuse_ties(model: Any, batch: Batch) -> None:
+    tie = (batch.key & 3) == 1
+    if tie.any():
+        raise DataError(
+            f"{int(tie.sum())} of the answers are ties (first: {batch.describe(model, int(np.argmax(tie)))}), but the "
+            "model was fitted without ties and holds them impossible. Fit again on answers with ties, or leave them out"
+        )
+
+
+def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
+    """The people touched, settled on their new answers."""
+    posterior, delta = model.posterior_, model.tie_threshold_
+    traits = _new_traits(model, batch.new, users)
+    if batch.users[0] == batch.users[-1]:
+        codes = [int(batch.users[0])]
+        known = codes[0] < posterior.n_users
+        person = posterior.answers_of(codes[0]) if known else Person.silent(traits)
+        person = Person.of(_changed_rows(model, batch, sign, person.rows(), batch.key), person.traits)
+        # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
+        with nullcontext() if is_quick(person, posterior.law) else workers(1):
+            person, residual = settled(person, posterior.law, delta, largest_state=posterior.people.largest_state)
+        persons = [person]
+    else:
+        unique, owner = np.unique(batch.users, return_inverse=True)
+        codes = unique.tolist()
+        group = Group.of(posterior, unique, traits, batch.key)
+        rows = _changed_rows(model, batch, sign, group.rows, group.keys(owner, batch.key))
+        with workers(model.n_jobs) as executor:
+            persons, residual = settled_together(*group.layout(rows, posterior), posterior.law, delta, executor)
+    if not residual <= LOOSE_TOLERANCE:
+        _say_not_converged(model, residual)
+    return dict(zip(codes, persons, strict=True))
+
+
+def _say_not_converged(model: Any, residual: float) -> None:
+    Report(
+        method="update by EP",
+        iterations=MOST_SETTLING_SWEEPS,
+        residual=residual,
+        tolerance=LOOSE_TOLERANCE,
+        converged=False,
+        jitter=0.0,
+        seconds=0.0,
+        unit="noise units of the largest margin",
+        advice="look for extreme weights",
+    ).require(model.strict)
+
+
+def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows, key: npt.NDArray[np.int64]) -> Rows:
+    """Rows with, or without, the answers of a batch; ``key`` are their keys among the rows."""
+    if sign > 0:
+        return rows.plus(key, batch.weight)
+    # Refuse to take back what is not there, or so much that less than one answer is left of it.
+    wanted, held = batch.weight, rows.held(key)
+    dust = 1e-9 * wanted
+    short = held < wanted - dust
+    if short.any():
+        row = int(np.argmax(short))
+        there = f"holds it with weight {held[row]:g} only" if held[row] else "holds no such answer"
+        raise DataError(
+            f"cannot take back {batch.describe(model, row)} (weight {wanted[row]:g}): the model {there}. Was it taken "
+            "back already? Nothing was changed"
+        )
+    left = held - wanted
+    part = (left > dust) & (left < 1.0)
+    if model.personal_ and part.any():
+        row = int(np.argmax(part))
+        raise DataError(
+            f"taking back {batch.describe(model, row)} with weight {wanted[row]:g} of {held[row]:g} would leave "
+            f"{left[row]:g}: less than one answer. Nothing was changed"
+        )
+    return rows.minus(key, wanted)
+
+
+def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
+    """Traits of new people; zeros, those of the average person, where nothing is known."""
+    traits = np.zeros((len(new), model.posterior_.people.traits.shape[1]))
+    if new and users is not None and model.traits_ is not None and traits.shape[1]:
+        order = sorted(range(len(new)), key=new.__getitem__)
+        traits[order] = model.traits_.transform(
+            *rows_of_features([new[place] for place in order], model.user_features_, users)
+        )
+    return traits
+
+
+def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledState]:
+    """All answers of the pooled model, and its one utility function given them."""
+    rows = pooled_rows(model)
+    # Whoever gave or took back an answer, one row stands for all of it; one of them is named in messages.
+    order = np.argsort(batch.key, kind="stable")
+    starts = np.flatnonzero(np.diff(batch.key[order], prepend=-1))
+    chosen = order[starts]
+    names = [batch.names[row] for row in chosen.tolist()] if batch.names else []
+    weight = np.add.reduceat(batch.weight[order], starts)
+    whole = Batch(batch.users[chosen], batch.key[chosen], weight, [], names)
+    rows = _changed_rows(model, whole, sign, rows, whole.key)
+    h = model.hyperparameters_
+    if model.pooled_prior_ is None:
+        K = model.space_.covariance(h.feature_weight, h.length_scale)
+        model.pooled_prior_ = PooledPrior.of(K, h.consensus_scale)
+    answers = PooledAnswers(*sides_of(rows.key), rows.weight, len(model.items_))
+    with workers(model.n_jobs):
+        state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, model.posterior_.mean)
+    if not state.report.converged:
+        state.report.require(model.strict)
+    return rows, state
+
+
+def pooled_rows(model: Any) -> Rows:
+    """All answers of a pooled model, nobody told apart.
+
+    Raises
+    ------
+    DataError
+        If it was saved by a version that did not keep them.
+    """
+    if model.pooled_rows_ is None:
+        comparisons = model.memory_.comparisons
+        if comparisons is None:
+            raise DataError(
+                "this pooled model was saved without its answers, by an earlier Predilect, and cannot be updated. Fit "
+                "it anew and save it again"
+            )
+        rows = comparisons.pooled()
+        model.pooled_rows_ = Rows.of(keys_of(rows.left, rows.right, rows.outcome), rows.weight)
+    rows_held: Rows = model.pooled_rows_
+    return rows_held
+
+
+def _count(model: Any, batch: Batch, sign: int) -> None:
+    """Keep the counts of a model true, and drop what was said of the answers before."""
+    left, right, _ = sides_of(batch.key)
+    total = float(batch.weight.sum())
+    if len(left) == 1:  # np.add.at takes longer than all else here
+        model.n_by_item_[left[0]] += sign * total
+        model.n_by_item_[right[0]] += sign * total
+    else:
+        np.add.at(model.n_by_item_, left, sign * batch.weight)
+        np.add.at(model.n_by_item_, right, sign * batch.weight)
+    model.n_answers_ += sign * total
+    counts = model.report_.setdefault("updates", {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0})
+    counts["answers_added" if sign > 0 else "answers_taken_back"] += total
+    counts["people_added"] += len(batch.new)
+    model.verdict_ = None
+    model.report_.pop("verdict", None)
+
+
+def consolidate(model: Any) -> None:
+    """Everybody in one layout, and in ``users_``, again; predictions stay as they are, codes of people may not."""
+    users, added = model.users_, model.added_users_
+    order = None
+    if added:
+        known = users.extend(list(added))
+        order = np.empty(len(known), dtype=np.int64)
+        order[known.codes(users.series(), what="user")] = np.arange(len(users))
+        order[known.codes(list(added), what="user")] = len(users) + np.arange(len(added))
+        users = known
+    posterior = model.posterior_
+    if model.personal_ and posterior.overlay.people:
+        posterior = posterior.consolidated(order)
+    model.posterior_, model.users_, model.added_users_ = posterior, users, {}

@@ -1,0 +1,227 @@
+"""People whose answers changed since the layout of everybody was made: kept beside it, one by one.
+
+A layout is flat arrays over all answers, and putting one answer in would move half of them. So a changed person gets
+small arrays of their own, and a look-up finds those first; :func:`joined` brings both together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.posteriors.people import LARGEST_STATE, People, Sites, shards_of
+from predilect.posteriors.rows import Rows, keys_of, sides_of
+
+__all__ = ["Overlay", "Person", "joined", "person_of", "picked", "side_by_side"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_LOOK_UP_ONE_BY_ONE = 1000
+
+
+class Person(NamedTuple):
+    """One person's answers and their sites; arrays as in :class:`~predilect.posteriors.people.People`.
+
+    Attributes
+    ----------
+    items : int32[k]
+        Own items, ascending codes.
+    left, right, outcome, weight : int32, int32, int8, float64 [n]
+        Answers, sides as positions in ``items``.
+    precision, linear : float64[n]
+        Sites of one copy of each answer.
+    traits : float64[1, n_traits]
+    """
+
+    items: npt.NDArray[np.int32]
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+    precision: FloatArray
+    linear: FloatArray
+    traits: FloatArray
+
+    @classmethod
+    def silent(cls, traits: FloatArray) -> Person:
+        """Someone without answers."""
+        nothing, flat = np.zeros(0, dtype=np.int32), np.zeros(0)
+        return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, flat, flat, traits)
+
+    @classmethod
+    def of(cls, rows: Rows, traits: FloatArray) -> Person:
+        """From answers, with the sites that their rows carry."""
+        left, right, outcome = sides_of(rows.key)
+        n = len(left)
+        both = np.concatenate((left, right))
+        items = np.sort(both)
+        first = np.ones(2 * n, dtype=bool)
+        np.not_equal(items[1:], items[:-1], out=first[1:])
+        items = items[first]
+        place = items.searchsorted(both).astype(np.int32)
+        precision, linear = rows.carried
+        return cls(items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits)
+
+    def rows(self) -> Rows:
+        """The answers, each once, with their sites."""
+        key = keys_of(self.items[self.left], self.items[self.right], self.outcome)
+        return Rows.of(key, self.weight, (self.precision, self.linear))
+
+    def answers_by_item(self, n_items: int) -> FloatArray:
+        """Number of the person's answers on each item; shape (n_items,)."""
+        counts = np.zeros(n_items)
+        np.add.at(counts, self.items[self.left], self.weight)
+        np.add.at(counts, self.items[self.right], self.weight)
+        return counts
+
+    def layout(self, n_items: int, largest_state: int = LARGEST_STATE) -> tuple[People, Sites]:
+        """As a layout of one person."""
+        people = People(
+            np.array([0, len(self.outcome)]), np.array([0, len(self.items)]), self.items, self.left, self.right,
+            self.outcome, self.weight, n_items, [(0, 1)], largest_state, self.traits,
+        )  # fmt: skip
+        return people, Sites(self.precision, self.linear)
+
+
+@dataclass(slots=True)
+class Overlay:
+    """People who changed, by code; those who are new have codes from the end of the layout on.
+
+    Attributes
+    ----------
+    people : dict of int to Person
+        A person is replaced, never altered, so that who reads meanwhile sees the old or the new one.
+    n_added : int
+        How many are new.
+    """
+
+    people: dict[int, Person] = field(default_factory=dict)
+    n_added: int = 0
+
+    def holds(self, users: IntArray) -> npt.NDArray[np.bool_] | None:
+        """Which of some codes are here; None if none is."""
+        if not self.people:
+            return None
+        if len(users) <= _LOOK_UP_ONE_BY_ONE:
+            held = np.array([user in self.people for user in users.tolist()], dtype=bool)
+        else:
+            held = np.isin(users, np.fromiter(self.people, dtype=np.int64))
+        return held if held.any() else None
+
+
+def person_of(people: People, sites: Sites, user: int) -> Person:
+    """One person of a layout; the arrays are views."""
+    rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
+    return Person(
+        people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]], people.left[rows], people.right[rows],
+        people.outcome[rows], people.weight[rows], sites.precision[rows], sites.linear[rows],
+        people.traits[user : user + 1],
+    )  # fmt: skip
+
+
+def side_by_side(
+    persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
+) -> tuple[People, Sites]:
+    """A layout of some people, in their order; n_basis as in :func:`~predilect.posteriors.people.lay_out`."""
+
+    def column(name: str) -> Any:
+        return np.concatenate([getattr(person, name) for person in persons])
+
+    answer_ptr = np.concatenate(([0], np.cumsum([len(person.outcome) for person in persons])))
+    item_ptr = np.concatenate(([0], np.cumsum([len(person.items) for person in persons])))
+    people = People(
+        answer_ptr=answer_ptr,
+        item_ptr=item_ptr,
+        item_idx=column("items"),
+        left=column("left"),
+        right=column("right"),
+        outcome=column("outcome"),
+        weight=column("weight"),
+        n_items=n_items,
+        shards=shards_of(answer_ptr, item_ptr, n_items, largest_state, n_basis),
+        largest_state=largest_state,
+        traits=column("traits"),
+    )
+    return people, Sites(column("precision"), column("linear"))
+
+
+def picked(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:
+    """A layout of some people of a layout, in their order; O(their answers)."""
+    start, stop = people.answer_ptr[users], people.answer_ptr[users + 1]
+    answer_ptr, rows = _ranges(start, stop - start)
+    start, stop = people.item_ptr[users], people.item_ptr[users + 1]
+    item_ptr, places = _ranges(start, stop - start)
+    layout = People(
+        answer_ptr=answer_ptr,
+        item_ptr=item_ptr,
+        item_idx=people.item_idx[places],
+        left=people.left[rows],
+        right=people.right[rows],
+        outcome=people.outcome[rows],
+        weight=people.weight[rows],
+        n_items=people.n_items,
+        shards=[(0, len(users))],
+        largest_state=people.largest_state,
+        traits=people.traits[users],
+    )
+    return layout, Sites(sites.precision[rows], sites.linear[rows])
+
+
+def joined(
+    people: People, sites: Sites, others: tuple[People, Sites], order: IntArray, *, n_basis: int | None = None
+) -> tuple[People, Sites]:
+    """One layout of people out of two.
+
+    Parameters
+    ----------
+    people, sites
+        The first layout.
+    others : (People, Sites)
+        The second.
+    order : array of int, shape (n_users,)
+        Who is in the new layout: positions in the first, and from its end on in the second.
+    n_basis : int, optional
+        As in :func:`~predilect.posteriors.people.lay_out`.
+
+    Notes
+    -----
+    O(n_rows) time and memory, without sorting.
+    """
+    more, more_sites = others
+
+    def pointers(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.concatenate((first, second[1:] + first[-1]))
+
+    def column(name: str) -> Any:
+        return np.concatenate((getattr(people, name), getattr(more, name)))
+
+    both = People(
+        answer_ptr=pointers(people.answer_ptr, more.answer_ptr),
+        item_ptr=pointers(people.item_ptr, more.item_ptr),
+        item_idx=column("item_idx"),
+        left=column("left"),
+        right=column("right"),
+        outcome=column("outcome"),
+        weight=column("weight"),
+        n_items=people.n_items,
+        shards=[],
+        largest_state=people.largest_state,
+        traits=column("traits"),
+    )
+    precision = np.concatenate((sites.precision, more_sites.precision))
+    layout, sites = picked(both, Sites(precision, np.concatenate((sites.linear, more_sites.linear))), order)
+    shards = shards_of(layout.answer_ptr, layout.item_ptr, layout.n_items, layout.largest_state, n_basis)
+    return replace(layout, shards=shards), sites
+
+
+def _ranges(
+    start: npt.NDArray[np.int64], length: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Pointers of ranges put in a row, and what they hold."""
+    pointer = np.concatenate(([0], np.cumsum(length)))
+    return pointer, np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)

@@ -1,0 +1,129 @@
+"""Answers as sorted keys, to which others can be added and from which some can be taken back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Rows", "key_of", "keys_of", "sides_of"]
+
+FloatArray = npt.NDArray[np.float64]
+KeyArray = npt.NDArray[np.int64]
+
+# A key orders answers by left item, right item and outcome: 31 bits for an item, 2 for the outcome.
+_ITEM_BITS, _OUTCOME_BITS = 31, 2
+_ITEM = (1 << _ITEM_BITS) - 1
+_ZERO = np.zeros(1)
+_DUST = 1e-9  # of what was taken back: weights are counts, and sums of them leave rounding behind
+
+
+def key_of(left: int, right: int, outcome: int) -> int:
+    """Key of one answer."""
+    return ((left << _ITEM_BITS) + right << _OUTCOME_BITS) + outcome + 1
+
+
+def keys_of(left: npt.NDArray[np.integer], right: npt.NDArray[np.integer], outcome: npt.NDArray[np.int8]) -> KeyArray:
+    """Keys of answers; shape (n,). The left item has the smaller code."""
+    key = left.astype(np.int64)
+    key <<= _ITEM_BITS
+    key += right
+    key <<= _OUTCOME_BITS
+    key += outcome
+    key += 1
+    return key
+
+
+def sides_of(key: KeyArray) -> tuple[KeyArray, KeyArray, npt.NDArray[np.int8]]:
+    """Left item, right item and outcome of keys; shapes (n,)."""
+    outcome = (key & 3).astype(np.int8)
+    outcome -= 1
+    pair = key >> _OUTCOME_BITS
+    return pair >> _ITEM_BITS, pair & _ITEM, outcome
+
+
+class Rows(NamedTuple):
+    """Answers, each key once.
+
+    Attributes
+    ----------
+    key : int64[n]
+        Ascending.
+    weight : float64[n]
+        How many identical answers a row stands for.
+    carried : tuple of float64[n]
+        What goes with a row, such as its site; 0 for a new row.
+    """
+
+    key: KeyArray
+    weight: FloatArray
+    carried: tuple[FloatArray, ...] = ()
+
+    @classmethod
+    def of(cls, key: KeyArray, weight: FloatArray, carried: tuple[FloatArray, ...] = ()) -> Rows:
+        """From rows in any order; of equal keys the weights add up, and what they carry is averaged."""
+        if (key[1:] > key[:-1]).all():
+            return cls(key, weight, carried)
+        order = np.argsort(key, kind="stable")
+        key, weight = key[order], weight[order]
+        starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+        total = np.add.reduceat(weight, starts)
+        means = (np.add.reduceat(column[order] * weight, starts) / total for column in carried)
+        return cls(key[starts], total, tuple(means))
+
+    def held(self, key: KeyArray) -> FloatArray:
+        """Weights of the rows with some keys, 0 where there is none; shape (n,)."""
+        place, known = self._find(key)
+        weight = np.zeros(len(key))
+        weight[known] = self.weight[place[known]]
+        return weight
+
+    def plus(self, key: KeyArray, weight: FloatArray) -> Rows:
+        """With more answers; their keys are distinct, in any order."""
+        if len(key) == 1:
+            return self._plus_one(key, weight)
+        place, known = self._find(key)
+        total = self.weight.copy()
+        if known.any():
+            total[place[known]] += weight[known]
+            key, weight = key[~known], weight[~known]
+            if not len(key):
+                return Rows(self.key, total, self.carried)
+        keys = np.concatenate((self.key, key))
+        order = np.argsort(keys, kind="stable")
+        nothing = np.zeros(len(key))
+        carried = tuple(np.concatenate((column, nothing))[order] for column in self.carried)
+        return Rows(keys[order], np.concatenate((total, weight))[order], carried)
+
+    def _plus_one(self, key: KeyArray, weight: FloatArray) -> Rows:
+        # The same without the sorting: an update is mostly of one answer, and counted in microseconds.
+        place = int(self.key.searchsorted(key[0]))
+        if place < len(self.key) and self.key[place] == key[0]:
+            total = self.weight.copy()
+            total[place] += weight[0]
+            return Rows(self.key, total, self.carried)
+
+        def put(column: npt.NDArray[Any], value: npt.NDArray[Any]) -> Any:
+            return np.concatenate((column[:place], value, column[place:]))
+
+        return Rows(put(self.key, key), put(self.weight, weight), tuple(put(column, _ZERO) for column in self.carried))
+
+    def minus(self, key: KeyArray, weight: FloatArray) -> Rows:
+        """Without some answers, all of which are held with at least that weight; their keys are distinct."""
+        place, _ = self._find(key)
+        total = self.weight.copy()
+        rest = total[place] - weight
+        rest[rest <= _DUST * weight] = 0.0
+        total[place] = rest
+        if rest.all():
+            return Rows(self.key, total, self.carried)
+        keep = total > 0.0
+        return Rows(self.key[keep], total[keep], tuple(column[keep] for column in self.carried))
+
+    def _find(self, key: KeyArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        place = self.key.searchsorted(key)
+        if not len(self.key):
+            return place, np.zeros(len(key), dtype=bool)
+        np.minimum(place, len(self.key) - 1, out=place)
+        return place, self.key[place] == key
