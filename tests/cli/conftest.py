@@ -19,7 +19,7 @@ def votes_frame():
     left = rng.integers(5, size=240)
     right = (left + rng.integers(1, 5, size=240)) % 5
     user = rng.integers(12, size=240)
-    taste = np.linspace(1.5, -1.5, 5) + 3.0 * rng.standard_normal((12, 5))
+    taste = np.linspace(1.5, -1.5, 5) + 4.0 * rng.standard_normal((12, 5))
     z = taste[user, left] - taste[user, right] + rng.standard_normal(240)
     names = np.array(ITEMS, dtype=object)
     language = np.where(rng.random(240) < 0.4, "de", "en").astype(object)
