@@ -21,6 +21,7 @@ __all__ = ["PooledAnswers", "PooledPrior", "PooledState", "fit_pooled", "laplaci
 FloatArray = npt.NDArray[np.float64]
 
 _MAX_NEWTON = 100
+_ROWS_AT_ONCE = 50_000
 _NEWTON_TOLERANCE = 1e-10  # of the largest step in any utility, in units of the answer noise
 _MAX_HALVINGS = 40
 _THRESHOLD_TOLERANCE = 1e-4  # in log δ
@@ -35,9 +36,9 @@ class PooledState:
 
     Attributes
     ----------
-    m : array of float, shape (n_items,)
+    m : array of float, shape (M,)
         Mode.
-    C_m : array of float, shape (n_items, n_items)
+    C_m : array of float, shape (M, M)
         Inverse of the negative Hessian at the mode.
     delta : float
         Tie threshold.
@@ -85,16 +86,37 @@ class PooledAnswers:
 
 
 class PooledPrior(NamedTuple):
-    """Precision (s_t K)⁻¹ of the utilities, and log |s_t K|."""
+    """Precision (s_t K)⁻¹ of the utilities, or of the weights of functions Φ of the items, and log |s_t K|."""
 
     precision: FloatArray
     log_det: float
+    jitter: float
+    Phi: FloatArray | None = None
 
     @classmethod
-    def of(cls, K: FloatArray, consensus_scale: float) -> PooledPrior:
-        """From the covariance at unit scale, shape (n_items, n_items), and s_t."""
+    def of(cls, K: FloatArray, consensus_scale: float, Phi: FloatArray | None = None) -> PooledPrior:
+        """From the covariance at unit scale, shape (M, M) with M = n_items unless there is a Φ, and s_t."""
         factor = factorise(consensus_scale * K)
-        return cls(factor.inverse(), factor.log_det())
+        return cls(factor.inverse(), factor.log_det(), factor.jitter, Phi)
+
+    def utilities(self, m: FloatArray) -> FloatArray:
+        """Of the items, shape (n_items,)."""
+        return m if self.Phi is None else np.asarray(self.Phi @ m)
+
+    def gather(self, of_items: FloatArray) -> FloatArray:
+        """A gradient in the utilities of the items as one in m."""
+        return of_items if self.Phi is None else np.asarray(self.Phi.T @ of_items)
+
+    def information(self, rows: PooledAnswers, weight: FloatArray) -> FloatArray:
+        """Σ_p weight_p x_p x_pᵀ over the answers, shape (M, M)."""
+        if self.Phi is None:
+            return laplacian(rows.n_items, rows.left, rows.right, weight)
+        total = np.zeros((self.Phi.shape[1],) * 2)
+        for start in range(0, len(weight), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            x = self.Phi[rows.left[some]] - self.Phi[rows.right[some]]
+            total += x.T @ (weight[some, None] * x)
+        return total
 
 
 def laplacian(n_items: int, left: npt.ArrayLike, right: npt.ArrayLike, weight: FloatArray) -> FloatArray:
@@ -106,7 +128,12 @@ def laplacian(n_items: int, left: npt.ArrayLike, right: npt.ArrayLike, weight: F
 
 
 def fit_pooled(
-    comparisons: Comparisons, K: FloatArray, consensus_scale: float, *, delta: float | None = None
+    comparisons: Comparisons,
+    K: FloatArray,
+    consensus_scale: float,
+    *,
+    delta: float | None = None,
+    Phi: FloatArray | None = None,
 ) -> PooledState:
     """Mode and Laplace approximation of m ~ N(0, s_t K) given everybody's answers.
 
@@ -120,22 +147,23 @@ def fit_pooled(
         s_t.
     delta : float, optional
         Tie threshold to hold fixed; by default it maximises Laplace's evidence with a weak prior, if there are ties.
+    Phi : array of float, shape (n_items, M), optional
+        Functions of the items that utilities are linear in; m and K are then of their weights.
 
     Notes
     -----
-    population.md section 4 at Σ = 0, where the consensus step is Newton's step. O(n_answers + n_items³) a step.
+    population.md section 4 at Σ = 0, where the consensus step is Newton's step. O(n_answers + n_items³) a step; with
+    functions O(n_answers M² + M³).
     """
     began = time.perf_counter()
     rows = PooledAnswers.of(comparisons.pooled())
-    factor_K = factorise(consensus_scale * K)
-    precision = factor_K.inverse()
-    log_det_K = factor_K.log_det()
+    prior = PooledPrior.of(K, consensus_scale, Phi)
     total_steps = 0
-    m = np.zeros(rows.n_items)
+    m = np.zeros(len(K))
 
     def mode(delta: float) -> _Mode:
         nonlocal m, total_steps
-        found = _newton(rows, precision, log_det_K, delta, m)
+        found = _newton(rows, prior, delta, m)
         m = found.m  # the next threshold starts from here
         total_steps += found.iterations
         return found
@@ -150,7 +178,7 @@ def fit_pooled(
         )
         delta = math.exp(float(search.x))
     best = mode(0.0 if delta is None else delta)
-    report = _report(best, total_steps, max(factor_K.jitter, best.factor.jitter), began)
+    report = _report(best, total_steps, max(prior.jitter, best.factor.jitter), began)
     return PooledState(best.m, best.factor.inverse(), 0.0 if delta is None else delta, best.evidence, report)
 
 
@@ -174,7 +202,7 @@ def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: F
     steps for a few answers.
     """
     began = time.perf_counter()
-    best = _newton(rows, prior.precision, prior.log_det, delta, start)
+    best = _newton(rows, prior, delta, start)
     report = _report(best, best.iterations, best.factor.jitter, began)
     return PooledState(best.m, best.factor.inverse(), delta, best.evidence, report)
 
@@ -193,12 +221,13 @@ def _report(best: _Mode, iterations: int, jitter: float, began: float) -> Report
     )
 
 
-def _newton(rows: PooledAnswers, precision: FloatArray, log_det_K: float, delta: float, start: FloatArray) -> _Mode:
+def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> _Mode:
     """Newton's method with step halving on the log posterior, which is concave."""
-    n_items = rows.n_items
+    n_items, precision = rows.n_items, prior.precision
 
     def log_posterior(m: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        value, slope, curvature, _, _ = at(rows.outcome, m[rows.left] - m[rows.right], delta)
+        f = prior.utilities(m)
+        value, slope, curvature, _, _ = at(rows.outcome, f[rows.left] - f[rows.right], delta)
         return float(rows.weight @ value) - 0.5 * float(m @ precision @ m), slope, curvature
 
     m = start
@@ -206,12 +235,13 @@ def _newton(rows: PooledAnswers, precision: FloatArray, log_det_K: float, delta:
     size = math.inf
     iterations = 0
     while True:
-        factor = factorise(precision + laplacian(n_items, rows.left, rows.right, rows.weight * curvature))
+        factor = factorise(precision + prior.information(rows, rows.weight * curvature))
         if size <= _NEWTON_TOLERANCE or iterations == _MAX_NEWTON:
             break
         iterations += 1
         flow = rows.weight * slope
-        gradient = np.bincount(rows.left, flow, n_items) - np.bincount(rows.right, flow, n_items) - precision @ m
+        of_items = np.bincount(rows.left, flow, n_items) - np.bincount(rows.right, flow, n_items)
+        gradient = prior.gather(np.asarray(of_items, dtype=float)) - precision @ m
         step = factor.solve(gradient)
         size = float(np.abs(step).max())
         for _ in range(_MAX_HALVINGS):
@@ -222,4 +252,4 @@ def _newton(rows: PooledAnswers, precision: FloatArray, log_det_K: float, delta:
             step = 0.5 * step
         m = m + step
         value, slope, curvature = new_value, new_slope, new_curvature
-    return _Mode(m, factor, value - 0.5 * (log_det_K + factor.log_det()), iterations, size)
+    return _Mode(m, factor, value - 0.5 * (prior.log_det + factor.log_det()), iterations, size)

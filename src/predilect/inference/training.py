@@ -228,7 +228,10 @@ def train_pooled(
     default_length_scale: float,
     given: Mapping[str, float],
     *,
+    basis: str,
+    n_inducing: int | None,
     delta: float | None,
+    random_state: int,
     watch: Watcher | None,
 ) -> Trained:
     """Fit the pooled model; what is not ``given`` maximises Laplace's evidence on a small grid.
@@ -236,15 +239,31 @@ def train_pooled(
     Here the utilities are integrated out, so the evidence may choose the prior. Raises and parameters as in
     :func:`train_personal`.
     """
-    _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
     start = _start(space, default_length_scale, given)
-    found = _search_pooled(comparisons, space, start, given, delta, watch)
+    functions = _pooled_basis(basis, n_inducing, space, start.length_scale, comparisons, random_state)
+    if functions is None:
+        _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
+    found = _search_pooled(comparisons, space, start, given, delta, watch, functions)
     best = found.state
     chosen = replace(start, consensus_scale=found.scale, feature_weight=found.weight, consensus_feature_weight=None)
+    kind = {"kind": "items"} if functions is None else functions.to_dict()
+    Phi = None if functions is None else functions.rows(space)
     return Trained(
-        GaussianPosterior(best.m, best.C_m), chosen, best.delta, best.evidence, best.report,
-        {"chosen": chosen.to_dict(), "trials": found.trials},
+        GaussianPosterior(best.m, best.C_m, Phi), chosen, best.delta, best.evidence, best.report,
+        {"chosen": chosen.to_dict(), "basis": kind, "trials": found.trials}, functions,
     )  # fmt: skip
+
+
+def _pooled_basis(
+    basis: str, n_inducing: int | None, space: FeatureSpace, length_scale: float, comparisons: Comparisons,
+    random_state: int,
+) -> Functions | None:  # fmt: skip
+    """What the crowd's one utility function hangs on: the items, or the richest functions where they are too many."""
+    if basis == "items" or (basis == "auto" and (len(space.known) <= _MOST_ITEMS_PERSONAL or not space.informative)):
+        return None
+    found = _bases(basis, n_inducing, space, length_scale, comparisons, random_state)[-1]
+    # One function for everybody has no part of an item to itself: its prior would be as large as the items.
+    return None if found is None else replace(found, own=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,16 +281,21 @@ def _search_pooled(
     given: Mapping[str, float],
     delta: float | None,
     watch: Watcher | None,
+    functions: Functions | None = None,
 ) -> _Pooled:
     """The pooled model at the s_t and w of the largest Laplace evidence: first s_t, then w."""
     rows = comparisons.pooled()
+    Phi = None if functions is None else functions.rows(space)
     trials: list[dict[str, float]] = []
     results: dict[tuple[float, float], PooledState] = {}
 
     def run(scale: float, weight: float) -> PooledState:
         if (scale, weight) not in results:
-            K = space.covariance(weight, start.length_scale)
-            results[scale, weight] = fit_pooled(rows, K, scale, delta=delta)
+            if functions is None:
+                K = space.covariance(weight, start.length_scale)
+            else:
+                K = functions.prior_covariance(weight)
+            results[scale, weight] = fit_pooled(rows, K, scale, delta=delta, Phi=Phi)
             trials.append(
                 {"consensus_scale": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
             )
@@ -285,7 +309,7 @@ def _search_pooled(
         scale = max(
             _POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
         )
-    if _may_search_weight(comparisons, space, given):
+    if _may_search_weight(comparisons, space, given) if functions is None else functions.has_weight:
         weight = max(_POOLED_GRID["feature_weight"], key=lambda w: run(scale, w).evidence)
     return _Pooled(run(scale, weight), scale, weight, trials)
 
@@ -305,8 +329,10 @@ def extend(
     """The posterior with new items appended, predicted from their features (population.md section 6)."""
     h = hyperparameters
     if functions is not None:
-        assert isinstance(posterior, PopulationPosterior)
         Phi = functions.rows(new)
+        if isinstance(posterior, GaussianPosterior):
+            assert posterior.Phi is not None
+            return replace(posterior, Phi=np.vstack([posterior.Phi, Phi]))
         share = functions.own_share(Phi, new.known, h.feature_weight)
         return posterior.with_items(Phi, share, h.consensus_scale)
     A, R, K_oo = _condition(space, new, h.feature_weight, h.length_scale)

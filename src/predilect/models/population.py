@@ -224,18 +224,22 @@ class Population(Updating, BaseEstimator):
             known_people = people.align(comparisons.users)
             traits = Traits.of(*known_people)
             traits_of_users = traits.transform(*known_people)
+        n_inducing = None if isinstance(self.n_inducing, str) else self.n_inducing
         warm_up()
         with workers(self.n_jobs) as executor:
             if personal:
                 trained = train_personal(
                     comparisons, space, length_scale, given, basis=self.basis,
-                    n_inducing=None if isinstance(self.n_inducing, str) else self.n_inducing,
+                    n_inducing=n_inducing,
                     traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
                     tolerance=None if isinstance(self.tolerance, str) else float(self.tolerance),
                     max_passes=self.max_passes, random_state=self.random_state, executor=executor, watch=watch,
                 )  # fmt: skip
             else:
-                trained = train_pooled(comparisons, space, length_scale, given, delta=delta, watch=watch)
+                trained = train_pooled(
+                    comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
+                    random_state=self.random_state, watch=watch,
+                )  # fmt: skip
         self.posterior_ = trained.posterior
         self.items_ = comparisons.items
         self.users_ = comparisons.users if comparisons.has_users else None

@@ -129,6 +129,8 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     }  # fmt: skip
     if isinstance(posterior, GaussianPosterior):
         arrays |= {"m": posterior.mean, "C_m": posterior.covariance}
+        if posterior.Phi is not None:
+            arrays |= {"Phi": posterior.Phi, "points": model.functions_.points}
         if model.pooled_rows_ is not None or model.comparisons_ is not None:
             rows = pooled_rows(model)
             left, right, outcome = sides_of(rows.key)
@@ -153,7 +155,7 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "model": "population" if model.personal_ else "pooled",
         "parameters": plain(model.get_params()),
         "hyperparameters": plain(model.hyperparameters_.to_dict()),
-        "basis": None if model.functions_ is None else _basis_to_dict(model.functions_, posterior.basis),
+        "basis": None if model.functions_ is None else _basis_to_dict(model.functions_, posterior),
         "tie_threshold": model.tie_threshold_,
         "log_evidence": model.log_evidence_,
         "n_answers": model.n_answers_,
@@ -192,8 +194,14 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.functions_, model.traits_ = None, None
     verdict = document["report"].get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
+    plan = document.get("basis")
+    if plan is not None:
+        model.functions_ = Functions(
+            plan["kind"], int(plan["n_attributes"]), float(plan["attribute_scale"]), arrays["points"],
+            float(plan["length_scale"]), bool(plan["own"]),
+        )  # fmt: skip
     if not model.personal_:
-        model.posterior_ = GaussianPosterior(arrays["m"], arrays["C_m"])
+        model.posterior_ = GaussianPosterior(arrays["m"], arrays["C_m"], arrays.get("Phi"))
         rows = None
         if "weight" in arrays:  # not in a model of before there were updates
             rows = Rows.of(keys_of(arrays["left"], arrays["right"], arrays["outcome"]), arrays["weight"])
@@ -203,14 +211,10 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
     layout = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS if name in arrays}, n_items=n_items, shards=shards)
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
-    basis, effects, plan = None, None, document.get("basis")
+    basis, effects = None, None
     if plan is not None:
         Phi, rho, offset, variance = (arrays[name] for name in _BASIS_ARRAYS)
         basis = Basis(Phi, rho, offset, variance, float(plan["own_scale"]))
-        model.functions_ = Functions(
-            plan["kind"], int(plan["n_attributes"]), float(plan["attribute_scale"]), arrays["points"],
-            float(plan["length_scale"]), bool(plan["own"]),
-        )  # fmt: skip
     if "B" in arrays:
         effects = Effects(arrays["B"], arrays["C_B"])
         model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
@@ -218,10 +222,11 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     return model
 
 
-def _basis_to_dict(functions: Functions, basis: Basis) -> dict[str, Any]:
+def _basis_to_dict(functions: Functions, posterior: Any) -> dict[str, Any]:
+    own_scale = None if isinstance(posterior, GaussianPosterior) else posterior.basis.own_scale
     return {
         **functions.to_dict(), "attribute_scale": functions.attribute_scale, "length_scale": functions.length_scale,
-        "own_scale": basis.own_scale,
+        "own_scale": own_scale,
     }  # fmt: skip
 
 

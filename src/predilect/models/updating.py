@@ -75,7 +75,8 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
         model.posterior_.overlay.n_added += len(batch.new)
     else:
         rows, state = _changed_crowd(model, batch, sign)
-        model.pooled_rows_, model.posterior_ = rows, GaussianPosterior(state.m, state.C_m)
+        model.pooled_rows_ = rows
+        model.posterior_ = GaussianPosterior(state.m, state.C_m, model.posterior_.Phi)
     model.memory_.note(batch, sign)
     for user in batch.new:
         model.added_users_[user] = len(model.users_) + len(model.added_users_)
@@ -184,8 +185,12 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
     rows = _changed_rows(model, whole, sign, rows, whole.key)
     h = model.hyperparameters_
     if model.pooled_prior_ is None:
-        K = model.space_.covariance(h.feature_weight, h.length_scale)
-        model.pooled_prior_ = PooledPrior.of(K, h.consensus_scale)
+        functions = model.functions_
+        if functions is None:
+            K = model.space_.covariance(h.feature_weight, h.length_scale)
+        else:
+            K = functions.prior_covariance(h.feature_weight)
+        model.pooled_prior_ = PooledPrior.of(K, h.consensus_scale, model.posterior_.Phi)
     answers = PooledAnswers(*sides_of(rows.key), rows.weight, len(model.items_))
     with workers(model.n_jobs):
         state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, model.posterior_.mean)

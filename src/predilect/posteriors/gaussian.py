@@ -24,37 +24,41 @@ def centre(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatA
 
 @dataclass(frozen=True, slots=True)
 class GaussianPosterior:
-    """f ~ N(mean, covariance) over items, the same for every person.
+    """f ~ N(mean, covariance) over items, or f = Φ m with m ~ N(mean, covariance), the same for every person.
 
     Attributes
     ----------
-    mean : array of float, shape (n_items,)
-    covariance : array of float, shape (n_items, n_items)
+    mean : array of float, shape (M,)
+    covariance : array of float, shape (M, M)
+    Phi : array of float, shape (n_items, M), optional
+        Functions of the items; by default m are the utilities of the items, M = n_items.
     """
 
     mean: FloatArray
     covariance: FloatArray
+    Phi: FloatArray | None = None
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return len(self.mean)
+        return len(self.mean if self.Phi is None else self.Phi)
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(left) - f(right); ``users`` makes no difference. Shapes (n,)."""
-        return self.mean[left] - self.mean[right], pair_variance(self.covariance, left, right)
+        return self.person().margins(left, right)
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items) of the utilities."""
-        return self.mean, self.covariance
+        return self.person().dense()
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """The same as :meth:`utilities`: one function stands for everybody."""
-        return self.mean, self.covariance
+        return self.utilities()
 
     def person(self, user: int = -1) -> Utilities:
         """The utilities in the form that boards are made of."""
-        return Utilities(self.mean, self.covariance, None, np.zeros(0, dtype=np.int64), np.zeros(0))
+        mean = self.mean if self.Phi is None else self.Phi @ self.mean
+        return Utilities(mean, self.covariance, self.Phi, np.zeros(0, dtype=np.int64), np.zeros(0))
 
     def crowd(self) -> Utilities:
         """The same as :meth:`person`."""
