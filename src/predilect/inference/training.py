@@ -46,7 +46,7 @@ _PEOPLE_TO_START, _GROWTH = 2000, 5
 # Tolerance by default: beyond so many answers it grows with their number, up to a bound. The longer a pass takes, the
 # more it has to gain; at the bound a longer run gains less than .003 nats an answer of new answers.
 _TOLERANCE, _ANSWERS_AT_TOLERANCE, _LARGEST_TOLERANCE = 1e-5, 1e4, 3e-4
-_STAGE_TOLERANCE = 1e-4
+_STAGE_TOLERANCE, _STAGE_PASSES = 1e-4, 40
 
 
 class Watcher(Protocol):
@@ -168,8 +168,8 @@ def train_personal(
         some, codes = some_people(comparisons, rng, n_people)
         begin = fit_population(
             lay_out(some, traits=None if traits is None else traits[codes], n_basis=n_basis), prior, delta=delta,
-            tolerance=tolerance or _STAGE_TOLERANCE, max_passes=max_passes, population=begin, n_closed_form=1,
-            site_tolerance=1e-4, executor=executor, progress=fitting,
+            tolerance=tolerance or _STAGE_TOLERANCE, max_passes=min(max_passes, _STAGE_PASSES), population=begin,
+            n_closed_form=1, site_tolerance=1e-4, executor=executor, progress=fitting,
         )  # fmt: skip
         n_people *= _GROWTH
     people = lay_out(comparisons, traits=traits, n_basis=n_basis)
