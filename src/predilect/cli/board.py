@@ -60,13 +60,25 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
         talk.say(ties)
     talk.say(_fit_line(model))
     if model.features_ is not None:
-        talk.say(
-            f"Item features: {', '.join(model.features_.sources) or 'none of use'}; they explain "
-            f"{100 * model.hyperparameters_.feature_weight:.0f} % of the prior variance between people and "
-            f"{100 * model.hyperparameters_.consensus_weight:.0f} % of the crowd's, going by the evidence."
-        )
+        talk.say(f"Item features: {', '.join(model.features_.sources) or 'none of use'}; {_use_of_features(model)}.")
+    if model.user_features_ is not None and model.personal_:
+        used = "used" if model.traits_ is not None else "not used, as held-out answers do not gain by them"
+        talk.say(f"Features of people: {', '.join(model.user_features_.sources) or 'none of use'}; {used}.")
     for line in model.report_["features"]:
         talk.say(f"Item features: {line}")
+
+
+def _use_of_features(model: Population) -> str:
+    h, functions = model.hyperparameters_, model.functions_
+    if functions is None:
+        return (
+            f"they explain {100 * h.feature_weight:.0f} % of the prior variance between people and "
+            f"{100 * h.consensus_weight:.0f} % of the crowd's, going by the evidence"
+        )
+    parts = [f"{functions.n_attributes} attributes"] if functions.n_attributes else []
+    parts += [f"a kernel through {len(functions.points)} inducing points"] if len(functions.points) else []
+    own = ", and what each item has to itself" if functions.own or not functions.n_attributes else ""
+    return f"utilities hang on {' and '.join(parts)}{own}"
 
 
 def say_verdict(talk: Talk, choice: Choice) -> None:

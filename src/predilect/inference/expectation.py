@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,9 @@ from predilect.scale.shards import Shard, map_shards
 __all__ = ["Expectation", "expectation"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# With so few items it is quicker to work on their covariance and to project the sums than to form people's own from Φ.
+_FEW_ITEMS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,12 @@ def expectation(
     M functions M min(n_u, k_u)² more and n_items M² in all; memory 2 n_items M floats a shard in flight, never anything
     of people x items x items.
     """
+    if law.has_basis and people.n_items <= _FEW_ITEMS and not len(people.heavy):
+        dense = Law(law.covariance(np.arange(people.n_items)), law.mean, shift=law.shift)
+        found = expectation(
+            people, sites, dense, delta, n_sweeps=n_sweeps, tolerance=tolerance, executor=executor
+        )  # fmt: skip
+        return _on_basis(found, law)
     M = law.Phi.shape[1] if law.has_basis else people.n_items
 
     def work(shard: Shard) -> _Sums:
@@ -123,6 +132,20 @@ def expectation(
     out = total.out
     return Expectation(
         float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]), float(out[3])
+    )
+
+
+def _on_basis(found: Expectation, law: Law) -> Expectation:
+    """What was summed up item by item, on the functions of a basis."""
+    own = len(law.rho) > 0
+    return replace(
+        found,
+        H=symmetrise(law.Phi.T @ found.H @ law.Phi),
+        D=symmetrise(law.Phi.T @ found.D @ law.Phi),
+        r=law.Phi.T @ found.r,
+        r_traits=law.Phi.T @ found.r_traits,
+        own_H=np.diagonal(found.H).copy() if own else found.own_H,
+        own_D=np.diagonal(found.D).copy() if own else found.own_D,
     )
 
 

@@ -16,10 +16,12 @@ from predilect.decisions.ranking import is_whole
 from predilect.posteriors.people import People
 from predilect.posteriors.population import PopulationPosterior
 
-__all__ = ["write_people"]
+__all__ = ["BEST", "MOST_ITEMS", "write_people"]
 
 _ROWS_PER_CHUNK = 400_000
 _ROWS_PER_GROUP = 200_000
+# Of very many items nobody reads everybody's whole ranking, and the file would have people x items rows.
+MOST_ITEMS, BEST = 1000, 100
 
 
 def write_people(
@@ -33,6 +35,8 @@ def write_people(
     rows_per_chunk: int = _ROWS_PER_CHUNK,
 ) -> None:
     """Write a Parquet file with columns user, item, mean, sd, rank and n, sorted by user and rank.
+
+    With more than 1 000 items only each person's 100 best are written.
 
     Parameters
     ----------
@@ -78,20 +82,21 @@ def _chunks(
 ) -> Iterator[pl.DataFrame]:
     n_items = len(items)
     step = max(1, rows_per_chunk // n_items)
+    n_shown = n_items if n_items <= MOST_ITEMS else BEST
     n_type = np.int64 if is_whole(posterior.people.weight) else np.float64
     for start in range(0, len(users), step):
         stop = min(start + step, len(users))
         mean, variance = posterior.centred_utilities(np.arange(start, stop), executor=executor)
         sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
-        order = np.argsort(-mean, axis=1, kind="stable")  # equal utilities keep the order of the ids
+        order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
         counts = _answers_by_item(posterior.people, start, stop)
         yield pl.DataFrame(
             {
-                "user": users.series()[start:stop].gather(np.repeat(np.arange(stop - start), n_items)),
+                "user": users.series()[start:stop].gather(np.repeat(np.arange(stop - start), n_shown)),
                 "item": items.series().gather(order.ravel()),
                 "mean": per_probit * np.take_along_axis(mean, order, axis=1).ravel(),
                 "sd": per_probit * np.take_along_axis(sd, order, axis=1).ravel(),
-                "rank": np.tile(np.arange(1, n_items + 1), stop - start),
+                "rank": np.tile(np.arange(1, n_shown + 1), stop - start),
                 "n": np.take_along_axis(counts, order, axis=1).ravel().astype(n_type),
             }
         )
