@@ -73,7 +73,7 @@ class EstimatorContract:
         assert model.fit(*votes()) is model
         assert model.get_params() == before
 
-    @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_margin"])
+    @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba", "predict_margin"])
     def test_predicting_before_fit(self, method):
         with pytest.raises(NotFittedError, match="fit"):
             getattr(self.make(), method)(questions())

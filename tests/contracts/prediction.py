@@ -87,6 +87,7 @@ class PredictionContract(EstimatorContract):
         assert np.all(proba > 0)
         np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=EXACT)
         np.testing.assert_allclose(model.predict_proba(swapped(asked)), proba[:, ::-1], atol=EXACT)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(asked)), proba, atol=EXACT)
         np.testing.assert_array_equal(model.predict(asked), np.array([1, 0, -1])[proba.argmax(axis=1)])
 
     def test_margins(self, model):

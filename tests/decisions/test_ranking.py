@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from predilect.data import Vocabulary
-from predilect.decisions.ranking import Board, board_columns, rank_items
+from predilect.decisions import ranking
+from predilect.decisions.ranking import Board, board_columns, rank_items, rank_utilities
+from predilect.posteriors.utilities import Utilities
 from simulate import random_covariance
 from tolerances import EXACT, STATISTICAL
 
@@ -145,3 +148,101 @@ def test_columns_carry_ids_and_counts_in_the_order_of_the_board():
     assert columns["n"].dtype == np.int64
     assert board_columns(board, Vocabulary([1, 2, 3]), np.array([0.5, 6.0, 7.0]))["n"].tolist() == [6.0, 7.0, 0.5]
     np.testing.assert_array_equal(columns["p_best"], board.p_best)
+
+
+# Factored utilities
+
+
+def factored(seed: int, n_items: int, n_functions: int, n_own: int, own: bool) -> Utilities:
+    """On a basis, with something of their own for some items, and a variance of their own for the rest or for none."""
+    rng = np.random.default_rng(seed)
+    Phi = rng.standard_normal((n_items, n_functions))
+    items = np.sort(rng.permutation(n_items)[:n_own])
+    rest = rng.uniform(0.02, 0.3, n_items) if own else np.zeros(0)
+    if own:
+        rest[items] = 0.0
+    covariance = 0.05 * random_covariance(rng, n_functions + n_own)
+    mean = Phi @ rng.standard_normal(n_functions)
+    return Utilities(mean, covariance, Phi, items, rest)
+
+
+FACTORED = {
+    "functions alone": (0, 0, False), "and some items": (1, 4, False), "and variances": (2, 0, True),
+    "and both": (3, 4, True), "and every item": (4, 12, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FACTORED)
+def test_a_factored_board_is_the_dense_one(what):
+    seed, n_own, own = FACTORED[what]
+    utilities = factored(seed, 12, 3, n_own, own)
+    mean, covariance = utilities.dense()
+    n_draws = 20_000
+    board, dense = rank_utilities(utilities, n_draws=n_draws), rank_items(mean, covariance, n_draws=n_draws)
+    for name in ("item", "rank", "tier"):
+        np.testing.assert_array_equal(getattr(board, name), getattr(dense, name))
+    assert board.tier[-1] > 1
+    for name in ("mean", "sd", "lower", "upper"):
+        np.testing.assert_allclose(getattr(board, name), getattr(dense, name), atol=EXACT)
+    # Draws: against many more of the dense covariance, by numpy.
+    normal = np.random.default_rng(9).multivariate_normal(mean, covariance, 200_000, method="eigh")
+    places = 1 + np.argsort(np.argsort(-normal, axis=1), axis=1)
+    both = 1 / n_draws + 1 / 200_000
+    p = (places == 1).mean(axis=0)
+    assert np.all(np.abs(by_item(board, "p_best") - p) <= STATISTICAL * np.sqrt(p * (1 - p) * both) + 5 / n_draws)
+    slack = STATISTICAL * math.sqrt(0.025 * 0.975 * both)
+    for name, share in (("rank_low", 0.025), ("rank_high", 0.975)):
+        place = by_item(board, name)
+        assert np.all((places <= place).mean(axis=0) > share - slack)
+        assert np.all((places < place).mean(axis=0) < share + slack)
+
+
+def test_factored_draws_have_the_dense_covariance():
+    utilities = factored(3, 12, 3, 4, own=True)
+    mean, covariance = utilities.dense()
+    n = 50_000
+    draws = utilities.draws(n, np.random.default_rng(1), np.linalg.cholesky(utilities.covariance)) - mean
+    error = np.sqrt((covariance**2 + np.outer(np.diagonal(covariance), np.diagonal(covariance))) / n)
+    assert np.all(np.abs(draws.T @ draws / n - covariance) < 1.2 * STATISTICAL * error)  # of 78 entries the worst
+    assert np.all(np.abs(draws.mean(axis=0)) < STATISTICAL * np.sqrt(np.diagonal(covariance) / n))
+
+
+def test_draws_in_parts_are_draws_all_the_same(monkeypatch):
+    utilities = factored(3, 12, 3, 4, own=True)
+    whole = rank_utilities(utilities, n_draws=20_000)
+    monkeypatch.setattr(ranking, "_ENTRIES_AT_ONCE", 12 * 777)
+    parts = rank_utilities(utilities, n_draws=20_000)
+    p = whole.p_best
+    assert abs(parts.p_best.sum() - 1.0) < EXACT
+    assert np.all(np.abs(parts.p_best - p) <= STATISTICAL * np.sqrt(2 * p * (1 - p) / 20_000) + 5 / 20_000)
+    for name in ("rank_low", "rank_high"):
+        assert np.abs(getattr(parts, name) - getattr(whole, name)).max() <= 1
+    np.testing.assert_array_equal(parts.tier, whole.tier)
+
+
+def test_more_than_ten_thousand_items_in_bounded_memory(monkeypatch):
+    n_items = 12_000
+    utilities = factored(6, n_items, 4, 3, own=True)
+    monkeypatch.setattr(ranking, "_ENTRIES_AT_ONCE", 1_000_000)
+    tracemalloc.start()
+    board = rank_utilities(utilities)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.3 * 8 * n_items**2  # a covariance of the items alone would be more than three times as much
+    np.testing.assert_array_equal(np.sort(board.item), np.arange(n_items))
+    counts = 1000 * board.p_best  # so many draws, where items are so many
+    np.testing.assert_allclose(counts, np.rint(counts), atol=EXACT)
+    assert abs(board.p_best.sum() - 1.0) < EXACT
+    assert np.all(np.diff(board.mean) <= 0)
+    assert np.all((board.rank_low >= 1) & (board.rank_low <= board.rank_high) & (board.rank_high <= n_items))
+    inside = np.mean((board.rank_low <= board.rank) & (board.rank <= board.rank_high))
+    assert inside > 0.95
+    # a tier opens at the first item of which its leader is better with probability above .95
+    assert board.tier[0] == 1
+    assert set(np.diff(board.tier)) == {0, 1}
+    leader = 0
+    for place in range(1, 200):
+        mean, var = utilities.margins(board.item[[leader]], board.item[[place]])
+        opens = norm.cdf(mean[0] / math.sqrt(var[0])) > 0.95
+        assert opens == (board.tier[place] > board.tier[place - 1])
+        leader = place if opens else leader

@@ -17,7 +17,7 @@ from simulate import Answers, answers, comparisons, crowd, random_pairs
 from tolerances import EXACT
 
 # Nothing to search for, so that a test is quick.
-FIXED = {"strength": 30.0, "scale": 1.0, "consensus_scale": 1.0, "n_jobs": 1}
+FIXED = {"strength": 30.0, "scale": 1.0, "consensus_scale": 1.0, "variance_factor": 1.0, "n_jobs": 1}
 
 
 def camps(seed: int, n_users: int = 40, n_items: int = 6, per_person: int = 12, delta: float = 0.0) -> Answers:
@@ -54,19 +54,26 @@ def test_camps_are_better_ranked_one_by_one_and_all_numbers_fit(divided):
     assert personal.baseline_log_loss > 0.95 * np.log(2)
 
 
-def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers():
+@pytest.mark.parametrize("factor", [0.6, "auto"])
+def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(factor):
     data = comparisons(camps(3))
+    fixed = FIXED | {"tolerance": 1e-4, "variance_factor": factor}
     fold = k_folds_answers(data, 5, random_state=np.random.SeedSequence(7).spawn(3)[0])
-    verdict = judge(Population(**FIXED, tolerance=1e-4), data, random_state=7)
+    verdict = judge(Population(**fixed), data, random_state=7)
     for own, said in ((True, verdict.personal.log_loss), (False, verdict.personal.baseline_log_loss)):
         losses = np.empty(data.n_rows)
+        setting = dict(fixed)
         for k in range(5):
-            # One setting holds for all, since there is none to choose. (No setting of ν₀ matters to the pooled model.)
-            model = Population(personal=own, **FIXED, tolerance=1e-4).fit(data.take(fold != k))
+            # There is nothing to choose but the variance factor: that of the first fold holds for all.
+            model = Population(personal=own, **setting).fit(data.take(fold != k))
+            setting["variance_factor"] = model.hyperparameters_.variance_factor
             asked = data.take(fold == k)
             with np.errstate(divide="ignore"):
                 losses[fold == k] = answer_losses(asked.outcome, np.log(model.predict_proba(asked)))
         assert abs(np.average(losses, weights=data.weight) - said) < EXACT
+        expected = factor if factor != "auto" else None if own else 1.0  # nothing chooses one for the pooled model
+        assert expected is None or setting["variance_factor"] == expected
+        assert (setting["variance_factor"] != 1.0) or not own
 
 
 def test_a_prior_that_takes_people_for_all_different_is_worse_where_they_agree():

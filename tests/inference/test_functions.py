@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -85,15 +86,44 @@ def test_shares_add_up_to_the_prior_variance(kind, weight):
     assert prior.n_functions == functions.n_functions
 
 
-@pytest.mark.parametrize("kind", ["inducing", "attributes+inducing"])
-def test_the_slope_of_the_shares(kind):
-    functions = Functions.of(kind, PLANE, POINTS, 1.3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+def test_shares_where_items_have_something_to_themselves(kind, weight):
+    # Features explain w, attributes and kernel half each; 1 - w and what the points lose of the kernel is the item's.
+    functions = Functions.of(kind, PLANE, POINTS, 1.3, own=True)
+    Phi, k = functions.rows(PLANE), functions.n_attributes
+    shares = np.diagonal(functions.prior_covariance(weight))
+    part = 0.5 * weight if kind == "attributes+inducing" else weight
+    np.testing.assert_allclose(shares, max(part, 1e-6))
+    share = functions.own_share(Phi, PLANE.known, weight)
+    assert share[3] == 1.0
+    lost = part * (1.0 - np.sum(Phi[:, k:] ** 2, axis=1)) if kind != "attributes" else np.zeros(12)
+    np.testing.assert_allclose(share[PLANE.known], np.maximum(1.0 - weight + lost, 1e-6)[PLANE.known], atol=EXACT)
+    assert len(functions.own_share(Phi, np.ones(12, dtype=bool), 0.3)) == 12
+    if kind == "inducing":  # a kernel alone always leaves that to the items
+        same = Functions.of(kind, PLANE, POINTS, 1.3)
+        np.testing.assert_array_equal(same.own_share(Phi, PLANE.known, weight), share)
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_slope_of_the_shares(kind, own):
+    functions = Functions.of(kind, PLANE, POINTS, 1.3, own=own)
     Phi = functions.rows(PLANE)
-    high, low = (functions.own_share(Phi, PLANE.known, w) for w in (0.6 + 1e-6, 0.6 - 1e-6))
+
+    def difference(share):
+        return (share(0.6 + 1e-6) - share(0.6 - 1e-6)) / 2e-6
+
+    of_functions, of_items = functions.slopes(Phi, PLANE.known)
+    np.testing.assert_allclose(
+        difference(lambda w: np.diagonal(functions.prior_covariance(w))), of_functions, atol=ITERATIVE
+    )
     moving = functions.own_share(Phi, PLANE.known, 0.6) > 1e-5  # the millionth that is kept does not move
-    slope = functions.share_slope(Phi, PLANE.known)
-    np.testing.assert_allclose(((high - low) / 2e-6)[moving], slope[moving], atol=ITERATIVE)
-    assert moving.sum() > 6
+    found = difference(lambda w: functions.own_share(Phi, PLANE.known, w))
+    np.testing.assert_allclose(found[moving], of_items[moving], atol=ITERATIVE)
+    assert of_items[3] == 0.0  # without features everything is the item's, whatever w
+    assert functions.has_weight == bool(of_functions.any()) == (own or kind != "attributes")
+    assert moving.sum() > 6 or not functions.has_weight
 
 
 # Inducing points
@@ -149,15 +179,27 @@ def test_points_of_many_items_do_not_depend_on_threads_or_on_the_run():
 # Which bases are tried
 
 
-def kinds(basis, n_items, n_columns, n_rows=10_000, n_inducing=None):
+def bases(basis, n_items, n_columns, n_rows=10_000, n_inducing=None, n_answers=None):
     space = space_of(np.random.default_rng(0).standard_normal((n_items, n_columns)))
-    found = _bases(basis, n_inducing, space, 1.0, n_rows, 0)
+    answers = SimpleNamespace(n_rows=n_rows, n_answers=float(n_answers or n_rows), n_items=n_items)
+    return _bases(basis, n_inducing, space, 1.0, answers, 0)
+
+
+def kinds(*arguments, **options):
+    found = bases(*arguments, **options)
     return [("items" if f is None else f.kind, 0 if f is None else len(f.points)) for f in found]
 
 
 def test_the_automatic_choice_is_among_what_the_rule_says():
     assert kinds("auto", 20, 3) == [("attributes", 0), ("items", 0)]
-    assert kinds("auto", 20, 30) == [("items", 0)]  # attributes as many as items say nothing new
+    assert kinds("auto", 20, 19) == [("attributes", 0), ("items", 0)]
+    for n_columns in (20, 30):  # attributes as many as items say nothing new
+        assert kinds("auto", 20, n_columns) == [("items", 0)]
+    assert kinds("auto", 300, 3) == [("attributes", 0), ("inducing", 100), ("items", 0)]
+    assert kinds("auto", 301, 3) == [("attributes", 0), ("attributes+inducing", 100)]
+    assert kinds("auto", 100, 3) == [("attributes", 0), ("items", 0)]  # no more items than inducing points
+    assert kinds("auto", 250, 200) == [("attributes", 0), ("inducing", 100), ("items", 0)]
+    assert kinds("auto", 250, 201) == [("inducing", 100), ("items", 0)]
     assert kinds("auto", 200, 3) == [("attributes", 0), ("inducing", 100), ("items", 0)]
     assert kinds("auto", 400, 3) == [("attributes", 0), ("attributes+inducing", 100)]
     assert kinds("auto", 400, 250) == [("inducing", 100)]
@@ -172,11 +214,21 @@ def test_the_automatic_choice_is_among_what_the_rule_says():
 
 
 @pytest.mark.parametrize("basis", KINDS)
+def test_items_have_something_to_themselves_where_they_have_ten_answers_each(basis):
+    # Each answer is on two items; equal answers count each, however few rows they take.
+    for n_answers, own in ((99, False), (100, True)):
+        (functions,) = bases(basis, 20, 3, n_rows=50, n_answers=n_answers)
+        assert functions.own == own
+        assert functions.to_dict()["own"] == own
+
+
+@pytest.mark.parametrize("basis", KINDS)
 def test_a_basis_of_features_needs_features(basis):
+    answers = SimpleNamespace(n_rows=100, n_answers=100.0, n_items=5)
     for space in (FeatureSpace.empty(5), ODD["one has features"], ODD["nobody has features"]):
         with pytest.raises(DataError, match="needs features of the items"):
-            _bases(basis, None, space, 1.0, 100, 0)
-        assert _bases("auto", None, space, 1.0, 100, 0) == [None]
+            _bases(basis, None, space, 1.0, answers, 0)
+        assert _bases("auto", None, space, 1.0, answers, 0) == [None]
 
 
 # Traits of people

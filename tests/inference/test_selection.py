@@ -50,7 +50,7 @@ def test_hyper_parameters_that_are_given_are_kept():
     columns, outcome = truth.answers(10)
     given = {
         "strength": 7.0, "scale": 3.0, "consensus_scale": 5.0, "feature_weight": 0.3, "consensus_feature_weight": 0.6,
-        "length_scale": 2.0,
+        "length_scale": 2.0, "variance_factor": 0.7,
     }  # fmt: skip
     for name, value in given.items():
         model = Population(n_jobs=1, **{name: value}).fit(columns, outcome, items=truth.items)

@@ -164,10 +164,21 @@ def test_the_automatic_choice_survives_a_weight_of_zero():
 # New items
 
 
+# Items beside those asked about: with so many, an item has less than ten answers on average.
+UNSEEN = 150
+FEW_EACH = {
+    "item": np.arange(12 + UNSEEN),
+    **{name: np.r_[CROWD.items[name], np.random.default_rng(8).standard_normal(UNSEEN)] for name in "ab"},
+}
+
+
+@pytest.mark.parametrize("many", [True, False], ids=["many answers an item", "few"])
 @pytest.mark.parametrize("basis", BASES[1:])
-def test_new_items(basis):
-    items = CROWD.items | {"kind": np.array(["x", "y", "z"])[np.arange(12) % 3]}
+def test_new_items(basis, many):
+    items = CROWD.items if many else FEW_EACH
+    items = items | {"kind": np.array(["x", "y", "z"])[np.arange(len(items["item"])) % 3]}
     model = fitted(basis, items=items, **FIXED)
+    assert model.functions_.own == many
     new = {"item": ["twin", "hole", "odd"], "a": [items["a"][4], None, 0.5], "b": [items["b"][4], 0.2, 0.5],
            "kind": [items["kind"][4], "x", "never seen"]}  # fmt: skip
     pairs = {"user": [3, 3, 3], "left": ["twin", "hole", "odd"], "right": [0, 0, 0]}
@@ -176,7 +187,7 @@ def test_new_items(basis):
     assert np.isfinite(mean).all()
     assert np.all(var > 0)
     known_mean, known_var = model.predict_margin({"user": [3], "left": [4], "right": [0]})
-    if basis == "attributes":  # they say everything
+    if basis == "attributes" and not many:  # they say everything
         assert abs(mean[0] - known_mean[0]) < EXACT
         assert abs(var[0] - known_var[0]) < EXACT
     else:
@@ -186,13 +197,15 @@ def test_new_items(basis):
         mean, var = model.predict_margin({"user": [3], "left": ["p"], "right": ["q"]})
     assert mean[0] == 0.0
     # where no item has anything to itself, nothing was learned of its variance, and it is s₀
-    own = 1.0 if basis == "attributes" else model.posterior_.basis.own_scale
+    own = model.posterior_.basis.own_scale
+    assert (own == 1.0) == (basis == "attributes" and not many)
     assert abs(var[0] - 2.0 * (own + 2.0)) < EXACT
 
 
 def test_an_unknown_item_has_the_prior_variance_after_a_search():
-    # The search fits under other scales first, whose own variance must not stay behind.
-    model = fitted("attributes")
+    # The search fits under other scales first, whose own variance must not stay behind where items have none.
+    model = fitted("attributes", items=FEW_EACH)
+    assert not model.functions_.own
     assert len({trial["scale"] for trial in model.report_["prior"]["trials"]}) > 1
     assert model.posterior_.basis.own_scale == model.hyperparameters_.scale
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from test_population_contract import FIXED
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
-from contracts.votes import ROWS, item_ids
+from contracts.votes import ROWS, item_ids, votes
 from predilect import Population
 from predilect.models.inputs import read_answers
 from tolerances import EXACT
@@ -58,23 +59,38 @@ class OnABasis(PredictionContract):
 class TestAttributes(OnABasis):
     basis = "attributes"
 
-    def test_features_tell_where_something_unknown_lies(self, featured):
-        # Attributes say everything: what has the features of another item is that item.
+    # Items have answers enough in the contract, and so something to themselves. Among many others that nobody was
+    # shown they have too few, and attributes say everything.
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def sparse(cls):
+        columns, y = votes()
+        unseen = np.linspace(-2.0, 2.0, 80)
+        items = {"item": item_ids([*range(6), *range(20, 100)]), "x": [*ROWS.truth.mean(axis=0), *unseen]}
+        model = cls.make(feature_weight=0.9, consensus_scale=4.0).fit(columns, y, items=items)
+        assert 2 * model.n_answers_ / 86 < 10
+        return model
+
+    def test_what_has_the_features_of_another_item_is_that_item(self, sparse):
         worth = ROWS.truth.mean(axis=0)
         best, worst = item_ids([worth.argmax(), worth.argmin()])
         new = {"item": ["like best", "like worst"], "x": [worth.max(), worth.min()]}
-        mean, var = featured.predict_margin(
+        mean, var = sparse.predict_margin(
             {"left": ["like best", best], "right": ["like worst", worst]}, items=new
         )  # fmt: skip
         assert abs(mean[0] - mean[1]) < EXACT
         assert abs(var[0] - var[1]) < EXACT
         assert mean[1] > 0
 
-    def test_an_item_with_features_and_no_answers_is_ranked(self, featured):
-        board = featured.rank()
-        assert board["n"][list(board["item"]).index("item 9")] == 0
-        worth = dict(zip(item_ids([*range(6), 9]), [*ROWS.truth.mean(axis=0), -1.0], strict=True))
-        assert list(board["item"]) == sorted(worth, key=worth.get, reverse=True)  # linear in the one feature there is
+    def test_the_board_is_linear_in_the_one_feature_there_is(self, sparse):
+        board = sparse.rank()
+        names = item_ids([*range(6), *range(20, 100)])
+        worth = dict(zip(names, [*ROWS.truth.mean(axis=0), *np.linspace(-2.0, 2.0, 80)], strict=True))
+        assert list(board["item"]) == sorted(worth, key=worth.get, reverse=True)
+        assert board["n"][list(board["item"]).index(names[-1])] == 0
+        mean, x = np.array(board["mean"]), np.array([worth[item] for item in board["item"]])
+        np.testing.assert_allclose(mean, (x - x.mean()) * mean[0] / (x[0] - x.mean()), atol=EXACT)
 
 
 class TestInducing(OnABasis, SavingContract):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -24,16 +26,59 @@ def model():
 # Ties
 
 
+def probabilities(mean, var, delta):
+    """Of left, tie and right for one margin, in closed form."""
+    edges = norm.cdf((np.array([-delta, delta]) - mean) / np.sqrt(1 + var))
+    return [1 - edges[1], edges[1] - edges[0], edges[0]]
+
+
 @both
 def test_a_tie_threshold_that_is_given_is_kept(personal):
     model = Population(personal, n_jobs=1, tie_threshold=0.7, **GIVEN).fit(CROWD)
     assert model.tie_threshold_ == 0.7
+    factor = model.hyperparameters_.variance_factor
+    assert (factor == 1.0) == (not personal)  # the pooled model has none to choose
     mean, var = model.predict_margin({"left": [0], "right": [1]})
-    edges = norm.cdf((np.array([-0.7, 0.7]) - mean) / np.sqrt(1 + var))
-    expected = [1 - edges[1], edges[1] - edges[0], edges[0]]
+    expected = probabilities(mean, factor * var, 0.7)
     np.testing.assert_allclose(model.predict_proba({"left": [0], "right": [1]})[0], expected, atol=EXACT)
     with pytest.raises(DataError, match="tie_threshold=0 says that ties cannot happen"):
         Population(personal, tie_threshold=0.0).fit(CROWD)
+
+
+@both
+@pytest.mark.parametrize("factor", [0.3, 1.0, 3.0])
+def test_a_variance_factor_widens_probabilities_and_nothing_else(personal, factor):
+    given = GIVEN | {"tie_threshold": 0.4, "n_jobs": 1}
+    plain = Population(personal, variance_factor=1.0, **given).fit(CROWD)
+    model = Population(personal, variance_factor=factor, **given).fit(CROWD)
+    assert model.hyperparameters_.variance_factor == factor
+    pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
+    mean, var = model.predict_margin(pairs)
+    for one, other in zip((mean, var), plain.predict_margin(pairs), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert model.rank().equals(plain.rank())
+    proba, log_proba = model.predict_proba(pairs), model.predict_log_proba(pairs)
+    for i in range(2):
+        np.testing.assert_allclose(proba[i], probabilities(mean[i], factor * var[i], 0.4), atol=EXACT)
+    np.testing.assert_allclose(np.exp(log_proba), proba, atol=EXACT)
+    score = model.score(pairs, [1, 0])
+    assert abs(score - 0.5 * (log_proba[0, 0] + log_proba[1, 1])) < EXACT
+
+
+def test_log_probabilities_keep_their_digits_where_probabilities_vanish():
+    # 60 standard deviations out, where Φ is 0 in double precision.
+    rigid = {"strength": 1e4, "scale": 1e-8, "consensus_scale": 1e6, "variance_factor": 1e-8, "tie_threshold": 0.0}
+    frame = {"user": [0, 1] * 2, "left": list("xyxy"), "right": list("yzyz")}
+    model = Population(n_jobs=1, **rigid).fit(frame, [1, 1, 1, 1])
+    model.posterior_ = replace(model.posterior_, m=np.array([60.0, 0.0, -60.0]))
+    pair = {"left": ["x"], "right": ["y"]}
+    left, tie, right = model.predict_log_proba(pair)[0]
+    mean, var = model.predict_margin(pair)
+    x = mean[0] / np.sqrt(1.0 + 1e-8 * var[0])
+    assert x > 59.0
+    assert (left, tie) == (0.0, -np.inf)
+    assert model.predict_proba(pair)[0, 2] == 0.0
+    assert abs(right / norm.logsf(x) - 1.0) < EXACT
 
 
 @both
@@ -93,7 +138,8 @@ OUT_OF_RANGE = [
     ("scale", "big", "1e-08 to 1e"), ("scale", float("nan"), "1e-08 to 1e"), ("scale", True, "1e-08 to 1e"),
     ("scale", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
     ("max_passes", 0, "1 "), ("max_passes", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
-    ("random_state", None, "0 "), ("random_state", -1, "0 "),
+    ("random_state", None, "0 "), ("random_state", -1, "0 "), ("variance_factor", -1.0, "0 to 1"),
+    ("variance_factor", "small", "0 to 1"),
 ]  # fmt: skip
 
 

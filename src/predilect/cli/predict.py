@@ -102,7 +102,7 @@ def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: 
 
     asked = table.select(pl.col(column).alias(role) for role, column in roles.items())
     mean, variance = model.predict_margin(asked, items=items)
-    chance = outcome_probabilities(mean, variance, model.tie_threshold_)
+    chance = outcome_probabilities(mean, model.hyperparameters_.variance_factor * variance, model.tie_threshold_)
     added = {
         "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2], "margin": mean,
         "sd": np.sqrt(variance),
