@@ -7,8 +7,8 @@ import os
 import numpy as np
 import polars as pl
 import pytest
-
 from benchmarks.datasets import TASKS
+
 from predilect import Comparisons, Population
 from predilect.evaluation import paired_difference
 
