@@ -175,19 +175,22 @@ def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, 
     With Q and the rows R in the person's space, W[i] collects Q R so that Σ_u Rᵀ Q R = Φᵀ W: one product over all items
     in place of one a person. Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
     """
-    T = np.dot(Q[:d, :d].copy(), R[:d])
-    v[:] = np.dot(alpha[:d], R[:d])
+    own_Q = np.empty((d, d))
     for i in range(d):
+        for j in range(d):
+            own_Q[i, j] = Q[i, j]
+    T = np.dot(own_Q, R[:d])
+    for i in range(d):
+        a = items[la[first + i]] if in_pair_space else items[i]
+        r[a] += alpha[i]
+        for j in range(R.shape[1]):
+            v[j] += alpha[i] * R[i, j]
+            H[a, j] += T[i, j]
         if in_pair_space:
-            a = items[la[first + i]]
             b = items[lb[first + i]]
-            r[a] += alpha[i]
             r[b] -= alpha[i]
-            H[a] += T[i]
-            H[b] -= T[i]
-        else:
-            r[items[i]] += alpha[i]
-            H[items[i]] += T[i]
+            for j in range(R.shape[1]):
+                H[b, j] -= T[i, j]
     if rho.shape[0] == 0:
         return
     for p in range(d):

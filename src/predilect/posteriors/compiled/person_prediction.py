@@ -65,7 +65,10 @@ def predict_margins(
             size = 0.0
             for j in range(traits.shape[1]):
                 size += traits[u, j] ** 2
-            C = C_m + size * C_shift
+            C = np.empty(C_m.shape)
+            for j in range(C.shape[0]):
+                for h in range(C.shape[1]):
+                    C[j, h] = C_m[j, h] + size * C_shift[j, h]
         if Phi.shape[1] == 0:
             _by_items(items, x, Q, left, right, first, last, cov, C, mean, var)
         else:
@@ -115,8 +118,9 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
     rows = np.empty((k, M))
     prior = np.empty((k, M))
     for j in range(k):
-        rows[j] = Phi[items[j]]
-        prior[j] = cov[items[j]]
+        for h in range(M):
+            rows[j, h] = Phi[items[j], h]
+            prior[j, h] = cov[items[j], h]
     direction = np.empty((n, M))
     spread = np.empty(n)
     for q in range(n):
@@ -139,7 +143,10 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
                 elif items[j] == b:
                     c[q, j] -= rho[b]
     e = np.dot(c, Q)
-    rest = direction - np.dot(e, rows)
+    rest = np.dot(e, rows)
+    for q in range(n):
+        for j in range(M):
+            rest[q, j] = direction[q, j] - rest[q, j]
     shared = np.dot(rest, C_m)
     for q in range(n):
         value = 0.0

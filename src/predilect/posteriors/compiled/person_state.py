@@ -87,12 +87,10 @@ def prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C
     L = np.empty((d, Phi.shape[1]))
     for i in range(d):
         a = items[la[first + i]] if in_pair_space else items[i]
-        R[i] = Phi[a]
-        L[i] = cov[a]
-        if in_pair_space:
-            b = items[lb[first + i]]
-            R[i] -= Phi[b]
-            L[i] -= cov[b]
+        b = items[lb[first + i]] if in_pair_space else a
+        for j in range(Phi.shape[1]):  # loops: expressions of arrays take far longer to compile
+            R[i, j] = Phi[a, j] - Phi[b, j] if in_pair_space else Phi[a, j]
+            L[i, j] = cov[a, j] - cov[b, j] if in_pair_space else cov[a, j]
     product = np.dot(L, R[:d].T)
     for i in range(d):
         for j in range(i + 1):
