@@ -11,7 +11,7 @@ from predilect.inference.calibration import variance_factor
 from predilect.likelihoods.probit import tilted
 from tolerances import EXACT, STATISTICAL
 
-PRIOR_PRECISION = 16.0  # of log κ about 0: sd 0.25
+PRIOR_RATE = 4.0  # of |log κ|: a Laplace prior of scale 1/4
 TOLERANCE = 2e-3  # of log κ, by the minimiser
 
 
@@ -37,8 +37,10 @@ def test_the_factor_of_simulated_margins_is_found(factor, delta):
     assert (delta > 0) == np.any(outcome == 0)
     found = math.log(variance_factor(outcome, mean, var, np.ones(n), delta))
     known = information(outcome, mean, var, factor, delta)
-    assert known > 20 * PRIOR_PRECISION
-    expected = math.log(factor) * known / (known + PRIOR_PRECISION)  # the prior's pull is small
+    assert known > 300
+    # To second order the prior pulls by its rate over the information, and to nothing where that is all there is.
+    pull = min(PRIOR_RATE / known, abs(math.log(factor)))
+    expected = math.log(factor) - math.copysign(pull, math.log(factor))
     assert abs(found - expected) < STATISTICAL / math.sqrt(known) + TOLERANCE
     assert abs(found - math.log(factor)) < 0.25
 
@@ -50,7 +52,7 @@ def test_it_predicts_better_than_its_neighbours():
 
     def loss(factor):
         log_p = tilted(outcome, mean, factor * var, 0.4)[0]
-        return -weight @ log_p + 0.5 * PRIOR_PRECISION * math.log(factor) ** 2
+        return -weight @ log_p + PRIOR_RATE * abs(math.log(factor))
 
     assert loss(found) < min(loss(found * 1.02), loss(found / 1.02))
     assert loss(found) < loss(1.0) - 1.0
@@ -90,7 +92,7 @@ def test_ties_say_how_wide_even_margins_are():
     outcome = np.where(np.abs(z) <= 0.6, 0, np.sign(z)).astype(np.int8)
     found = math.log(variance_factor(outcome, np.zeros(n), var, np.ones(n), 0.6))
     known = information(outcome, np.zeros(n), var, 0.2, 0.6)
-    expected = math.log(0.2) * known / (known + PRIOR_PRECISION)
+    expected = math.log(0.2) + PRIOR_RATE / known
     assert abs(found - expected) < STATISTICAL / math.sqrt(known) + 0.02
 
 

@@ -15,7 +15,7 @@ __all__ = ["variance_factor"]
 FloatArray = npt.NDArray[np.float64]
 
 _RANGE = (1e-3, 10.0)
-_PRIOR_SD = 0.25  # of log κ about 0: a handful of answers should not move it far
+_PRIOR_SCALE = 0.25  # of a Laplace prior of log κ about 0: a handful of answers must not move it, but many may, far
 _TOLERANCE = 1e-3
 
 
@@ -36,12 +36,12 @@ def variance_factor(
 
     Notes
     -----
-    Maximises the log-likelihood plus a normal prior of log κ, sd 0.25. Some 20 passes over the n rows.
+    Maximises the log-likelihood plus a Laplace prior of log κ, scale 0.25. Some 20 passes over the n rows.
     """
 
     def loss(log_factor: float) -> float:
         log_p = tilted(outcome, mean, math.exp(log_factor) * var, delta)[0]
-        return float(-weight @ log_p) + 0.5 * (log_factor / _PRIOR_SD) ** 2
+        return float(-weight @ log_p) + abs(log_factor) / _PRIOR_SCALE
 
     found = minimize_scalar(
         loss, bounds=(math.log(_RANGE[0]), math.log(_RANGE[1])), method="bounded", options={"xatol": _TOLERANCE}
