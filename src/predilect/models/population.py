@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,24 +11,20 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from predilect.data import ItemFeatures, PersonFeatures, build_frame
-from predilect.decisions.ranking import Board, board_columns, rank_utilities
-from predilect.errors import DataError, DataWarning
+from predilect.data import ItemFeatures, PersonFeatures
+from predilect.errors import DataError
 from predilect.evaluation.verdict import Verdict
-from predilect.inference.training import Watcher, extend, train_personal, train_pooled
+from predilect.inference.training import Watcher, train_personal, train_pooled
 from predilect.inference.traits import Traits
 from predilect.inference.warm_up import warm_up
-from predilect.likelihoods.probit import outcome_probabilities, tilted
+from predilect.models.boards import Ranking
 from predilect.models.inputs import answers_by_item, feature_lines, feature_space, read_answers
 from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
-from predilect.models.queries import Queries, new_item_space, read_queries, rows_of_features
+from predilect.models.predictions import Predicting
 from predilect.models.storage import load_population, save_population
 from predilect.models.updates import Updating
 from predilect.models.updating import begin_updates
 from predilect.models.verdicts import verdict_of
-from predilect.posteriors.gaussian import GaussianPosterior, centre
-from predilect.posteriors.population import PopulationPosterior
-from predilect.posteriors.utilities import Utilities
 from predilect.scale.shards import workers
 
 __all__ = ["Population"]
@@ -38,7 +33,7 @@ FloatArray = npt.NDArray[np.float64]
 Auto = float | str
 
 
-class Population(Updating, BaseEstimator):
+class Population(Predicting, Ranking, Updating, BaseEstimator):
     """Hierarchical probit model of a crowd: a consensus, how people differ from it, and every person.
 
     Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
@@ -269,11 +264,6 @@ class Population(Updating, BaseEstimator):
         return self
 
     @property
-    def classes_(self) -> list[str]:
-        """Order of the columns of :meth:`predict_proba`."""
-        return ["left", "tie", "right"]
-
-    @property
     def choices_(self) -> dict[str, Any]:
         """What was chosen besides numbers, as parameters: basis, n_inducing, user_features."""
         check_is_fitted(self, "posterior_")
@@ -283,139 +273,6 @@ class Population(Updating, BaseEstimator):
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
             "user_features": self.traits_ is not None,
         }
-
-    def predict_margin(self, X: Any, *, items: Any = None, users: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right) for each pair.
-
-        Parameters
-        ----------
-        X : Comparisons or data frame
-            Columns left, right and perhaps user, in any order of rows; a person whom the model does not know gets the
-            population's prediction. (Comparisons are in their canonical order.)
-        items : data frame, optional
-            Features of items that the model does not know. Without them such an item gets the prior, with a warning.
-        users : data frame, optional
-            Features of people whom the model does not know; used if the model uses features of people.
-
-        Returns
-        -------
-        mean, variance : arrays of float, shape (n,)
-            In units of the noise of one answer, which is not included.
-
-        Notes
-        -----
-        population.md section 6 for new items. Microseconds a pair.
-        """
-        check_is_fitted(self, "posterior_")
-        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None, self.added_users_)
-        posterior = self._extended(queries, items)
-        if isinstance(posterior, GaussianPosterior):
-            return posterior.margins(queries.users, queries.left, queries.right)
-        traits = self._traits_of_new(queries, users)
-        warm_up()
-        with workers(self.n_jobs) as executor:
-            return posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
-
-    def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
-        """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
-        mean, var = self.predict_margin(X, items=items, users=users)
-        return outcome_probabilities(mean, self.hyperparameters_.variance_factor * var, self.tie_threshold_)
-
-    def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
-        """Logarithms of :meth:`predict_proba`, right however small a probability is; shape (n, 3)."""
-        mean, var = self.predict_margin(X, items=items, users=users)
-        var, delta = self.hyperparameters_.variance_factor * var, self.tie_threshold_
-        left, right = (tilted(np.full(len(mean), y), mean, var, delta)[0] for y in (1, -1))
-        tie = tilted(np.zeros(len(mean)), mean, var, delta)[0] if delta > 0.0 else np.full(len(mean), -np.inf)
-        return np.column_stack([left, tie, right])
-
-    def predict(self, X: Any, *, items: Any = None, users: Any = None) -> npt.NDArray[np.int64]:
-        """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
-        return np.array([1, 0, -1])[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
-
-    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> float:
-        """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
-        check_is_fitted(self, "posterior_")
-        answers = read_answers(X, y)
-        if self.tie_threshold_ == 0.0 and answers.has_ties:
-            warnings.warn(
-                "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "
-                "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=2,
-            )  # fmt: skip
-            return -math.inf
-        mean, var = self.predict_margin(answers, items=items)
-        log_p = tilted(answers.outcome, mean, self.hyperparameters_.variance_factor * var, self.tie_threshold_)[0]
-        return float(np.average(log_p, weights=answers.weight))
-
-    def rank(self, user: Any = None) -> Any:
-        """The board of the crowd, or of one person, best first.
-
-        Parameters
-        ----------
-        user : id, optional
-            A person; by default the consensus, in which every person has an equal voice (pooled: every answer).
-
-        Returns
-        -------
-        board : data frame of the caller's kind
-            Columns item, mean, sd, lower, upper (utility centred over the items, in units of the noise of one answer;
-            95 % interval), rank, rank_low, rank_high (95 % interval of the rank), p_best, tier, n (answers).
-        """
-        check_is_fitted(self, "posterior_")
-        if user is None:
-            return self._frame(self._board(self.posterior_.crowd()), self.n_answers_by_item())
-        return self._frame(self._board(self.posterior_.person(self._user_code(user))), self.n_answers_by_item(user))
-
-    def utilities(self, user: Any = None) -> Any:
-        """One person's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`.
-
-        Parameters
-        ----------
-        user : id, optional
-            A person; by default someone without answers, drawn from the population.
-        """
-        check_is_fitted(self, "posterior_")
-        board = self._board(self.posterior_.person(self._user_code(user)))
-        n = np.zeros(len(self.items_)) if user is None else self.n_answers_by_item(user)
-        return self._frame(board.by_item(), n)
-
-    def consensus(self) -> Any:
-        """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
-        check_is_fitted(self, "posterior_")
-        return self._frame(self._board(self.posterior_.crowd()).by_item(), self.n_by_item_)
-
-    def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Joint posterior of one person's utilities, centred, over :attr:`items_`.
-
-        Parameters
-        ----------
-        user : id, optional
-            A person; by default someone without answers, drawn from the population.
-
-        Returns
-        -------
-        mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
-        """
-        check_is_fitted(self, "posterior_")
-        return centre(*self.posterior_.utilities(self._user_code(user)))
-
-    def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
-        check_is_fitted(self, "posterior_")
-        return centre(*self.posterior_.consensus())
-
-    def _board(self, utilities: Utilities) -> Board:
-        return rank_utilities(utilities, random_state=self.random_state)
-
-    def _frame(self, board: Board, n_answers: FloatArray) -> Any:
-        return build_frame(board_columns(board, self.items_, n_answers), self.backend_)
-
-    def n_answers_by_item(self, user: Any = None) -> FloatArray:
-        """Number of answers on each item, of everybody or of one person; shape (n_items,)."""
-        check_is_fitted(self, "posterior_")
-        if user is None or isinstance(self.posterior_, GaussianPosterior):
-            return self.n_by_item_.copy()
-        return self.posterior_.answers_of(self._user_code(user)).answers_by_item(len(self.items_))
 
     def verdict(
         self,
@@ -488,32 +345,3 @@ class Population(Updating, BaseEstimator):
             return -1
         code = self.added_users_.get(self.users_.own(user), -1)
         return code if code >= 0 else int(self.users_.codes([user], what="user")[0])
-
-    def _traits_of_new(self, queries: Queries, users: Any) -> FloatArray | None:
-        """Traits of the people whom the model does not know, row by row of the queries; None if they do not matter."""
-        people = self.user_features_
-        if users is None or self.traits_ is None or people is None or not queries.new_users:
-            return None
-        traits = self.traits_.transform(*rows_of_features(queries.new_users, people, users))
-        return np.where((queries.unknown_users >= 0)[:, None], traits[queries.unknown_users], 0.0)
-
-    def _extended(self, queries: Queries, items: Any) -> PopulationPosterior | GaussianPosterior:
-        """The posterior, with items that it does not know appended."""
-        if queries.n_unknown_users:
-            warnings.warn(
-                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
-                "the population's prediction is given", DataWarning, stacklevel=4,
-            )  # fmt: skip
-        posterior: PopulationPosterior | GaussianPosterior = self.posterior_
-        if not queries.new_items:
-            return posterior
-        new = new_item_space(queries.new_items, self.features_, items, self.space_.matrix.shape[1])
-        if not new.known.all():
-            lost = [item for item, known in zip(queries.new_items, new.known, strict=True) if not known]
-            warnings.warn(
-                f"{len(lost)} of the items asked about are not known to the model and come without features (first: "
-                f"{lost[0]!r}): they get the prior. Give their features (--items FILE, items=...)",
-                DataWarning,
-                stacklevel=4,
-            )
-        return extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)

@@ -1,0 +1,104 @@
+"""The methods of an estimator that make boards and give utilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.data import Vocabulary, build_frame
+from predilect.decisions.ranking import Board, board_columns, rank_utilities
+from predilect.posteriors.gaussian import GaussianPosterior, centre
+from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.utilities import Utilities
+
+__all__ = ["Ranking"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Ranking:
+    """What :class:`~predilect.Population` inherits."""
+
+    posterior_: PopulationPosterior | GaussianPosterior
+    items_: Vocabulary
+    users_: Vocabulary | None
+    personal_: bool
+    n_by_item_: FloatArray
+    backend_: str
+    random_state: int
+
+    def _user_code(self, user: Any) -> int:
+        raise NotImplementedError
+
+    def rank(self, user: Any = None) -> Any:
+        """The board of the crowd, or of one person, best first.
+
+        Parameters
+        ----------
+        user : id, optional
+            A person; by default the consensus, in which every person has an equal voice (pooled: every answer).
+
+        Returns
+        -------
+        board : data frame of the caller's kind
+            Columns item, mean, sd, lower, upper (utility centred over the items, in units of the noise of one answer;
+            95 % interval), rank, rank_low, rank_high (95 % interval of the rank), p_best, tier, n (answers).
+        """
+        check_is_fitted(self, "posterior_")
+        if user is None:
+            return self._frame(self._board(self.posterior_.crowd()), self.n_answers_by_item())
+        return self._frame(self._board(self.posterior_.person(self._user_code(user))), self.n_answers_by_item(user))
+
+    def utilities(self, user: Any = None) -> Any:
+        """One person's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`.
+
+        Parameters
+        ----------
+        user : id, optional
+            A person; by default someone without answers, drawn from the population.
+        """
+        check_is_fitted(self, "posterior_")
+        board = self._board(self.posterior_.person(self._user_code(user)))
+        n = np.zeros(len(self.items_)) if user is None else self.n_answers_by_item(user)
+        return self._frame(board.by_item(), n)
+
+    def consensus(self) -> Any:
+        """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
+        check_is_fitted(self, "posterior_")
+        return self._frame(self._board(self.posterior_.crowd()).by_item(), self.n_by_item_)
+
+    def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Joint posterior of one person's utilities, centred, over :attr:`items_`.
+
+        Parameters
+        ----------
+        user : id, optional
+            A person; by default someone without answers, drawn from the population.
+
+        Returns
+        -------
+        mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
+        """
+        check_is_fitted(self, "posterior_")
+        return centre(*self.posterior_.utilities(self._user_code(user)))
+
+    def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
+        """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
+        check_is_fitted(self, "posterior_")
+        return centre(*self.posterior_.consensus())
+
+    def _board(self, utilities: Utilities) -> Board:
+        return rank_utilities(utilities, random_state=self.random_state)
+
+    def _frame(self, board: Board, n_answers: FloatArray) -> Any:
+        return build_frame(board_columns(board, self.items_, n_answers), self.backend_)
+
+    def n_answers_by_item(self, user: Any = None) -> FloatArray:
+        """Number of answers on each item, of everybody or of one person; shape (n_items,)."""
+        check_is_fitted(self, "posterior_")
+        if user is None or isinstance(self.posterior_, GaussianPosterior):
+            return self.n_by_item_.copy()
+        return self.posterior_.answers_of(self._user_code(user)).answers_by_item(len(self.items_))
