@@ -23,7 +23,11 @@ from predilect.evaluation import accuracy, log_loss
 from tolerances import EXACT
 
 # Population says so when somebody is unknown.
-pytestmark = pytest.mark.filterwarnings("ignore:.*name someone without answers:predilect.errors.DataWarning")
+# Every peer on toy crowds takes half a minute: for continuous integration.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*name someone without answers:predilect.errors.DataWarning"),
+]
 
 # Who follows each person's own answers, rather than the crowd's.
 PERSONAL = {"choix-ep-person", "openskill", "ridge", "ridge-attributes", "matrix-factorisation", "per-person"}
