@@ -182,8 +182,9 @@ def select_model(
         if first.n_held_out < _FEWEST_HELD_OUT:
             return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
         trial = first.run(candidate, setting, None)
-        # With fewer people than there are, the richer of two that do alike is the one that more people will favour.
-        gains = best is not None and (is_better if first is search else _is_lower)(trial, best.trial)
+        # With fewer people than there are, items that do as well as functions will do better with all of them.
+        lower_is_enough = functions is None and first is not search
+        gains = best is not None and (_is_lower if lower_is_enough else is_better)(trial, best.trial)
         if best is None or gains:
             best = _Found(candidate, setting, trial)
     assert best is not None
