@@ -45,7 +45,7 @@ _INDUCING = (50, 150)  # √answers, within these
 _PEOPLE_TO_START, _GROWTH = 2000, 5
 # Tolerance by default: beyond so many answers it grows with their number, up to a bound. The longer a pass takes, the
 # more it has to gain; at the bound a longer run gains less than .003 nats an answer of new answers.
-_TOLERANCE, _ANSWERS_AT_TOLERANCE, _LARGEST_TOLERANCE = 1e-5, 1e4, 3e-4
+_TOLERANCE, _ANSWERS_AT_TOLERANCE, _LARGEST_TOLERANCE = 1e-5, 5e3, 3e-4
 _STAGE_TOLERANCE, _STAGE_PASSES = 1e-4, 40
 
 
@@ -119,7 +119,7 @@ def train_personal(
     delta : float or None
         Tie threshold, or None to learn it.
     tolerance : float or None
-        As in :func:`~predilect.inference.population.fit_population`; None: 1e-5, and more for more than 10 000 answers.
+        As in :func:`~predilect.inference.population.fit_population`; None: 1e-5, and more for more than 5 000 answers.
     max_passes, random_state, executor
         As in :func:`~predilect.inference.population.fit_population`.
     watch : callable, optional

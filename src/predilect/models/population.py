@@ -70,7 +70,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
-        proportion more for more than 10 000 answers, up to 3e-4.
+        proportion more for more than 5 000 answers, up to 3e-4.
     max_passes : int, default 300
         Most passes over the answers.
     n_jobs : int, optional
