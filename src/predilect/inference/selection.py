@@ -58,7 +58,7 @@ _FEWEST_HELD_OUT = 20.0
 _LEAST_STRENGTH = 0.5
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
-_PEOPLE_FOR_BASIS = (150, 500)  # a quarter of the crowd, within these
+_PEOPLE_FOR_BASIS = (160, 500)  # a quarter of the crowd, within these
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 
 
