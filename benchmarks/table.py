@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from benchmarks.bars import ANCHORS, BARS, BETTER_THAN, CALIBRATION
+from benchmarks.bars import ANCHORS, BARS, BETTER_THAN, CALIBRATION, REASONS
 from benchmarks.store import Store, difference, mean_and_error, pooled_calibration
 from predilect.evaluation import PairedDifference
 
@@ -42,7 +42,13 @@ def markdown(store: Store, order: Iterable[str] = ()) -> str:
     """
     tasks = [task for task in order if task in store.records]
     tasks += [task for task in store.records if task not in tasks]
-    parts = ["# Benchmark results", _provenance(store), _differences(store, tasks), _bars(store, tasks)]
+    parts = [
+        "# Benchmark results",
+        _provenance(store),
+        _differences(store, tasks),
+        _bars(store, tasks),
+        _reasons(tasks),
+    ]
     parts += [_task(store, task) for task in tasks]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -103,6 +109,11 @@ def _against_the_best(rows: list[tuple[float, str, str, PairedDifference]]) -> s
         f"On {len(best) - len(behind)} of {len(best)} tasks {REFERENCE} has the lowest log loss or is within one "
         f"standard error of the lowest{'; not on ' + ', '.join(behind) if behind else ''}."
     )
+
+
+def _reasons(tasks: list[str]) -> str:
+    known = [f"- **{task}**: {REASONS[task]}." for task in tasks if task in REASONS]
+    return "\n\n".join([f"## Why {REFERENCE} falls short", "\n".join(known)]) if known else ""
 
 
 def _bars(store: Store, tasks: list[str]) -> str:
