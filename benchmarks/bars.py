@@ -60,8 +60,8 @@ ANCHORS: dict[str, list[Anchor]] = {
 
 # Why the reference model loses where it does, as far as it is known.
 REASONS = {
-    "movielens-10": "ratings are a few levels without noise: a film of a higher level is above all of a lower one, which "
-    "a Gaussian over utilities cannot say; the variance factor makes up for most of it",
+    "movielens-10": "ratings are a few levels without noise: a film of a higher level is above all of a lower one, "
+    "which a Gaussian over utilities cannot say; the variance factor makes up for most of it",
     "llmfao-responses": "beyond 300 items with features the items themselves are no candidate for the basis, for the "
     "time it takes; as the basis they gave .840 over seeds 0-4, no better than matrix factorisation either",
     "electricity": "the bar is a prototype's on a split that is not known. Pooled has .712 / .549 here and had .750 / "
