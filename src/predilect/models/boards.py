@@ -26,12 +26,16 @@ class Ranking:
     items_: Vocabulary
     users_: Vocabulary | None
     personal_: bool
+    added_users_: dict[Any, int]
     n_by_item_: FloatArray
     backend_: str
     random_state: int
 
     def _user_code(self, user: Any) -> int:
-        raise NotImplementedError
+        if user is None or self.users_ is None:
+            return -1
+        code = self.added_users_.get(self.users_.own(user), -1)
+        return code if code >= 0 else int(self.users_.codes([user], what="user")[0])
 
     def rank(self, user: Any = None) -> Any:
         """The board of the crowd, or of one person, best first.

@@ -339,9 +339,3 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         """
         model: Self = load_population(cls, Path(path))
         return model
-
-    def _user_code(self, user: Any) -> int:
-        if user is None or self.users_ is None:
-            return -1
-        code = self.added_users_.get(self.users_.own(user), -1)
-        return code if code >= 0 else int(self.users_.codes([user], what="user")[0])
