@@ -71,6 +71,7 @@ class Trial:
                 model.set_params(tie_threshold=self.tie_threshold)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
+                # What the data are like was said at the fit to all of them.
                 warnings.simplefilter("ignore", DataWarning)
                 model.fit(train, items=features, watch=self._watch(f"{name}, part {number} of {len(self.masks)}"))
                 found[self.places[number - 1]] = model.predict_log_proba(test)
