@@ -1,0 +1,172 @@
+"""Kernels of the distance between two rows of features: squared exponential and Matérn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.kernels.distances import squared_distances, weighted_squares
+
+__all__ = ["Stationary", "matern"]
+
+FloatArray = npt.NDArray[np.float64]
+
+SHAPES = ("squared-exponential", "matern-1/2", "matern-3/2", "matern-5/2")
+FORMS = ("isotropic", "product")
+
+
+@dataclass(frozen=True, slots=True)
+class Stationary:
+    """κ(r) of the distance r between rows that are divided by length-scales; k(x, x) = 1.
+
+    Attributes
+    ----------
+    length_scales : array of float, shape (d,) or (1,)
+        ℓ > 0: one for each feature (automatic relevance determination), or one for all.
+    shape : str
+        "squared-exponential" exp(-r²/2), "matern-1/2" exp(-r), "matern-3/2" (1 + √3 r) exp(-√3 r), "matern-5/2"
+        (1 + √5 r + 5 r²/3) exp(-√5 r).
+    form : str
+        "isotropic": r is the Euclidean distance over all features. "product": the product over features of κ of the
+        distance in one feature; for the squared exponential the same.
+
+    Notes
+    -----
+    crowdgppl.md, kernels (iii): the papers' text has the product, the authors' code the isotropic form with the
+    gradient of the product; here each has its own. n m d operations; a product form of d features makes d passes.
+    """
+
+    length_scales: FloatArray
+    shape: str = "matern-3/2"
+    form: str = "isotropic"
+
+    def __post_init__(self) -> None:
+        scales = np.atleast_1d(np.asarray(self.length_scales, dtype=np.float64))
+        if scales.ndim != 1 or not (np.isfinite(scales).all() and (scales > 0.0).all()):
+            raise ValueError(f"length-scales must be positive finite numbers, not {self.length_scales!r}")
+        if self.shape not in SHAPES:
+            raise ValueError(f"the shape of a kernel must be one of {', '.join(SHAPES)}, not {self.shape!r}")
+        if self.form not in FORMS:
+            raise ValueError(f"the form of a kernel must be one of {', '.join(FORMS)}, not {self.form!r}")
+        object.__setattr__(self, "length_scales", scales)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """length_scale, or length_scale[0], length_scale[1], ..."""
+        n = len(self.length_scales)
+        return ("length_scale",) if n == 1 else tuple(f"length_scale[{d}]" for d in range(n))
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithms of the length-scales."""
+        return np.log(self.length_scales)
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        """The kernel at other length-scales, given by their logarithms."""
+        return replace(self, length_scales=np.exp(theta))
+
+    def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
+        """k(x_i, y_j), shape (n, m)."""
+        self._check(x)
+        if self._isotropic:
+            return _value(self.shape, squared_distances(x, y, self.length_scales))
+        out = np.ones((len(x), len(x if y is None else y)))
+        for _, square in self._by_feature(x, y):
+            out *= _value(self.shape, square)
+        return out
+
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        """Ones, shape (n,)."""
+        return np.ones(len(x))
+
+    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """k(x_i, y_i), shape (n,)."""
+        self._check(x)
+        square = np.square((x - y) / self.length_scales)
+        if self._isotropic:
+            return _value(self.shape, square.sum(axis=1))
+        return np.asarray(_value(self.shape, square).prod(axis=1))
+
+    def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
+        """Σ_ij weights_ij ∂k(x_i, y_j)/∂ log ℓ, shape (d,) or (1,)."""
+        self._check(x)
+        scales = self.length_scales
+        if self._isotropic:
+            square = squared_distances(x, y, scales)
+            fall = weights * _fall(self.shape, square)
+            if len(scales) == 1:
+                return np.array([float(np.sum(fall * square))])
+            return weighted_squares(x / scales, None if y is None else y / scales, fall)
+        whole = weights * self(x, y)
+        parts = np.zeros(x.shape[1])
+        for d, square in self._by_feature(x, y):  # κ of one feature is positive: only far away it underflows
+            ratio = _fall(self.shape, square) * square
+            value = _value(self.shape, square)
+            parts[d] = np.sum(np.divide(whole * ratio, value, out=np.zeros_like(value), where=value > 0.0))
+        return parts if len(scales) > 1 else np.array([parts.sum()])
+
+    def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Zeros: k(x, x) = 1."""
+        return np.zeros(len(self.length_scales))
+
+    @property
+    def _isotropic(self) -> bool:
+        return self.form == "isotropic" or self.shape == "squared-exponential"
+
+    def _by_feature(self, x: FloatArray, y: FloatArray | None) -> Iterator[tuple[int, FloatArray]]:
+        a = x / self.length_scales
+        b = a if y is None else y / self.length_scales
+        for d in range(a.shape[1]):
+            yield d, np.square(a[:, d, None] - b[None, :, d])
+
+    def _check(self, x: FloatArray) -> None:
+        if len(self.length_scales) not in (1, x.shape[1]):
+            raise ValueError(
+                f"the kernel has {len(self.length_scales)} length-scales, but the rows have {x.shape[1]} features"
+            )
+
+
+def matern(length_scales: npt.ArrayLike, order: float = 1.5, form: str = "isotropic") -> Stationary:
+    """The Matérn kernel of order 1/2, 3/2 or 5/2.
+
+    Raises
+    ------
+    ValueError
+        If there is no closed form of that order.
+    """
+    shapes = {0.5: "matern-1/2", 1.5: "matern-3/2", 2.5: "matern-5/2"}
+    if order not in shapes:
+        raise ValueError(f"the order of a Matérn kernel must be 0.5, 1.5 or 2.5, not {order!r}")
+    return Stationary(np.asarray(length_scales, dtype=np.float64), shapes[order], form)
+
+
+def _value(shape: str, square: FloatArray) -> FloatArray:
+    """κ at r² = square."""
+    if shape == "squared-exponential":
+        return np.asarray(np.exp(-0.5 * square))
+    r = np.sqrt(square)
+    if shape == "matern-1/2":
+        return np.asarray(np.exp(-r))
+    if shape == "matern-3/2":
+        r *= math.sqrt(3.0)
+        return np.asarray((1.0 + r) * np.exp(-r))
+    r *= math.sqrt(5.0)
+    return np.asarray((1.0 + r + r * r / 3.0) * np.exp(-r))
+
+
+def _fall(shape: str, square: FloatArray) -> FloatArray:
+    """-κ'(r) / r: the derivative of κ by log ℓ_d is this times (difference in feature d / ℓ_d)²."""
+    if shape == "squared-exponential":
+        return np.asarray(np.exp(-0.5 * square))
+    r = np.sqrt(square)
+    if shape == "matern-1/2":  # infinite at r = 0, where the difference it multiplies is 0
+        return np.divide(np.exp(-r), r, out=np.zeros_like(r), where=r > 0.0)
+    if shape == "matern-3/2":
+        return np.asarray(3.0 * np.exp(-math.sqrt(3.0) * r))
+    s = math.sqrt(5.0) * r
+    return np.asarray(5.0 / 3.0 * (1.0 + s) * np.exp(-s))

@@ -1,0 +1,191 @@
+"""From a function at some points to the function at all items: the sparse Gaussian process of variational methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import Factor, factorise
+from predilect.covariance.kernels import Kernel
+
+__all__ = ["Projection"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.integer]
+
+_ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """f(items) = A f_m + r, where f_m are the values at M points, f_m ~ N(0, K_mm/s), and r ~ N(0, R/s).
+
+    An item without features is alike to no other item: it is a point of its own, after the others, so that what is
+    answered on it is not lost.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    features : array of float, shape (n_items, d)
+    known : array of bool, shape (n_items,)
+        Whether an item has features.
+    points : array of float, shape (M, d)
+        Inducing points.
+    known_points : array of bool, shape (M,)
+        False for points that stand for an item without features.
+    factor : Factor
+        Cholesky factor of K_mm.
+    A : array of float, shape (n_items, M), or None
+        K_nm K_mm⁻¹; None where the points are the items, in their order, and A is the identity.
+    own : array of float, shape (n_items,)
+        Diagonal of R = K_nn - A K_mn; zeros where A is the identity.
+
+    Notes
+    -----
+    crowdgppl.md 2.2. n_items M (d + M) + M³/3 operations, n_items M memory; R is never formed but for the pairs asked.
+    """
+
+    kernel: Kernel
+    features: FloatArray
+    known: BoolArray
+    points: FloatArray
+    known_points: BoolArray
+    factor: Factor
+    A: FloatArray | None
+    own: FloatArray
+
+    @classmethod
+    def of(cls, kernel: Kernel, features: FloatArray, known: BoolArray, points: FloatArray | None) -> Projection:
+        """The projection of a kernel.
+
+        Parameters
+        ----------
+        kernel, features, known
+            As the attributes.
+        points : array of float, shape (n_points, d), or None
+            Inducing points for the items with features; None: the items.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If K_mm is singular even with the largest jitter.
+        """
+        if points is None:
+            factor = factorise(_covariance(kernel, features, known))
+            return cls(kernel, features, known, features, known, factor, None, np.zeros(len(features)))
+        alone = np.flatnonzero(~known)
+        points = np.vstack([points, features[alone]])
+        known_points = np.arange(len(points)) < len(points) - len(alone)
+        factor = factorise(_covariance(kernel, points, known_points))
+        A = _rows(kernel, factor, features, known, points, known_points)
+        A[alone, np.flatnonzero(~known_points)] = 1.0
+        return cls(kernel, features, known, points, known_points, factor, A, _own(kernel, factor, features, known, A))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.features)
+
+    @property
+    def n_points(self) -> int:
+        """M: inducing points, items without features among them."""
+        return len(self.factor.lower)
+
+    def rows(self, items: IntArray) -> FloatArray:
+        """Rows of A, shape (n, M)."""
+        if self.A is None:
+            rows = np.zeros((len(items), self.n_points))
+            rows[np.arange(len(items)), items] = 1.0
+            return rows
+        return self.A[items]
+
+    def pair_rows(self, left: IntArray, right: IntArray) -> FloatArray:
+        """Rows of A of the left items minus those of the right ones, shape (n, M)."""
+        if self.A is None:
+            rows = self.rows(left)
+            rows[np.arange(len(right)), right] -= 1.0
+            return rows
+        return np.asarray(self.A[left] - self.A[right])
+
+    def expand(self, values: FloatArray) -> FloatArray:
+        """A values, for values at the inducing points, shape (M,) or (M, k)."""
+        return values if self.A is None else np.asarray(self.A @ values)
+
+    def residual_pairs(self, left: IntArray, right: IntArray) -> FloatArray:
+        """Variance of r(left) - r(right) at s = 1, shape (n,); never below 0."""
+        if self.A is None:
+            return np.zeros(len(left))
+        out = np.empty(len(left))
+        for start in range(0, len(left), _ROWS_AT_ONCE):
+            a, b = left[start : start + _ROWS_AT_ONCE], right[start : start + _ROWS_AT_ONCE]
+            alike = np.where(self.known[a] & self.known[b], self.kernel.pairs(self.features[a], self.features[b]), 0.0)
+            explained = np.einsum("im,im->i", self.A[a] @ self.factor.lower, self.A[b] @ self.factor.lower)
+            out[start : start + _ROWS_AT_ONCE] = self.own[a] + self.own[b] - 2.0 * (alike - explained)
+        out[left == right] = 0.0  # kernel.pairs takes its rows for different points
+        return np.maximum(out, 0.0)
+
+    def residual(self) -> FloatArray:
+        """R at s = 1, shape (n_items, n_items); for few items."""
+        if self.A is None:
+            return np.zeros((self.n_items, self.n_items))
+        root = self.A @ self.factor.lower
+        R = _covariance(self.kernel, self.features, self.known) - root @ root.T
+        R[np.diag_indices(len(R))] = self.own
+        return R
+
+    def with_items(self, features: FloatArray, known: BoolArray) -> Projection:
+        """With more items, whose values follow from the points; those without features get the prior, apart.
+
+        Parameters
+        ----------
+        features : array of float, shape (n_new, d)
+        known : array of bool, shape (n_new,)
+
+        Notes
+        -----
+        crowdgppl.md 2.2, eq. 20. Where the points were the items, A becomes the identity above K_*n K_nn⁻¹.
+        """
+        new = _rows(self.kernel, self.factor, features, known, self.points, self.known_points)
+        return Projection(
+            self.kernel, np.vstack([self.features, features]), np.concatenate([self.known, known]), self.points,
+            self.known_points, self.factor, np.vstack([np.eye(self.n_items) if self.A is None else self.A, new]),
+            np.concatenate([self.own, _own(self.kernel, self.factor, features, known, new)]),
+        )  # fmt: skip
+
+
+def _covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray:
+    K = np.zeros((len(known), len(known)))
+    K[np.ix_(known, known)] = kernel(features[known])
+    alone = np.flatnonzero(~known)
+    K[alone, alone] = _variance_without_features(kernel, features)
+    return K
+
+
+def _variance_without_features(kernel: Kernel, features: FloatArray) -> float:
+    """Prior variance of an item without features: that of one with the mean features."""
+    return float(kernel.diagonal(np.zeros((1, features.shape[1])))[0])
+
+
+def _rows(
+    kernel: Kernel, factor: Factor, features: FloatArray, known: BoolArray, points: FloatArray, known_points: BoolArray
+) -> FloatArray:
+    """K_nm K_mm⁻¹ for items with features, zeros for the others."""
+    A = np.zeros((len(features), len(points)))
+    places = np.flatnonzero(known)
+    for start in range(0, len(places), _ROWS_AT_ONCE):
+        some = places[start : start + _ROWS_AT_ONCE]
+        cross = np.zeros((len(points), len(some)))
+        cross[known_points] = kernel(points[known_points], features[some])
+        A[some] = factor.solve(cross).T
+    return A
+
+
+def _own(kernel: Kernel, factor: Factor, features: FloatArray, known: BoolArray, A: FloatArray) -> FloatArray:
+    own = np.where(known, kernel.diagonal(features), _variance_without_features(kernel, features))
+    for start in range(0, len(A), _ROWS_AT_ONCE):
+        root = A[start : start + _ROWS_AT_ONCE] @ factor.lower
+        own[start : start + _ROWS_AT_ONCE] -= np.einsum("im,im->i", root, root)
+    return np.maximum(own, 0.0)
