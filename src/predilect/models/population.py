@@ -20,11 +20,14 @@ from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
 from predilect.models.inputs import answers_by_item, feature_lines, feature_space, read_answers
 from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
+from predilect.models.population_margins import population_margins
 from predilect.models.predictions import Predicting
+from predilect.models.queries import Queries
 from predilect.models.storage import load_population, save_population
 from predilect.models.updates import Updating
 from predilect.models.updating import begin_updates
 from predilect.models.verdicts import verdict_of
+from predilect.posteriors.population import PopulationPosterior
 from predilect.scale.shards import workers
 
 __all__ = ["Population"]
@@ -273,6 +276,18 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
             "user_features": self.traits_ is not None,
         }
+
+    @property
+    def variance_factor_(self) -> float:
+        """κ."""
+        return self.hyperparameters_.variance_factor
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        return population_margins(self, queries, self._new_items(queries, items), users)
+
+    def _answers_of(self, user: int) -> FloatArray:
+        assert isinstance(self.posterior_, PopulationPosterior)
+        return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
 
     def verdict(
         self,
