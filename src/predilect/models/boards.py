@@ -47,6 +47,15 @@ class Ranking(ABC):
     def _answers_of(self, user: int) -> FloatArray:
         """Number of answers of one person on each item; shape (n_items,)."""
 
+    @abstractmethod
+    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+        """Number of answers of people on each item, by their codes from ``start`` to before ``stop``.
+
+        Returns
+        -------
+        counts : array of float, shape (stop - start, n_items)
+        """
+
     def _user_code(self, user: Any) -> int:
         if user is None or self.users_ is None:
             return -1
