@@ -12,6 +12,7 @@ from predilect.errors import DataError
 from predilect.posteriors.compiled.person_prediction import person_sums
 from predilect.posteriors.dense_person import DensePerson
 from predilect.posteriors.law import Law
+from predilect.posteriors.sites import Sites
 from predilect.scale.shards import Shard, cut
 
 __all__ = ["LARGEST_STATE", "People", "Sites", "lay_out", "lay_out_columns", "shards_of"]
@@ -127,23 +128,6 @@ class People:
         np.add.at(counts, own[self.left[rows]], self.weight[rows])
         np.add.at(counts, own[self.right[rows]], self.weight[rows])
         return counts
-
-
-@dataclass(slots=True)
-class Sites:
-    """Gaussian message of one copy of each answer: precision and precision times mean, two numbers a row."""
-
-    precision: npt.NDArray[np.float64]
-    linear: npt.NDArray[np.float64]
-
-    @classmethod
-    def flat(cls, n_rows: int) -> Sites:
-        """Sites that say nothing yet."""
-        return cls(np.zeros(n_rows), np.zeros(n_rows))
-
-    def copy(self) -> Sites:
-        """An independent copy."""
-        return Sites(self.precision.copy(), self.linear.copy())
 
 
 def lay_out(
