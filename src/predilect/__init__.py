@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "GPPL",
     "Comparisons",
     "ConvergenceError",
     "ConvergenceWarning",
     "DataError",
     "DataWarning",
-    "GPPL",
     "ItemFeatures",
     "PersonFeatures",
     "Population",

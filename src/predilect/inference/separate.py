@@ -130,7 +130,12 @@ def fit_separate(
         there = kernel.with_theta(at[2:]) if learn_kernel else kernel
         Sigma = math.exp(at[0]) * item_covariance(there, features, known)
         threshold = math.exp(at[1]) if has_ties else 0.0
-        return settle(people, sites, Law(Sigma, zero), threshold, tolerance=to, executor=executor), there, Sigma, threshold
+        return (
+            settle(people, sites, Law(Sigma, zero), threshold, tolerance=to, executor=executor),
+            there,
+            Sigma,
+            threshold,
+        )
 
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
         at = begin.copy()

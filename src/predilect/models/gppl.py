@@ -1,4 +1,4 @@
-"""``GPPL``: Gaussian-process preference learning, one utility function for all, for each person, or for both jointly."""
+"""``GPPL``: Gaussian-process preference learning, a utility function for all, for each, or for people and items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from predilect.covariance.kernels import Kernel
-from predilect.errors import DataError
 from predilect.inference.sparse.fit import RULES
 from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
@@ -20,7 +19,7 @@ from predilect.models.inputs import read_training
 from predilect.models.joint_gppl import fit_joint_gppl, pack_joint, unpack_joint
 from predilect.models.keeping import Keeping
 from predilect.models.parameters import given_threshold
-from predilect.models.pooled_gppl import INFERENCE, Fitted, fit_pooled_gppl, pack_sparse, unpack_sparse
+from predilect.models.pooled_gppl import INFERENCE, fit_pooled_gppl, pack_sparse, unpack_sparse
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import (
     check_choice,
@@ -33,6 +32,7 @@ from predilect.models.queries import Queries, rows_of_features
 from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, unpack_separate, with_new_items
 from predilect.posteriors.joint import JointPosterior
 from predilect.posteriors.separate import SeparatePosterior
+from predilect.posteriors.sparse import SparsePosterior
 from predilect.scale.shards import workers
 
 __all__ = ["GPPL", "GPPLHyperparameters"]
@@ -63,7 +63,7 @@ class GPPLHyperparameters:
         return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
 
 
-class GPPL(Predicting, Ranking, Keeping, BaseEstimator):
+class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
     """Gaussian-process preference learning: utilities are a smooth function of the features of items.
 
     f ~ N(0, K/s) with K a kernel of item features and s ~ Gamma; an answer to "left or right?" is left with probability
@@ -93,7 +93,7 @@ class GPPL(Predicting, Ranking, Keeping, BaseEstimator):
         an item in place of items.) "separate" needs none.
     inference : {"auto", "variational", "stochastic", "ep", "laplace"}, default "auto"
         "variational": all answers at once. "stochastic": in batches. "auto": in batches beyond 20 000 different
-        answers. "ep" and "laplace" take all items at once, for "pooled". "separate" always takes expectation propagation.
+        answers. "ep" and "laplace" take all items at once, for "pooled". "separate" takes expectation propagation.
     sites : {"expected", "linearised"}, default "expected"
         The exact expectation of the log-likelihood, or the paper's linearisation, in which a tie is half a win each.
     surrogate : {"corrected", "2020"}, default "corrected"
@@ -150,7 +150,7 @@ class GPPL(Predicting, Ranking, Keeping, BaseEstimator):
     Examples
     --------
     >>> import predilect
-    >>> answers = {"left": ["tea", "milk", "tea"], "right": ["milk", "juice", "juice"], "winner": ["tea", "milk", "tea"]}
+    >>> answers = {"left": ["tea", "milk"], "right": ["milk", "juice"], "winner": ["tea", "milk"]}
     >>> items = {"item": ["tea", "milk", "juice", "mate"], "warm": [1.0, 0.4, 0.0, 0.9]}
     >>> model = predilect.GPPL().fit(answers, items=items)
     >>> model.rank()["item"].to_list()
@@ -286,6 +286,7 @@ class GPPL(Predicting, Ranking, Keeping, BaseEstimator):
                 rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
                 traits = np.where((queries.unknown_users >= 0)[:, None], rows[queries.unknown_users], 0.0)
             return (posterior if new is None else posterior.with_items(new.matrix)).margins(*asked, traits=traits)
+        assert isinstance(posterior, SparsePosterior)
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
 
     def describe(self) -> list[str]:
@@ -301,9 +302,13 @@ class GPPL(Predicting, Ranking, Keeping, BaseEstimator):
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        if isinstance(self.posterior_, SeparatePosterior):
-            return pack_separate(self.posterior_)
-        return pack_joint(self.posterior_) if isinstance(self.posterior_, JointPosterior) else pack_sparse(self.posterior_)
+        posterior = self.posterior_
+        if isinstance(posterior, SeparatePosterior):
+            return pack_separate(posterior)
+        if isinstance(posterior, JointPosterior):
+            return pack_joint(posterior)
+        assert isinstance(posterior, SparsePosterior)
+        return pack_sparse(posterior)
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         h, space = self.hyperparameters_, self.space_

@@ -8,18 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 
 from predilect.covariance.kernels import Kernel, Scaled
 from predilect.errors import DataError
-from predilect.inference.ep import ep
 from predilect.inference.evidence import maximise_evidence
 from predilect.inference.inducing import inducing_points
-from predilect.inference.laplace import laplace
 from predilect.inference.pooled import PooledAnswers
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.report import Report
-from predilect.inference.single import SingleLatent
+from predilect.inference.scaled import SCALED, fit_scaled
 from predilect.inference.sparse.fit import ScalePrior, SparseFit, fit_sparse, schedule_for
 from predilect.inference.sparse.length_scales import optimise_length_scales
 from predilect.inference.sparse.stochastic import Schedule
@@ -32,8 +29,8 @@ from predilect.posteriors.projection import Projection
 from predilect.posteriors.sparse import SparsePosterior
 
 __all__ = [
-    "INFERENCE", "Fitted", "choose_points", "fit_pooled_gppl", "fit_sparse_gppl", "pack_sparse", "scale_prior",
-    "unpack_sparse",
+    "INFERENCE", "Fitted", "choose_points", "fit_pooled_gppl", "fit_sparse_gppl", "optimises", "pack_sparse",
+    "scale_prior", "unpack_sparse",
 ]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
@@ -42,7 +39,6 @@ INFERENCE = ("auto", "variational", "stochastic", "ep", "laplace")
 _MOST_ITEMS_DENSE = 1000  # beyond it "auto" takes inducing points
 _MOST_POINTS = 500
 _MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations an iteration
-_DENSE = {"ep": ep, "laplace": laplace}
 _THRESHOLD_ROUNDS = 8
 _THRESHOLD_TOLERANCE = 1e-3
 
@@ -63,7 +59,7 @@ def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: 
     """Fit ``model``, a GPPL whose ``users`` are pooled, to the answers of all people as one."""
     answers, space = PooledAnswers.of(training.comparisons.pooled()), training.space
     kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
-    if model.inference in _DENSE:
+    if model.inference in SCALED:
         return _fit_dense(model, answers, space, kernel, delta)
     points = choose_points(model, kernel, space.matrix, space.known)
     projection = Projection.of(kernel, space.matrix, space.known, points)
@@ -120,9 +116,15 @@ def fit_sparse_gppl(
         found = fit(threshold, projection, found)
         if moved < _THRESHOLD_TOLERANCE:
             break
-    if model.length_scales == "optimise":
-        found, told = _optimised(model, answers, projection, prior, found, watch)
-        search |= told
+    if optimises(model):
+        if watch:
+            watch("optimising length-scales", 1)
+        best = optimise_length_scales(answers, projection, prior, delta=threshold, max_iterations=model.max_iterations)
+        found = best.fit
+        search |= {
+            "length_scales": {"evaluations": best.evaluations, "converged": best.converged, "message": best.message},
+            "at_bound": list(best.at_bounds),
+        }
     return Fitted(
         found.posterior(), found.scale.value, found.projection.kernel, threshold, found.bound, found.report, search
     )
@@ -131,7 +133,8 @@ def fit_sparse_gppl(
 def scale_prior(model: Any) -> ScalePrior:
     """The prior of s that a model's arguments describe, or s itself."""
     if isinstance(model.scale, str):
-        return ScalePrior(*map(float, model.scale_prior), noise_var=float(model.noise_variance))
+        shape, rate = map(float, model.scale_prior)
+        return ScalePrior(shape, rate, float(model.noise_variance))
     return ScalePrior(float(model.scale), 1.0, learned=False)
 
 
@@ -150,60 +153,43 @@ def _schedule(model: Any, n_rows: int, n_points: int) -> Schedule:
     )  # fmt: skip
 
 
-def _fit_dense(
-    model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: Kernel, delta: float | None
-) -> Fitted:
+def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: Kernel, delta: float | None) -> Fitted:
     """Laplace's approximation or expectation propagation over all items."""
-    infer, shape_rate = _DENSE[model.inference], scale_prior(model)
+    prior = scale_prior(model)
     if answers.n_items > _MOST_POINTS_EVER:
         raise DataError(
             f'inference="{model.inference}" works on all {answers.n_items} items at once, and dense algebra holds '
             f'{_MOST_POINTS_EVER}. Use inference="auto"'
         )
-    columns = (answers.left, answers.right, answers.outcome, answers.weight)
-    threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
     search: dict[str, Any] = {"n_inducing": answers.n_items, "items_are_points": True}
-    if model.length_scales == "optimise":
+    if optimises(model) and space.informative:
         if not space.known.all():
             raise DataError(
                 f'length_scales="optimise" with inference="{model.inference}" needs features of every item, but '
                 f'{int((~space.known).sum())} have none. Give them, leave these items out, or use inference="auto"'
             )
+        threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
         best = maximise_evidence(
-            Scaled(kernel, shape_rate.rate / shape_rate.shape), space.matrix, *columns, Probit(threshold),
-            method=model.inference,
+            Scaled(kernel, prior.rate / prior.shape), space.matrix, answers.left, answers.right, answers.outcome,
+            answers.weight, Probit(threshold), method=model.inference,
         )  # fmt: skip
         assert isinstance(best.kernel, Scaled)
         kernel = best.kernel.kernel
         search |= {"length_scales": best.report.to_dict(), "at_bound": list(best.at_bound)}
     projection = Projection.of(kernel, space.matrix, space.known, None)
-    K = projection.factor.lower @ projection.factor.lower.T
-    start = None
+    found = fit_scaled(
+        model.inference, projection.factor.lower @ projection.factor.lower.T, answers, shape=prior.shape,
+        rate=prior.rate / (2.0 * prior.noise_var), scale=None if prior.learned else prior.shape / prior.rate,
+        delta=delta,
+    )  # fmt: skip
+    latent = found.latent
+    posterior = SparsePosterior(projection, latent.mean, latent.covariance(), found.scale)
+    return Fitted(posterior, found.scale, kernel, found.delta, latent.evidence, latent.report, search)
 
-    def fit(variance: float, at: float) -> SingleLatent:
-        nonlocal start
-        found = infer(variance * K, *columns, Probit(at), start=start)
-        start = found.sites
-        return found
 
-    variance = 1.0 / float(model.scale) if not isinstance(model.scale, str) else shape_rate.rate / shape_rate.shape
-    for _ in range(_THRESHOLD_ROUNDS):
-        before = math.log(variance), threshold
-        if isinstance(model.scale, str):
-            variance = math.exp(float(minimize_scalar(
-                lambda x: -fit(math.exp(x), threshold).evidence + shape_rate.shape * x + shape_rate.rate * math.exp(-x),
-                bounds=(before[0] - 3.0, before[0] + 3.0), method="bounded", options={"xatol": 1e-3},
-            ).x))  # fmt: skip
-        found = fit(variance, threshold)
-        if delta is None and threshold > 0.0:
-            state = found.state
-            threshold = best_threshold(
-                answers.outcome, answers.weight, state.margin_mean, state.margin_var, threshold
-            )
-        if abs(math.log(variance) - before[0]) + abs(threshold - before[1]) < _THRESHOLD_TOLERANCE:
-            break
-    posterior = SparsePosterior(projection, found.mean, found.covariance(), 1.0 / variance)
-    return Fitted(posterior, 1.0 / variance, kernel, threshold, found.evidence, found.report, search)
+def optimises(model: Any) -> bool:
+    """Whether length-scales are to be learned."""
+    return isinstance(model.length_scales, str) and model.length_scales == "optimise"
 
 
 def pack_sparse(posterior: SparsePosterior) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -12,7 +12,13 @@ import numpy.typing as npt
 from predilect.covariance.kernels import MEDIAN_RULES, Kernel, Product, Selected, Stationary, median_length_scales
 from predilect.covariance.kernels.stationary import FORMS, SHAPES
 
-__all__ = ["check_choice", "check_count", "check_gamma", "check_positive", "check_search", "make_kernel",
+__all__ = [
+    "check_choice",
+    "check_count",
+    "check_gamma",
+    "check_positive",
+    "check_search",
+    "make_kernel",
     "scales_of",
 ]
 
@@ -55,7 +61,7 @@ def check_gamma(name: str, value: Any) -> tuple[float, float]:
     try:
         shape, rate = value
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be two numbers, shape and rate of a Gamma distribution, not {value!r}") from error
+        raise ValueError(f"{name} must be two numbers, shape and rate of a Gamma prior, not {value!r}") from error
     check_positive(f"the shape in {name}", shape)
     check_positive(f"the rate in {name}", rate)
     return float(shape), float(rate)

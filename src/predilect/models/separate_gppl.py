@@ -14,7 +14,7 @@ from predilect.inference.prior import FeatureSpace
 from predilect.inference.separate import fit_separate
 from predilect.inference.training import Watcher
 from predilect.models.inputs import Training
-from predilect.models.pooled_gppl import Fitted, scale_prior
+from predilect.models.pooled_gppl import Fitted, optimises, scale_prior
 from predilect.models.process_parameters import make_kernel
 from predilect.posteriors.people import People, Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
@@ -51,7 +51,7 @@ def fit_separate_gppl(
         lay_out(answers), kernel, space.matrix, space.known,
         shape=prior.shape, rate=prior.rate / (2.0 * prior.noise_var),
         scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
-        learn_kernel=isinstance(model.length_scales, str) and model.length_scales == "optimise" and space.informative,
+        learn_kernel=optimises(model) and space.informative,
         tolerance=1e-5 if isinstance(model.tolerance, str) else float(model.tolerance),
         max_iterations=model.max_iterations, executor=executor,
         progress=None if watch is None else lambda done: watch("choosing the prior by the evidence", done),
