@@ -75,7 +75,7 @@ def test_everybodys_file_does_not_depend_on_the_chunks(tmp_path):
     files = []
     for chunk in (1, 50, 10**6):
         path = tmp_path / f"{chunk}.parquet"
-        write_people(path, model.posterior_, model.users_, model.items_, per_probit=2.0, rows_per_chunk=chunk)
+        write_people(path, model, per_probit=2.0, rows_per_chunk=chunk)
         files.append(path.read_bytes())
     assert files[0] == files[1] == files[2]
     table = pl.read_parquet(path)

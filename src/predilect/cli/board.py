@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 from rich import box
@@ -13,7 +12,7 @@ from rich.text import Text
 from predilect.cli.choice import Choice, Personal
 from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding
-from predilect.models.population import Population
+from predilect.report.description import describe
 from predilect.report.leaderboard import Ranking
 from predilect.report.scales import Scale
 from predilect.report.text import amount, one_line, percent, shortened
@@ -43,42 +42,9 @@ def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
 
 def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool) -> None:
     """Tell which model it is, what a score means, how the fit went and where the prior came from."""
-    model, comparisons = ranking.model, ranking.comparisons
     talk.say()
-    if model.personal_:
-        talk.say(
-            f"Model: population. Each of {comparisons.n_users} people has an equal voice, however much they answered: "
-            "the board is the average person's."
-        )
-    else:
-        why = ""
-        if wanted_personal:
-            why = " (the answers name one person only)" if comparisons.has_users else " (no column says who answered)"
-        talk.say(f"Model: pooled{why}. Each of {amount(model.n_answers_)} answers counts once, whoever gave it.")
-    talk.say(scale.meaning)
-    if ties := scale.ties(model.tie_threshold_):
-        talk.say(ties)
-    talk.say(_fit_line(model))
-    if model.features_ is not None:
-        talk.say(f"Item features: {', '.join(model.features_.sources) or 'none of use'}; {_use_of_features(model)}.")
-    if model.user_features_ is not None and model.personal_:
-        used = "used" if model.traits_ is not None else "not used, as held-out answers do not gain by them"
-        talk.say(f"Features of people: {', '.join(model.user_features_.sources) or 'none of use'}; {used}.")
-    for line in model.report_["features"]:
-        talk.say(f"Item features: {line}")
-
-
-def _use_of_features(model: Population) -> str:
-    h, functions = model.hyperparameters_, model.functions_
-    if functions is None:
-        return (
-            f"they explain {100 * h.feature_weight:.0f} % of the prior variance between people and "
-            f"{100 * h.consensus_weight:.0f} % of the crowd's, going by the evidence"
-        )
-    parts = [f"{functions.n_attributes} attributes"] if functions.n_attributes else []
-    parts += [f"a kernel through {len(functions.points)} inducing points"] if len(functions.points) else []
-    own = ", and what each item has to itself" if functions.own or not functions.n_attributes else ""
-    return f"utilities hang on {' and '.join(parts)}{own}"
+    for line in describe(ranking, scale, wanted_personal):
+        talk.say(line)
 
 
 def say_verdict(talk: Talk, choice: Choice) -> None:
@@ -140,19 +106,3 @@ def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
             amount(row["n"]),
         )
     return table
-
-
-def _fit_line(model: Population) -> str:
-    report: dict[str, Any] = model.report_
-    fit, prior, seconds = report["fit"], report["prior"], report["timing"]["fit_seconds"]
-    verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
-    line = f"Fit: {verb} after {fit['iterations']} passes ({seconds:.1f} s)"
-    chosen, n_trials = model.hyperparameters_, len(prior.get("trials", []))
-    if n_trials == 0:
-        return f"{line}; prior by evidence, as there are too few answers to try it on held-out ones."
-    if not model.personal_:
-        return f"{line}; prior variance {chosen.consensus_scale:.2g}, the likeliest of {n_trials} settings tried."
-    return (
-        f"{line}; prior variance of a person about the crowd {chosen.scale:.2g}, worth {chosen.strength:.0f} people, "
-        f"chosen among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
-    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_utilities
-from predilect.posteriors.gaussian import GaussianPosterior, centre
-from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.gaussian import centre
 from predilect.posteriors.utilities import Utilities
 
 __all__ = ["Ranking"]
@@ -19,10 +19,22 @@ __all__ = ["Ranking"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class Ranking:
-    """What :class:`~predilect.Population` inherits."""
+class Posterior(Protocol):
+    """What boards are made from: utilities of a person (-1: somebody without answers) and of the crowd."""
 
-    posterior_: PopulationPosterior | GaussianPosterior
+    def person(self, user: int) -> Utilities: ...
+
+    def crowd(self) -> Utilities: ...
+
+    def utilities(self, user: int) -> tuple[FloatArray, FloatArray]: ...
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]: ...
+
+
+class Ranking(ABC):
+    """What every estimator inherits; it says how many answers a person gave on each item."""
+
+    posterior_: Posterior
     items_: Vocabulary
     users_: Vocabulary | None
     personal_: bool
@@ -30,6 +42,19 @@ class Ranking:
     n_by_item_: FloatArray
     backend_: str
     random_state: int
+
+    @abstractmethod
+    def _answers_of(self, user: int) -> FloatArray:
+        """Number of answers of one person on each item; shape (n_items,)."""
+
+    @abstractmethod
+    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+        """Number of answers of people on each item, by their codes from ``start`` to before ``stop``.
+
+        Returns
+        -------
+        counts : array of float, shape (stop - start, n_items)
+        """
 
     def _user_code(self, user: Any) -> int:
         if user is None or self.users_ is None:
@@ -103,6 +128,6 @@ class Ranking:
     def n_answers_by_item(self, user: Any = None) -> FloatArray:
         """Number of answers on each item, of everybody or of one person; shape (n_items,)."""
         check_is_fitted(self, "posterior_")
-        if user is None or isinstance(self.posterior_, GaussianPosterior):
+        if user is None or not self.personal_:
             return self.n_by_item_.copy()
-        return self.posterior_.answers_of(self._user_code(user)).answers_by_item(len(self.items_))
+        return self._answers_of(self._user_code(user))

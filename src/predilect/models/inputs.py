@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data import Comparisons, ItemFeatures, Vocabulary
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace
 
-__all__ = ["answers_by_item", "feature_lines", "feature_space", "read_answers"]
+__all__ = ["Training", "answers_by_item", "feature_lines", "feature_space", "read_answers", "read_training"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,6 +24,60 @@ def read_answers(X: Any, y: npt.ArrayLike | None) -> Comparisons:
             raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
         return X
     return Comparisons.from_frame(X, outcome=y)
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What a model is fitted to.
+
+    Attributes
+    ----------
+    comparisons : Comparisons
+        With the items that only the features name.
+    features : ItemFeatures or None
+    people : PersonFeatures or None
+    space : FeatureSpace
+        Features of the items, in the order of the vocabulary.
+    """
+
+    comparisons: Comparisons
+    features: ItemFeatures | None
+    people: PersonFeatures | None
+    space: FeatureSpace
+
+
+def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None) -> Training:
+    """Read what ``fit`` is given.
+
+    Parameters
+    ----------
+    X, y, items, users
+        As ``fit`` takes them.
+    delta : float or None
+        Tie threshold, if it is given.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to learn from, or ties that the threshold rules out.
+    """
+    comparisons = read_answers(X, y)
+    if not comparisons.n_rows:
+        raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
+    if not np.any(comparisons.outcome):
+        raise DataError(
+            f"all {comparisons.n_answers:g} answers are ties: nothing says which item is better. Collect answers "
+            "that prefer one, or check which words were read as ties"
+        )
+    if delta == 0.0 and comparisons.has_ties:
+        raise DataError(
+            "tie_threshold=0 says that ties cannot happen, but some answers are ties. Use 'auto', or leave them out"
+        )
+    features = items if isinstance(items, ItemFeatures) or items is None else ItemFeatures.from_frame(items)
+    if features is not None:
+        comparisons = comparisons.with_items(features.ids)
+    people = users if isinstance(users, PersonFeatures) or users is None else PersonFeatures.from_frame(users)
+    return Training(comparisons, features, people, feature_space(features, comparisons.items))
 
 
 def feature_space(features: ItemFeatures | None, items: Vocabulary) -> FeatureSpace:

@@ -11,20 +11,21 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from predilect.data import ItemFeatures, PersonFeatures
-from predilect.errors import DataError
 from predilect.evaluation.verdict import Verdict
 from predilect.inference.training import Watcher, train_personal, train_pooled
 from predilect.inference.traits import Traits
 from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
-from predilect.models.inputs import answers_by_item, feature_lines, feature_space, read_answers
+from predilect.models.inputs import answers_by_item, feature_lines, read_training
 from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
+from predilect.models.population_margins import population_margins
 from predilect.models.predictions import Predicting
+from predilect.models.queries import Queries
 from predilect.models.storage import load_population, save_population
 from predilect.models.updates import Updating
 from predilect.models.updating import begin_updates
 from predilect.models.verdicts import verdict_of
+from predilect.posteriors.population import PopulationPosterior
 from predilect.scale.shards import workers
 
 __all__ = ["Population"]
@@ -195,24 +196,9 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         check_settings(self)
         given = given_hyperparameters(self)
         delta = given_threshold(self.tie_threshold)
-        comparisons = read_answers(X, y)
-        if not comparisons.n_rows:
-            raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
-        if not np.any(comparisons.outcome):
-            raise DataError(
-                f"all {comparisons.n_answers:g} answers are ties: nothing says which item is better. Collect answers "
-                "that prefer one, or check which words were read as ties"
-            )
-        if delta == 0.0 and comparisons.has_ties:
-            raise DataError(
-                "tie_threshold=0 says that ties cannot happen, but some answers are ties. Use 'auto', or leave them out"
-            )
-        features = items if isinstance(items, ItemFeatures) or items is None else ItemFeatures.from_frame(items)
-        if features is not None:
-            comparisons = comparisons.with_items(features.ids)
-        people = users if isinstance(users, PersonFeatures) or users is None else PersonFeatures.from_frame(users)
+        training = read_training(X, y, items, users, delta)
+        comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
         personal = bool(self.personal) and comparisons.has_users and comparisons.n_users > 1
-        space = feature_space(features, comparisons.items)
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
         traits, traits_of_users = None, None
         if people is not None and personal and self.user_features is not False:
@@ -273,6 +259,24 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
             "user_features": self.traits_ is not None,
         }
+
+    @property
+    def variance_factor_(self) -> float:
+        """κ."""
+        return self.hyperparameters_.variance_factor
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        return population_margins(self, queries, self._new_items(queries, items), users)
+
+    def _answers_of(self, user: int) -> FloatArray:
+        assert isinstance(self.posterior_, PopulationPosterior)
+        return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
+
+    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+        """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
+        self.consolidate()  # people lie in the order of users_ then
+        assert isinstance(self.posterior_, PopulationPosterior)
+        return self.posterior_.people.answers_by_item(start, stop)
 
     def verdict(
         self,

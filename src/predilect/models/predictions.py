@@ -4,47 +4,60 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
+from predilect.data import ItemFeatures, Vocabulary
 from predilect.errors import DataWarning
-from predilect.inference.basis import Functions
-from predilect.inference.prior import FeatureSpace, Hyperparameters
-from predilect.inference.training import extend
-from predilect.inference.traits import Traits
-from predilect.inference.warm_up import warm_up
+from predilect.inference.prior import FeatureSpace
 from predilect.likelihoods.probit import outcome_probabilities, tilted
 from predilect.models.inputs import read_answers
-from predilect.models.queries import Queries, new_item_space, read_queries, rows_of_features
-from predilect.posteriors.gaussian import GaussianPosterior
-from predilect.posteriors.population import PopulationPosterior
-from predilect.scale.shards import workers
+from predilect.models.queries import Queries, new_item_space, read_queries
 
 __all__ = ["Predicting"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class Predicting:
-    """What :class:`~predilect.Population` inherits."""
+class Predicting(ABC):
+    """What every estimator inherits; it says how margins come from its posterior.
 
-    posterior_: PopulationPosterior | GaussianPosterior
+    Attributes
+    ----------
+    items_, users_ : Vocabulary
+    personal_ : bool
+        Whether people are told apart.
+    added_users_ : dict
+        Codes of people who came after the fit.
+    tie_threshold_ : float
+    features_ : ItemFeatures or None
+        How item features are encoded.
+    space_ : FeatureSpace
+        The features of the items.
+    variance_factor_ : float
+        Probabilities take the variance of a margin times this.
+    """
+
     items_: Vocabulary
     users_: Vocabulary | None
     personal_: bool
     added_users_: dict[Any, int]
-    hyperparameters_: Hyperparameters
     tie_threshold_: float
     features_: ItemFeatures | None
-    user_features_: PersonFeatures | None
     space_: FeatureSpace
-    functions_: Functions | None
-    traits_: Traits | None
-    n_jobs: int | None
+
+    @abstractmethod
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the margins; ``items`` and ``users`` as :meth:`predict_margin` takes them."""
+
+    @property
+    def variance_factor_(self) -> float:
+        """What probabilities of answers multiply the variance of a margin by."""
+        return 1.0
 
     @property
     def classes_(self) -> list[str]:
@@ -69,29 +82,36 @@ class Predicting:
         mean, variance : arrays of float, shape (n,)
             In units of the noise of one answer, which is not included.
 
+        Raises
+        ------
+        DataError
+            If a column or an id is missing, or a pair compares an item with itself.
+
         Notes
         -----
-        population.md section 6 for new items. Microseconds a pair.
+        Microseconds a pair.
         """
         check_is_fitted(self, "posterior_")
         queries = read_queries(X, self.items_, self.users_ if self.personal_ else None, self.added_users_)
-        posterior = self._extended(queries, items)
-        if isinstance(posterior, GaussianPosterior):
-            return posterior.margins(queries.users, queries.left, queries.right)
-        traits = self._traits_of_new(queries, users)
-        warm_up()
-        with workers(self.n_jobs) as executor:
-            return posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
+        if queries.n_unknown_users:
+            warnings.warn(
+                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
+                "the population's prediction is given", DataWarning, stacklevel=3,
+            )  # fmt: skip
+        return self._margins(queries, items, users)
+
+    def probabilities_of(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Probabilities of left, tie and right at margins that :meth:`predict_margin` gave; shape (n, 3)."""
+        return outcome_probabilities(mean, self.variance_factor_ * variance, self.tie_threshold_)
 
     def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
-        mean, var = self.predict_margin(X, items=items, users=users)
-        return outcome_probabilities(mean, self.hyperparameters_.variance_factor * var, self.tie_threshold_)
+        return self.probabilities_of(*self.predict_margin(X, items=items, users=users))
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, right however small a probability is; shape (n, 3)."""
         mean, var = self.predict_margin(X, items=items, users=users)
-        var, delta = self.hyperparameters_.variance_factor * var, self.tie_threshold_
+        var, delta = self.variance_factor_ * var, self.tie_threshold_
         left, right = (tilted(np.full(len(mean), y), mean, var, delta)[0] for y in (1, -1))
         tie = tilted(np.zeros(len(mean)), mean, var, delta)[0] if delta > 0.0 else np.full(len(mean), -np.inf)
         return np.column_stack([left, tie, right])
@@ -111,27 +131,13 @@ class Predicting:
             )  # fmt: skip
             return -math.inf
         mean, var = self.predict_margin(answers, items=items)
-        log_p = tilted(answers.outcome, mean, self.hyperparameters_.variance_factor * var, self.tie_threshold_)[0]
+        log_p = tilted(answers.outcome, mean, self.variance_factor_ * var, self.tie_threshold_)[0]
         return float(np.average(log_p, weights=answers.weight))
 
-    def _traits_of_new(self, queries: Queries, users: Any) -> FloatArray | None:
-        """Traits of the people whom the model does not know, row by row of the queries; None if they do not matter."""
-        people = self.user_features_
-        if users is None or self.traits_ is None or people is None or not queries.new_users:
-            return None
-        traits = self.traits_.transform(*rows_of_features(queries.new_users, people, users))
-        return np.where((queries.unknown_users >= 0)[:, None], traits[queries.unknown_users], 0.0)
-
-    def _extended(self, queries: Queries, items: Any) -> PopulationPosterior | GaussianPosterior:
-        """The posterior, with items that it does not know appended."""
-        if queries.n_unknown_users:
-            warnings.warn(
-                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
-                "the population's prediction is given", DataWarning, stacklevel=4,
-            )  # fmt: skip
-        posterior: PopulationPosterior | GaussianPosterior = self.posterior_
+    def _new_items(self, queries: Queries, items: Any) -> FeatureSpace | None:
+        """Where the items lie that the model does not know; None if it knows them all."""
         if not queries.new_items:
-            return posterior
+            return None
         new = new_item_space(queries.new_items, self.features_, items, self.space_.matrix.shape[1])
         if not new.known.all():
             lost = [item for item, known in zip(queries.new_items, new.known, strict=True) if not known]
@@ -139,6 +145,6 @@ class Predicting:
                 f"{len(lost)} of the items asked about are not known to the model and come without features (first: "
                 f"{lost[0]!r}): they get the prior. Give their features (--items FILE, items=...)",
                 DataWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
+        return new

@@ -1,14 +1,7 @@
-"""Save and load a fitted model: ``model.json`` for everything a person may want to read, ``arrays.npz`` for numbers.
-
-No pickle: a model from somebody else can be opened safely. The format is described in docs/model-format.md.
-"""
+"""Save and load a fitted population model; docs/model-format.md describes the format."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +9,11 @@ import numpy as np
 
 from predilect._json import plain
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
-from predilect.errors import DataError
 from predilect.evaluation.verdict import Verdict
 from predilect.inference.basis import Functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.traits import Traits
+from predilect.models.folders import number, read_model, refuse_to_replace, write_model
 from predilect.models.updating import begin_updates, consolidate, pooled_rows
 from predilect.posteriors.basis import Basis, Effects
 from predilect.posteriors.gaussian import GaussianPosterior
@@ -28,10 +21,8 @@ from predilect.posteriors.people import People, Sites
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.rows import Rows, keys_of, sides_of
 
-__all__ = ["FORMAT_VERSION", "load_population", "save_population"]
+__all__ = ["load_population", "save_population"]
 
-SCHEMA = "predilect/model"
-FORMAT_VERSION = 1
 _PEOPLE_ARRAYS = ("traits", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 
@@ -46,26 +37,9 @@ def save_population(model: Any, path: Path, *, overwrite: bool = False) -> None:
     OSError
         If the folder cannot be written.
     """
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists already. Choose another folder, or save with overwrite=True")
+    refuse_to_replace(path, overwrite)
     consolidate(model)
-    document, arrays = _to_document(model)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    try:
-        (staging / "model.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        np.savez(staging / "arrays.npz", **arrays)
-        staging.chmod(0o755)  # mkdtemp makes it private
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}-old-", dir=path.parent))
-            path.replace(old / "old")
-            staging.replace(path)
-            shutil.rmtree(old)
-        else:
-            staging.replace(path)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
+    write_model(path, *_to_document(model), overwrite=overwrite)
 
 
 def load_population(cls: Any, path: Path) -> Any:
@@ -76,53 +50,10 @@ def load_population(cls: Any, path: Path) -> Any:
     DataError
         If it is no model, a damaged one, or one of a later format.
     """
-    document = _read_document(path)
-    try:
-        return _from_document(cls, document, _read_arrays(path / "arrays.npz", document["arrays"]))
-    except (OSError, EOFError, AttributeError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{path} holds a damaged model ({type(error).__name__}: {error}). Save it again, or fit it anew"
-        ) from error
-
-
-def _read_document(path: Path) -> dict[str, Any]:
-    file = path / "model.json"
-    if not file.is_file():
-        raise DataError(f"{path} holds no model: there is no {file.name} in it. Give the folder that save() wrote")
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file} is not readable JSON ({error}). Save the model again, or fit it anew") from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise DataError(f'{file} is not a Predilect model: its "schema" is not "{SCHEMA}"')
-    version = document.get("version")
-    if not isinstance(version, int):
-        raise DataError(f'{file} is damaged: its "version" is {version!r} and not a number. Save the model again')
-    if version > FORMAT_VERSION:
-        raise DataError(
-            f"{file} has format version {version}, but this Predilect reads up to {FORMAT_VERSION}. "
-            "Install a newer Predilect"
-        )
-    return document
-
-
-def _read_arrays(file: Path, expected: dict[str, Any]) -> dict[str, Any]:
-    """The arrays, of the kinds and shapes that the description lists."""
-    # Opened here, since np.load does not close what turns out to be no archive.
-    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    if _described(arrays) != expected:
-        raise ValueError(f"{file.name} does not hold the arrays that model.json lists")
-    return arrays
-
-
-def _described(arrays: dict[str, Any]) -> dict[str, Any]:
-    return {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()}
+    return read_model(path, ("population", "pooled"), lambda document, arrays: _from_document(cls, document, arrays))
 
 
 def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    from predilect import __version__
-
     posterior = model.posterior_
     arrays: dict[str, Any] = {
         "n_by_item": model.n_by_item_, "feature_matrix": model.space_.matrix, "feature_known": model.space_.known,
@@ -149,9 +80,6 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             arrays |= {"trait_mean": model.traits_.mean, "trait_rotation": model.traits_.rotation}
     people = model.user_features_
     document = {
-        "schema": SCHEMA,
-        "version": FORMAT_VERSION,
-        "predilect": __version__,
         "model": "population" if model.personal_ else "pooled",
         "parameters": plain(model.get_params()),
         "hyperparameters": plain(model.hyperparameters_.to_dict()),
@@ -165,13 +93,12 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "item_features": None if model.features_ is None else model.features_.to_dict(),
         "user_features": None if people is None else people.to_dict(),
         "report": plain({key: value for key, value in model.report_.items() if key != "timing"}),
-        "arrays": _described(arrays),
     }
     return document, arrays
 
 
 def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    model = cls(**{name: _number(value) for name, value in document["parameters"].items()})
+    model = cls(**{name: number(value) for name, value in document["parameters"].items()})
     model.items_ = Vocabulary(document["items"])
     model.users_ = None if document["users"] is None else Vocabulary(document["users"])
     model.personal_ = document["model"] == "population"
@@ -180,7 +107,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
         raise ValueError(f"{len(model.items_)} items, but {n_items} utilities")
     if model.personal_ and len(model.users_) != len(arrays["answer_ptr"]) - 1:
         raise ValueError(f"{len(model.users_)} users, but the answers of {len(arrays['answer_ptr']) - 1}")
-    model.hyperparameters_ = Hyperparameters(**{k: _number(v) for k, v in document["hyperparameters"].items()})
+    model.hyperparameters_ = Hyperparameters(**{k: number(v) for k, v in document["hyperparameters"].items()})
     model.tie_threshold_ = float(document["tie_threshold"])
     model.log_evidence_ = float(document["log_evidence"])
     model.n_answers_ = float(document["n_answers"])
@@ -228,7 +155,3 @@ def _basis_to_dict(functions: Functions, posterior: Any) -> dict[str, Any]:
         **functions.to_dict(), "attribute_scale": functions.attribute_scale, "length_scale": functions.length_scale,
         "own_scale": own_scale,
     }  # fmt: skip
-
-
-def _number(value: Any) -> Any:
-    return float(value) if value in ("inf", "-inf", "nan") else value

@@ -12,6 +12,7 @@ from predilect.errors import DataError
 from predilect.posteriors.compiled.person_prediction import person_sums
 from predilect.posteriors.dense_person import DensePerson
 from predilect.posteriors.law import Law
+from predilect.posteriors.sites import Sites
 from predilect.scale.shards import Shard, cut
 
 __all__ = ["LARGEST_STATE", "People", "Sites", "lay_out", "lay_out_columns", "shards_of"]
@@ -119,31 +120,15 @@ class People:
         )  # fmt: skip
         return items, x, Q
 
-    def answers_by_item(self, user: int) -> npt.NDArray[np.float64]:
-        """Number of answers of one person on each item; shape (n_items,)."""
-        rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
-        own = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
-        counts = np.zeros(self.n_items)
-        np.add.at(counts, own[self.left[rows]], self.weight[rows])
-        np.add.at(counts, own[self.right[rows]], self.weight[rows])
-        return counts
-
-
-@dataclass(slots=True)
-class Sites:
-    """Gaussian message of one copy of each answer: precision and precision times mean, two numbers a row."""
-
-    precision: npt.NDArray[np.float64]
-    linear: npt.NDArray[np.float64]
-
-    @classmethod
-    def flat(cls, n_rows: int) -> Sites:
-        """Sites that say nothing yet."""
-        return cls(np.zeros(n_rows), np.zeros(n_rows))
-
-    def copy(self) -> Sites:
-        """An independent copy."""
-        return Sites(self.precision.copy(), self.linear.copy())
+    def answers_by_item(self, start: int, stop: int) -> npt.NDArray[np.float64]:
+        """Number of answers on each item of the people from ``start`` on; shape (stop - start, n_items)."""
+        rows = slice(self.answer_ptr[start], self.answer_ptr[stop])
+        who = np.repeat(np.arange(start, stop), np.diff(self.answer_ptr[start : stop + 1]))
+        counts = np.zeros((stop - start) * self.n_items)
+        for side in (self.left, self.right):
+            cell = (who - start) * self.n_items + self.item_idx[self.item_ptr[who] + side[rows]]
+            counts += np.bincount(cell, self.weight[rows], minlength=len(counts))
+        return counts.reshape(stop - start, self.n_items)
 
 
 def lay_out(

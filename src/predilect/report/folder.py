@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from predilect.posteriors.population import PopulationPosterior
 from predilect.report.leaderboard import Ranking, Refused, segment_table
 from predilect.report.people import write_people
 from predilect.report.plot import can_plot, plot_board
@@ -85,14 +84,8 @@ class RankOutput:
         path.write_text(text + "\n", encoding="utf-8")
 
     def _write_people(self, path: Path, jobs: int | None) -> None:
-        model = self.overall.model
-        model.consolidate()  # the file lists everybody in the order of users_
-        if isinstance(model.posterior_, PopulationPosterior) and model.users_ is not None:
-            with workers(jobs) as executor:
-                write_people(
-                    path, model.posterior_, model.users_, model.items_,
-                    per_probit=self.scale.per_probit, executor=executor,
-                )  # fmt: skip
+        with workers(jobs) as executor:
+            write_people(path, self.overall.model, per_probit=self.scale.per_probit, executor=executor)
 
     def _plot(self, place: Path, watch: Callable[[str, int], None]) -> list[str]:
         names = ["leaderboard.png", "leaderboard.svg"]

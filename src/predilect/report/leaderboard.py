@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -17,9 +17,6 @@ from predilect._json import plain
 from predilect.data import Comparisons, Finding
 from predilect.report.scales import Scale
 from predilect.report.tables import rescaled
-
-if TYPE_CHECKING:
-    from predilect.models.population import Population
 
 __all__ = ["SCHEMA", "VERSION", "Ranking", "Refused", "leaderboard_document", "segment_table"]
 
@@ -33,7 +30,7 @@ class Ranking:
 
     Attributes
     ----------
-    model : Population
+    model : estimator
     comparisons : Comparisons
         The answers it was fitted to.
     board : polars.DataFrame
@@ -44,7 +41,7 @@ class Ranking:
         What was warned of during the fit.
     """
 
-    model: Population
+    model: Any
     comparisons: Comparisons
     board: pl.DataFrame
     findings: list[Finding]
@@ -52,7 +49,7 @@ class Ranking:
 
     @classmethod
     def of(
-        cls, model: Population, comparisons: Comparisons, scale: Scale, findings: list[Finding], warned: list[str]
+        cls, model: Any, comparisons: Comparisons, scale: Scale, findings: list[Finding], warned: list[str]
     ) -> Ranking:
         """The crowd's board of a fitted model."""
         return cls(model, comparisons, rescaled(pl.DataFrame(model.rank()), scale.per_probit), findings, warned)
@@ -132,7 +129,7 @@ def segment_table(segments: Mapping[str, Ranking | Refused]) -> pl.DataFrame:
     return pl.concat(boards, how="vertical_relaxed")
 
 
-def _model(model: Population, comparisons: Comparisons) -> dict[str, Any]:
+def _model(model: Any, comparisons: Comparisons) -> dict[str, Any]:
     report = model.report_
     return {
         "name": report["model"],

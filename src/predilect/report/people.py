@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
-from predilect.posteriors.people import People
-from predilect.posteriors.population import PopulationPosterior
 
 __all__ = ["BEST", "MOST_ITEMS", "write_people"]
 
@@ -26,9 +24,7 @@ MOST_ITEMS, BEST = 1000, 100
 
 def write_people(
     path: Path,
-    posterior: PopulationPosterior,
-    users: Vocabulary,
-    items: Vocabulary,
+    model: Any,
     *,
     per_probit: float = 1.0,
     executor: ThreadPoolExecutor | None = None,
@@ -42,8 +38,8 @@ def write_people(
     ----------
     path : Path
         The file; a hidden folder beside it holds the parts while they are written.
-    posterior : PopulationPosterior
-    users, items : Vocabulary
+    model : estimator
+        Fitted, and telling people apart.
     per_probit : float, default 1
         Unit of mean and sd (:class:`~predilect.report.scales.Scale`). Utilities are centred over the items.
     executor : ThreadPoolExecutor, optional
@@ -64,7 +60,7 @@ def write_people(
     try:
         with TemporaryDirectory(prefix=".people-", dir=path.parent) as folder:
             parts: list[Path] = []
-            for rows in _chunks(posterior, users, items, per_probit, executor, rows_per_chunk):
+            for rows in _chunks(model, per_probit, executor, rows_per_chunk):
                 parts.append(Path(folder) / f"{len(parts)}.parquet")
                 rows.write_parquet(parts[-1], compression="lz4")
             pl.scan_parquet(parts).sink_parquet(path, row_group_size=_ROWS_PER_GROUP)
@@ -73,23 +69,20 @@ def write_people(
 
 
 def _chunks(
-    posterior: PopulationPosterior,
-    users: Vocabulary,
-    items: Vocabulary,
-    per_probit: float,
-    executor: ThreadPoolExecutor | None,
-    rows_per_chunk: int,
+    model: Any, per_probit: float, executor: ThreadPoolExecutor | None, rows_per_chunk: int
 ) -> Iterator[pl.DataFrame]:
+    users: Vocabulary = model.users_
+    items: Vocabulary = model.items_
     n_items = len(items)
     step = max(1, rows_per_chunk // n_items)
     n_shown = n_items if n_items <= MOST_ITEMS else BEST
-    n_type = np.int64 if is_whole(posterior.people.weight) else np.float64
+    n_type = np.int64 if is_whole(model.n_by_item_) else np.float64
     for start in range(0, len(users), step):
         stop = min(start + step, len(users))
-        mean, variance = posterior.centred_utilities(np.arange(start, stop), executor=executor)
+        mean, variance = model.posterior_.centred_utilities(np.arange(start, stop), executor=executor)
         sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
         order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
-        counts = _answers_by_item(posterior.people, start, stop)
+        counts = model.answers_of_people(start, stop)
         yield pl.DataFrame(
             {
                 "user": users.series()[start:stop].gather(np.repeat(np.arange(stop - start), n_shown)),
@@ -100,14 +93,3 @@ def _chunks(
                 "n": np.take_along_axis(counts, order, axis=1).ravel().astype(n_type),
             }
         )
-
-
-def _answers_by_item(people: People, start: int, stop: int) -> npt.NDArray[np.float64]:
-    """Number of answers of each person on each item; shape (stop - start, n_items)."""
-    rows = slice(people.answer_ptr[start], people.answer_ptr[stop])
-    who = np.repeat(np.arange(start, stop), np.diff(people.answer_ptr[start : stop + 1]))
-    counts = np.zeros((stop - start) * people.n_items)
-    for side in (people.left, people.right):
-        cell = (who - start) * people.n_items + people.item_idx[people.item_ptr[who] + side[rows]]
-        counts += np.bincount(cell, people.weight[rows], minlength=len(counts))
-    return counts.reshape(stop - start, people.n_items)

@@ -1,0 +1,57 @@
+"""How many answers each person gave on each item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+
+from predilect.data import Comparisons
+
+__all__ = ["AnswerCounts"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    """Answers by person and item, without the zeros.
+
+    Attributes
+    ----------
+    ptr : array of int, shape (n_users + 1,)
+        Entries of person u are ``ptr[u]`` up to ``ptr[u + 1]``.
+    item : array of int, shape (n_entries,)
+    count : array of float, shape (n_entries,)
+        Answers that show the item; weights count.
+    n_items : int
+    """
+
+    ptr: npt.NDArray[np.int64]
+    item: npt.NDArray[np.int32]
+    count: FloatArray
+    n_items: int
+
+    @classmethod
+    def of(cls, comparisons: Comparisons) -> AnswerCounts:
+        """Count the answers. O(answers)."""
+        user = np.concatenate([comparisons.user, comparisons.user])
+        item = np.concatenate([comparisons.left, comparisons.right])
+        weight = np.concatenate([comparisons.weight, comparisons.weight])
+        shape = (comparisons.n_users, comparisons.n_items)
+        table = coo_array((weight, (user, item)), shape=shape).tocsr()  # adds up what is there twice
+        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, comparisons.n_items)
+
+    def of_person(self, user: int) -> FloatArray:
+        """Answers of one person on each item, shape (n_items,); zeros for -1, somebody without answers."""
+        return self.of_people(user, user + 1)[0] if user >= 0 else np.zeros(self.n_items)
+
+    def of_people(self, start: int, stop: int) -> FloatArray:
+        """The same for the people from ``start`` to before ``stop``, shape (stop - start, n_items)."""
+        counts = np.zeros((stop - start, self.n_items))
+        entries = slice(self.ptr[start], self.ptr[stop])
+        who = np.repeat(np.arange(stop - start), np.diff(self.ptr[start : stop + 1]))
+        counts[who, self.item[entries]] = self.count[entries]
+        return counts

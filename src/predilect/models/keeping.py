@@ -1,0 +1,195 @@
+"""What estimators on Gaussian processes share beside predictions: the answers by person and item, saving, loading."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._json import plain
+from predilect.covariance.kernels import Kernel
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
+from predilect.inference.prior import FeatureSpace
+from predilect.inference.report import Report
+from predilect.models.counts import AnswerCounts
+from predilect.models.folders import number, read_model, write_model
+from predilect.models.inputs import Training, answers_by_item, feature_lines
+from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+
+__all__ = ["Keeping"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Keeping(ABC):
+    """What an estimator inherits that says how its posterior is packed into arrays.
+
+    Attributes
+    ----------
+    model_name : str
+        What "model" says in model.json.
+    hyperparameters_type : type
+        A dataclass whose fields are numbers, or kernels.
+    """
+
+    model_name: ClassVar[str]
+    hyperparameters_type: ClassVar[Any]
+    hyperparameters_: Any
+    counts_: AnswerCounts
+    items_: Vocabulary
+    users_: Vocabulary | None
+    personal_: bool
+    features_: ItemFeatures | None
+    user_features_: PersonFeatures | None
+    space_: FeatureSpace
+    report_: dict[str, Any]
+
+    @abstractmethod
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain values, and arrays, that make the posterior."""
+
+    @abstractmethod
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        """The posterior that :meth:`_pack` packed; everything else is there already."""
+
+    def _keep(
+        self,
+        training: Training,
+        *,
+        posterior: Any,
+        hyperparameters: Any,
+        personal: bool,
+        delta: float,
+        evidence: float,
+        fit: Report,
+        prior: dict[str, Any],
+    ) -> None:
+        """Set the attributes that every fitted model has."""
+        answers, features, space = training.comparisons, training.features, training.space
+        self.posterior_ = posterior
+        self.hyperparameters_ = hyperparameters
+        self.personal_ = personal
+        self.tie_threshold_ = delta
+        self.log_evidence_ = evidence
+        self.items_ = answers.items
+        self.users_ = answers.users if answers.has_users else None
+        self.added_users_: dict[Any, int] = {}
+        self.features_, self.user_features_, self.space_ = features, training.people, space
+        self.backend_ = answers.backend
+        self.n_answers_ = answers.n_answers
+        self.n_by_item_ = answers_by_item(answers)
+        self.counts_ = AnswerCounts.of(answers)
+        self.comparisons_: Comparisons | None = answers
+        self.report_ = {
+            "model": self.model_name,
+            "fit": fit.to_dict(),
+            "timing": {"fit_seconds": fit.seconds},
+            "prior": prior,
+            "intake": answers.intake.describe(),
+            "features": [] if features is None else feature_lines(features, space),
+        }
+
+    def _answers_of(self, user: int) -> FloatArray:
+        return self.counts_.of_person(user)
+
+    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+        """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
+        return self.counts_.of_people(start, stop)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder; docs/model-format.md describes what is in it.
+        overwrite : bool, default False
+            Replace what is there.
+
+        Raises
+        ------
+        FileExistsError
+            If the path exists and ``overwrite`` is False.
+        """
+        check_is_fitted(self, "posterior_")
+        values, arrays = self._pack()
+        counts, people, model = self.counts_, self.user_features_, self
+        shared = {
+            "n_by_item": self.n_by_item_, "feature_matrix": self.space_.matrix, "feature_known": self.space_.known,
+            "count_ptr": counts.ptr, "count_item": counts.item, "count": counts.count,
+        }  # fmt: skip
+        parameters = model.get_params()  # type: ignore[attr-defined]  # of BaseEstimator
+        document = {
+            "model": self.model_name,
+            "personal": self.personal_,
+            "parameters": {name: _plain(value) for name, value in parameters.items()},
+            "hyperparameters": {name: _plain(getattr(self.hyperparameters_, name)) for name in self._names()},
+            "posterior": plain(values),
+            "tie_threshold": self.tie_threshold_,
+            "log_evidence": self.log_evidence_,
+            "n_answers": self.n_answers_,
+            "frame_kind": self.backend_,
+            "items": self.items_.ids,
+            "users": None if self.users_ is None else self.users_.ids,
+            "item_features": None if self.features_ is None else self.features_.to_dict(),
+            "user_features": None if people is None else people.to_dict(),
+            "report": plain({key: value for key, value in self.report_.items() if key != "timing"}),
+        }
+        write_model(Path(path), document, {**shared, **arrays}, overwrite=overwrite)
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [field.name for field in fields(cls.hyperparameters_type)]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such model, a damaged one, or one of a later format.
+        """
+        model: Self = read_model(Path(path), (cls.model_name,), cls._from_document)
+        return model
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        model = cls(**{name: _parameter(value) for name, value in document["parameters"].items()})
+        model.hyperparameters_ = cls.hyperparameters_type(
+            **{name: _parameter(value) for name, value in document["hyperparameters"].items()}
+        )
+        model.personal_ = bool(document["personal"])
+        model.tie_threshold_ = float(document["tie_threshold"])
+        model.log_evidence_ = float(document["log_evidence"])
+        model.n_answers_ = float(document["n_answers"])
+        model.backend_ = document["frame_kind"]
+        model.items_ = Vocabulary(document["items"])
+        model.users_ = None if document["users"] is None else Vocabulary(document["users"])
+        model.added_users_ = {}
+        features, people = document["item_features"], document["user_features"]
+        model.features_ = None if features is None else ItemFeatures.from_dict(features)
+        model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
+        model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
+        model.n_by_item_ = arrays["n_by_item"]
+        n_items, n_users = len(model.items_), len(model.users_ or [None])
+        if not n_items == len(model.n_by_item_) == len(model.space_.known) or len(arrays["count_ptr"]) != n_users + 1:
+            raise ValueError(f"{n_items} items and {n_users} users, but arrays for others")
+        model.counts_ = AnswerCounts(arrays["count_ptr"], arrays["count_item"], arrays["count"], n_items)
+        model.comparisons_ = None
+        model.report_ = document["report"]
+        model.posterior_ = model._unpack(document["posterior"], arrays)
+        return model
+
+
+def _plain(value: Any) -> Any:
+    return kernel_to_dict(value) if isinstance(value, Kernel) else plain(value)
+
+
+def _parameter(value: Any) -> Any:
+    return kernel_from_dict(value) if isinstance(value, dict) and "kernel" in value else number(value)

@@ -1,0 +1,52 @@
+"""Kernels by name and as plain values, as constructors and saved models have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from predilect.covariance import kernels
+from predilect.covariance.kernels import Kernel
+
+__all__ = ["kernel_from_dict", "kernel_to_dict"]
+
+
+def kernel_to_dict(kernel: Any) -> dict[str, Any]:
+    """The class of a kernel, a dataclass, and its attributes, kernels within it likewise."""
+    return {"kernel": type(kernel).__name__, **{f.name: _plain(getattr(kernel, f.name)) for f in fields(kernel)}}
+
+
+def kernel_from_dict(values: Mapping[str, Any]) -> Kernel:
+    """The kernel that :func:`kernel_to_dict` wrote.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kernel.
+    """
+    name = values["kernel"]
+    if name not in kernels.__all__ or not isinstance(getattr(kernels, name), type):
+        raise ValueError(f"there is no kernel called {name!r}")
+    made: Kernel = getattr(kernels, name)(**{key: _value(v) for key, v in values.items() if key != "kernel"})
+    return made
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist(), "dtype": value.dtype.kind}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return kernel_to_dict(value) if is_dataclass(value) and isinstance(value, Kernel) else value
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_value(part) for part in value)
+    if isinstance(value, Mapping):
+        if "kernel" in value:
+            return kernel_from_dict(value)
+        return np.array(value["array"], dtype={"f": float, "i": np.int64, "b": bool}[value["dtype"]])
+    return value

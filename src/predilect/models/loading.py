@@ -1,0 +1,44 @@
+"""Open a saved model of whatever kind."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from predilect.errors import DataError
+from predilect.models.folders import read_document
+
+__all__ = ["load_model"]
+
+# What "model" says in model.json, and where the estimator is.
+_ESTIMATORS = {
+    "population": ("population", "Population"), "pooled": ("population", "Population"), "gppl": ("gppl", "GPPL"),
+    "crowd-gppl": ("crowd_gppl", "CrowdGPPL"),
+}  # fmt: skip
+
+
+def load_model(path: str | Path) -> Any:
+    """Read a model that an estimator's ``save`` wrote, as that estimator.
+
+    Raises
+    ------
+    DataError
+        If the folder holds no model, a damaged one, or one of a later format.
+
+    Examples
+    --------
+    >>> import tempfile, predilect
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "milk"], "right": ["milk", "tea"], "winner": ["tea", "tea"]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     predilect.Population().fit(answers).save(f"{folder}/model")
+    ...     type(predilect.load_model(f"{folder}/model")).__name__
+    'Population'
+    """
+    kind = read_document(Path(path)).get("model")
+    if not isinstance(kind, str) or kind not in _ESTIMATORS:
+        raise DataError(
+            f"{path} holds a model called {kind!r}, which this Predilect does not know. Install a newer Predilect"
+        )
+    module, name = _ESTIMATORS[kind]
+    return getattr(import_module(f"predilect.models.{module}"), name).load(path)
