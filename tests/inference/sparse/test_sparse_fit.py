@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal, norm
 
-from inference.sparse.problems import small
 from predilect.errors import DataError
 from predilect.inference.pooled import PooledAnswers
 from predilect.inference.sparse.approximation import Approximation, Scale, divergence
@@ -20,6 +19,7 @@ from predilect.inference.sparse.fit import ScalePrior, fit_sparse, schedule_for
 from predilect.inference.sparse.sites import expected_sites, surrogate_variance
 from predilect.inference.sparse.stochastic import Schedule, ascend_in_batches
 from predilect.posteriors.projection import Projection
+from simulate_sparse import small
 from tolerances import EXACT, ITERATIVE, STATISTICAL
 
 PRIOR = ScalePrior(2.0, 1.5)

@@ -11,11 +11,11 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
-from inference.sparse.problems import small
 from predilect.inference.sparse.approximation import Approximation
 from predilect.inference.sparse.ascent import natural_target
 from predilect.inference.sparse.sites import expected_sites, linearised_sites, surrogate_variance
 from predilect.likelihoods.expectation import expected
+from simulate_sparse import small
 from tolerances import EXACT, ITERATIVE
 
 
