@@ -24,7 +24,7 @@ HERE = Path(__file__).parent / "results"
 
 
 def importances(store: Store, task: str, model: str) -> npt.NDArray[np.float64]:
-    """Variances 1/s_c from the largest to the smallest, one row a stored run, shape (runs, C); runs without are left out.
+    """Variances 1/s_c, largest first, one row a stored run that has them; shape (runs, C).
 
     Raises
     ------
@@ -38,7 +38,7 @@ def importances(store: Store, task: str, model: str) -> npt.NDArray[np.float64]:
     ]
     if len({len(row) for row in found}) > 1:
         raise ValueError(f"runs of {model} on {task} have different numbers of components; run them with --force")
-    return np.array(found, dtype=float).reshape(len(found), -1)
+    return np.array(found, dtype=float).reshape(len(found), len(found[0]) if found else 0)
 
 
 def figure(store: Store, tasks: list[str], models: list[str], path: Path) -> bool:
