@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from predilect.data.columns import ITEM, USER, guess_one
 from predilect.data.encoding import Output, encode, plan_outputs
@@ -78,8 +79,9 @@ class ItemFeatures:
         Raises
         ------
         DataError
-            If ids are missing, an item has two different rows, or a number is infinite.
+            If ids are missing, an item has two different rows, a number is infinite, or it is a sparse matrix.
         """
+        _refuse_sparse(frame, cls.what)
         table, _ = open_frame(frame)
         names = column_names(table)
         id_column = id_column or guess_one(names, cls.id_names)
@@ -124,6 +126,7 @@ class ItemFeatures:
         DataError
             If a column is missing or holds another kind of value.
         """
+        _refuse_sparse(frame, self.what)
         table, _ = open_frame(frame)
         names = column_names(table)
         series = to_columns(table, [name for name in names if name in self.sources] or names[:1])
@@ -180,6 +183,16 @@ class PersonFeatures(ItemFeatures):
 
     what: ClassVar[str] = "person"
     id_names: ClassVar[tuple[str, ...]] = (*USER, "id", "name")
+
+
+def _refuse_sparse(frame: Any, what: str) -> None:
+    """Thousands of sparse columns would be made dense and standardised: not what anybody wants, and slow."""
+    if issparse(frame):
+        raise DataError(
+            f"expected a data frame of {what} features, got a sparse {type(frame).__name__}. Reduce it to some "
+            f"dense columns first, for instance sklearn.decomposition.TruncatedSVD(100).fit_transform(matrix), and put "
+            f"these into a table with a column of {what} ids."
+        )
 
 
 def _one_row_each(

@@ -1,15 +1,38 @@
 """Covariance functions of features.
 
 >>> import numpy as np
->>> from predilect.covariance.kernels import matern
+>>> from predilect.covariance.kernels import White, matern
 >>> kernel = matern([1.0, 2.0], order=1.5)
 >>> kernel(np.array([[0.0, 0.0], [1.0, 2.0]])).round(3)
 array([[1.   , 0.298],
        [0.298, 1.   ]])
+>>> (4.0 * kernel + White(0.1)).names
+('scaled.variance', 'scaled.length_scale[0]', 'scaled.length_scale[1]', 'white.variance')
 """
 
 from predilect.covariance.kernels.base import Kernel
+from predilect.covariance.kernels.combine import Combinable, Product, Scaled, Selected, Sum, by_feature
+from predilect.covariance.kernels.constant import Constant
+from predilect.covariance.kernels.linear import Linear
+from predilect.covariance.kernels.median import MEDIAN_RULES, median_length_scales
 from predilect.covariance.kernels.squared_exponential import squared_exponential
 from predilect.covariance.kernels.stationary import Stationary, matern
+from predilect.covariance.kernels.white import White
 
-__all__ = ["Kernel", "Stationary", "matern", "squared_exponential"]
+__all__ = [
+    "MEDIAN_RULES",
+    "Combinable",
+    "Constant",
+    "Kernel",
+    "Linear",
+    "Product",
+    "Scaled",
+    "Selected",
+    "Stationary",
+    "Sum",
+    "White",
+    "by_feature",
+    "matern",
+    "median_length_scales",
+    "squared_exponential",
+]

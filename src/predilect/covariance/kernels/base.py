@@ -7,7 +7,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "check_rows", "positive", "theta_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -17,8 +17,9 @@ class Kernel(Protocol):
     """A covariance function k of rows of features, immutable.
 
     Its hyper-parameters are positive, and searched by their logarithms: ``theta``, shape (n_parameters,), named by
-    ``names``. Rows are given as float arrays of shape (n, d). Where ``y`` is left out, the second rows are the first,
-    row by row the same points: white noise covaries with itself only then.
+    ``names``. Rows are given as float arrays of shape (n, d); n may be 0. Where ``y`` is left out, the second rows are
+    the first, row by row the same points: white noise covaries with itself only then. What every kernel keeps is in
+    ``tests/contracts/kernel.py``.
     """
 
     @property
@@ -36,15 +37,15 @@ class Kernel(Protocol):
         ...
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
-        """k(x_i, y_j), shape (n, m); exactly symmetric where ``y`` is left out."""
+        """k(x_i, y_j), shape (n, m), the caller's to write into; exactly symmetric where ``y`` is left out."""
         ...
 
     def diagonal(self, x: FloatArray) -> FloatArray:
-        """k(x_i, x_i), shape (n,)."""
+        """k(x_i, x_i), shape (n,), the caller's to write into."""
         ...
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """k(x_i, y_i) of different points, row by row; shape (n,)."""
+        """k(x_i, y_i) of different points, row by row; shape (n,), the caller's to write into."""
         ...
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
@@ -54,3 +55,68 @@ class Kernel(Protocol):
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Σ_i weights_i ∂k(x_i, x_i)/∂theta, shape (n_parameters,)."""
         ...
+
+
+def check_rows(x: FloatArray, y: FloatArray | None, n_features: int | None = None) -> None:
+    """Refuse rows that are no two-dimensional arrays, or have another number of features than expected.
+
+    Parameters
+    ----------
+    x, y : arrays of float, shapes (n, d) and (m, d)
+    n_features : int, optional
+        What the kernel expects; None: any number, the same in both.
+
+    Raises
+    ------
+    ValueError
+    """
+    for rows in (x,) if y is None else (x, y):
+        if not isinstance(rows, np.ndarray) or rows.ndim != 2:
+            came = f"shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
+            raise ValueError(
+                f"rows of features must be an array of shape (rows, features), not {came}. "
+                "Reduce a sparse matrix first, for instance with sklearn.decomposition.TruncatedSVD"
+            )
+        if rows.shape[1] != (x.shape[1] if n_features is None else n_features):
+            expected = f"the kernel is made for {n_features}" if n_features is not None else f"others {x.shape[1]}"
+            raise ValueError(f"the rows have {rows.shape[1]} features, but {expected}")
+
+
+def positive(values: npt.ArrayLike, what: str, n: int | None = None) -> FloatArray:
+    """Hyper-parameters as a read-only copy, shape (p,).
+
+    Parameters
+    ----------
+    values : array-like of float, shape (p,) or ()
+    what : str
+        What they are, for the message.
+    n : int, optional
+        How many there must be.
+
+    Raises
+    ------
+    ValueError
+        Unless all lie in [1e-100, 1e100]: beyond, squares of scaled features leave the range of a float.
+    """
+    out = np.array(values, dtype=np.float64, ndmin=1)
+    if out.ndim != 1 or not len(out) or not ((out >= 1e-100) & (out <= 1e100)).all():
+        raise ValueError(f"{what} must be positive finite numbers (1e-100 to 1e100), not {values!r}")
+    if n is not None and len(out) != n:
+        raise ValueError(f"expected {n} {what}, not {len(out)}")
+    out.flags.writeable = False
+    return out
+
+
+def theta_of(theta: npt.ArrayLike, n: int) -> FloatArray:
+    """Hyper-parameters whose logarithms are ``theta``, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        If there are not n of them. What they may be is left to ``positive``.
+    """
+    logs = np.asarray(theta, dtype=np.float64)
+    if logs.shape != (n,):
+        raise ValueError(f"this kernel has {n} hyper-parameters, but theta has shape {logs.shape}")
+    with np.errstate(over="ignore"):
+        return np.exp(logs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
@@ -9,8 +11,13 @@ from scipy.spatial.distance import cdist
 __all__ = ["squared_distances", "weighted_squares"]
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
 
-_WIDE = 64  # columns from which a matrix product is quicker than differences, at the price of its rounding
+_WIDE = 64  # columns from which a matrix product is quicker than differences
+# Where |a - b|² is below this share of |a|² + |b|², the product has lost too many digits: differences are taken there.
+_NEAR = 1e-4
+_NUMBERS_AT_ONCE = 1 << 20
 
 
 def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -> FloatArray:
@@ -19,36 +26,80 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
     Parameters
     ----------
     x, y : arrays of float, shapes (n, d) and (m, d)
-        Without ``y`` the rows of ``x``; then symmetric with a diagonal of zeros.
+        Without ``y`` the rows of ``x``; then symmetric with a diagonal of zeros. Identical rows have distance 0.
     scales : array of float, shape (d,) or (1,)
         ℓ > 0.
 
     Notes
     -----
-    n m d operations. From 64 columns on by |x|² + |y|² - 2 x·y, right to 1e-15 of the largest |x|².
+    n m d operations; relative error below 1e-11. From 64 columns on by |x|² + |y|² - 2 x·y, and by differences for the
+    pairs so near that this would cancel. Memory: two arrays of the result's shape and a copy of each of x and y.
     """
     a = x / scales
     b = a if y is None else y / scales
     if x.shape[1] < _WIDE:
         return np.asarray(cdist(a, b, "sqeuclidean"))
-    centre = b.mean(axis=0) if len(b) else 0.0
-    a = a - centre
-    b = a if y is None else b - centre
-    square: FloatArray = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)[None, :] - 2.0 * (a @ b.T)
-    np.maximum(square, 0.0, out=square)
+    if len(b):
+        centre = b.mean(axis=0)
+        a -= centre
+        if y is not None:
+            b -= centre
+    sizes = _sizes(a, b)
+    square: FloatArray = a @ b.T
+    square *= -2.0
+    square += sizes
     if y is None:
         square = 0.5 * (square + square.T)
+    near = square < _NEAR * sizes
+    if y is None:
+        np.fill_diagonal(near, False)
         np.fill_diagonal(square, 0.0)
+    for i, j in _in_parts(near, x.shape[1]):
+        square[i, j] = np.square(a[i] - b[j]).sum(axis=1)
     return square
 
 
-def weighted_squares(x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
+def weighted_squares(x: FloatArray, y: FloatArray | None, weights: FloatArray, square: FloatArray) -> FloatArray:
     """Σ_ij weights_ij (x_id - y_jd)² for every column d, shape (d,).
+
+    Parameters
+    ----------
+    x, y : arrays of float, shapes (n, d) and (m, d)
+        Without ``y`` the rows of ``x``.
+    weights : array of float, shape (n, m)
+        May grow without bound where rows come near each other, as the slope of Matérn-1/2 does.
+    square : array of float, shape (n, m)
+        ``squared_distances`` of the same rows.
 
     Notes
     -----
-    One matrix product: n m d operations, and no array of n x m x d.
+    One matrix product: n m d operations, and no array of n x m x d. Pairs so near that the product would cancel are
+    added by differences.
     """
-    y = x if y is None else y
-    cross = np.einsum("id,id->d", x, weights @ y)
-    return np.asarray(weights.sum(axis=1) @ (x * x) + weights.sum(axis=0) @ (y * y) - 2.0 * cross)
+    centre = x.mean(axis=0) if len(x) else 0.0
+    x = x - centre
+    y = x if y is None else y - centre
+    near = square < _NEAR * _sizes(x, y)
+    near &= weights != 0.0
+    out = np.zeros(x.shape[1])
+    if near.any():
+        for i, j in _in_parts(near & (square > 0.0), x.shape[1]):
+            out += weights[i, j] @ np.square(x[i] - y[j])
+        weights = np.where(near, 0.0, weights)
+    out -= 2.0 * np.einsum("id,id->d", x, weights @ y)
+    out += weights.sum(axis=1) @ (x * x)
+    out += weights.sum(axis=0) @ (y * y)
+    return out
+
+
+def _sizes(a: FloatArray, b: FloatArray) -> FloatArray:
+    """|a_i|² + |b_j|², shape (n, m)."""
+    return np.asarray(np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)[None, :])
+
+
+def _in_parts(where: BoolArray, n_columns: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows and columns of what is marked, so few at once that their features need little memory."""
+    rows, columns = np.nonzero(where)
+    step = max(1, _NUMBERS_AT_ONCE // max(1, n_columns))
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step], columns[start : start + step]

@@ -10,6 +10,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from predilect.covariance.kernels.base import check_rows, positive, theta_of
+from predilect.covariance.kernels.combine import Combinable
 from predilect.covariance.kernels.distances import squared_distances, weighted_squares
 
 __all__ = ["Stationary", "matern"]
@@ -20,8 +22,8 @@ SHAPES = ("squared-exponential", "matern-1/2", "matern-3/2", "matern-5/2")
 FORMS = ("isotropic", "product")
 
 
-@dataclass(frozen=True, slots=True)
-class Stationary:
+@dataclass(frozen=True, slots=True, eq=False)
+class Stationary(Combinable):
     """κ(r) of the distance r between rows that are divided by length-scales; k(x, x) = 1.
 
     Attributes
@@ -46,14 +48,11 @@ class Stationary:
     form: str = "isotropic"
 
     def __post_init__(self) -> None:
-        scales = np.atleast_1d(np.asarray(self.length_scales, dtype=np.float64))
-        if scales.ndim != 1 or not (np.isfinite(scales).all() and (scales > 0.0).all()):
-            raise ValueError(f"length-scales must be positive finite numbers, not {self.length_scales!r}")
         if self.shape not in SHAPES:
             raise ValueError(f"the shape of a kernel must be one of {', '.join(SHAPES)}, not {self.shape!r}")
         if self.form not in FORMS:
             raise ValueError(f"the form of a kernel must be one of {', '.join(FORMS)}, not {self.form!r}")
-        object.__setattr__(self, "length_scales", scales)
+        object.__setattr__(self, "length_scales", positive(self.length_scales, "length-scales"))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,11 +67,11 @@ class Stationary:
 
     def with_theta(self, theta: FloatArray) -> Self:
         """The kernel at other length-scales, given by their logarithms."""
-        return replace(self, length_scales=np.exp(theta))
+        return replace(self, length_scales=theta_of(theta, len(self.length_scales)))
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """k(x_i, y_j), shape (n, m)."""
-        self._check(x)
+        self._check(x, y)
         if self._isotropic:
             return _value(self.shape, squared_distances(x, y, self.length_scales))
         out = np.ones((len(x), len(x if y is None else y)))
@@ -82,11 +81,12 @@ class Stationary:
 
     def diagonal(self, x: FloatArray) -> FloatArray:
         """Ones, shape (n,)."""
+        self._check(x, None)
         return np.ones(len(x))
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """k(x_i, y_i), shape (n,)."""
-        self._check(x)
+        self._check(x, y)
         square = np.square((x - y) / self.length_scales)
         if self._isotropic:
             return _value(self.shape, square.sum(axis=1))
@@ -94,14 +94,14 @@ class Stationary:
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
         """Σ_ij weights_ij ∂k(x_i, y_j)/∂ log ℓ, shape (d,) or (1,)."""
-        self._check(x)
+        self._check(x, y)
         scales = self.length_scales
         if self._isotropic:
             square = squared_distances(x, y, scales)
             fall = weights * _fall(self.shape, square)
             if len(scales) == 1:
                 return np.array([float(np.sum(fall * square))])
-            return weighted_squares(x / scales, None if y is None else y / scales, fall)
+            return weighted_squares(x / scales, None if y is None else y / scales, fall, square)
         whole = weights * self(x, y)
         parts = np.zeros(x.shape[1])
         for d, square in self._by_feature(x, y):  # κ of one feature is positive: only far away it underflows
@@ -124,11 +124,8 @@ class Stationary:
         for d in range(a.shape[1]):
             yield d, np.square(a[:, d, None] - b[None, :, d])
 
-    def _check(self, x: FloatArray) -> None:
-        if len(self.length_scales) not in (1, x.shape[1]):
-            raise ValueError(
-                f"the kernel has {len(self.length_scales)} length-scales, but the rows have {x.shape[1]} features"
-            )
+    def _check(self, x: FloatArray, y: FloatArray | None) -> None:
+        check_rows(x, y, len(self.length_scales) if len(self.length_scales) > 1 else None)
 
 
 def matern(length_scales: npt.ArrayLike, order: float = 1.5, form: str = "isotropic") -> Stationary:
