@@ -121,6 +121,8 @@ CROWDS: dict[str, Callable[..., Fitted]] = {
     "gppl": partial(PredilectModel, estimator="GPPL"),
     "crowd-gppl": partial(PredilectModel, estimator="CrowdGPPL"),
 }
+# The published inference of GPPL, and its prior for Sushi.
+_AS_PAPER = "@sites=linearised@surrogate=2020@inference=stochastic@scale_prior=1:100"
 # The rows of its Table 3, by their names there (a backslash is "without"; u: features of people, x: of items,
 # t: consensus, induc: inducing points).
 VARIANTS = {
@@ -129,8 +131,8 @@ VARIANTS = {
     "crowdGPPL\\u": "crowd-gppl@preset=paper",
     "crowdGPPL\\u\\x": "crowd-gppl@preset=paper@item_features=False",
     "crowdGPPL\\u,\\t": "crowd-gppl@preset=paper@consensus=False",
-    "GPPL": "gppl@preset=paper",
-    "GPPL-per-user": "gppl@users=separate@preset=paper",
+    "GPPL": f"gppl{_AS_PAPER}",
+    "GPPL-per-user": f"gppl@users=separate{_AS_PAPER}",
     "crowdGPPL modern": "crowd-gppl",
     "crowdGPPL modern, u": "crowd-gppl@user_features=True",
     "crowdGPPL modern, \\x": "crowd-gppl@item_features=False",
@@ -187,7 +189,9 @@ def _value(text: str) -> Any:
         return int(text)
     if text in ("True", "False", "None"):
         return {"True": True, "False": False, "None": None}[text]
+    parts = text.split(":")  # as in 1:100, a pair
     try:
-        return float(text)
+        numbers = tuple(float(part) for part in parts)
     except ValueError:
         return text
+    return numbers if len(numbers) > 1 else numbers[0]

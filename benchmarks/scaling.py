@@ -49,12 +49,14 @@ N_INDUCING = 500
 LARGE = (100_000, 20, 1_000_000)  # items, features, pairs
 LARGE_BAR = {"fit_cpu_s": 60.0, "peak_mb": 2048.0}
 # "No SVI": all items as inducing points and all answers in one batch.
-NO_SVI = "@inference=full@n_inducing=None"
+NO_SVI = "@inference=variational@n_inducing=None"
+_SVI = "gppl@inference=stochastic@n_inducing="
+_CROWD = "crowd-gppl@n_components=5@n_inducing="
 # Curve: models, {x} standing for what varies.
 CURVES = {
-    "pairs": [f"gppl@n_inducing={N_INDUCING}", f"crowd-gppl@n_components=5@n_inducing={N_INDUCING}", f"gppl{NO_SVI}"],
-    "inducing": ["gppl@n_inducing={x}", "crowd-gppl@n_components=5@n_inducing={x}"],
-    "large": [f"gppl@n_inducing={N_INDUCING}"],
+    "pairs": [f"{_SVI}{N_INDUCING}", f"{_CROWD}{N_INDUCING}", f"gppl{NO_SVI}"],
+    "inducing": [_SVI + "{x}", _CROWD + "{x}"],
+    "large": [f"{_SVI}{N_INDUCING}"],
 }
 TEST_SHARE = 0.02
 

@@ -35,7 +35,8 @@ __all__ = ["MOST_LABELS", "N_TOPICS", "TASKS", "argument_features", "load_topic"
 
 N_TOPICS = 32
 MOST_LABELS = 50  # workers with more of them in the sample are a group of their own
-N_CHARACTERS = 100  # singular vectors of character n-grams; of 0, 25, 50, 100, 200 the best on the even topics
+# Singular vectors of pieces of words and of common words. Chosen by the even-numbered topics; see README.md.
+N_CHARACTERS, N_COMMON = 100, 50
 
 
 @cache
@@ -51,7 +52,8 @@ def argument_features() -> pl.DataFrame:
         texts.surface(written),
         texts.rarity(written),
         texts.situation(written, groups),
-        texts.semantic(written, N_CHARACTERS, characters=True, min_texts=5),
+        texts.semantic(written, N_CHARACTERS, "characters"),
+        texts.semantic(written, N_COMMON, "common"),
     ]
     return pl.concat([items.select("item"), *parts], how="horizontal")
 

@@ -18,7 +18,7 @@ import polars as pl
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-__all__ = ["rarity", "semantic", "situation", "surface"]
+__all__ = ["KINDS", "rarity", "semantic", "situation", "surface"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -184,28 +184,37 @@ def _members(group: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
     return [np.flatnonzero(code == g) for g in range(code.max() + 1)]
 
 
-def semantic(texts: Sequence[str], n_components: int, *, characters: bool = False, min_texts: int = 3) -> pl.DataFrame:
+# What the columns of a TF-IDF matrix are: words, pieces of words, or words, pairs of words and stops that are in many
+# texts, which tell how something is said rather than what about.
+KINDS: dict[str, dict[str, Any]] = {
+    "words": {"min_df": 3},
+    "characters": {"analyzer": "char_wb", "ngram_range": (2, 4), "min_df": 5},
+    "common": {"ngram_range": (1, 2), "min_df": 30, "token_pattern": r"(?u)\b\w+\b|[.,!?;:]"},
+}
+
+
+def semantic(texts: Sequence[str], n_components: int, kind: str, *, min_texts: int | None = None) -> pl.DataFrame:
     """Coordinates of the texts on the first singular vectors of their TF-IDF matrix.
 
     Parameters
     ----------
     texts : sequence of str, n
     n_components : int
-    characters : bool, default False
-        N-grams of two to four characters inside words instead of words.
-    min_texts : int, default 3
-        N-grams in fewer texts are left out.
+        At most; one fewer than the matrix has rows or columns.
+    kind : {"words", "characters", "common"}
+        See ``KINDS``.
+    min_texts : int, optional
+        Columns that occur in fewer texts are left out.
 
     Returns
     -------
     features : data frame, n rows
         Not standardised; signs are fixed by the largest loading of each vector.
     """
-    unit = {"analyzer": "char_wb", "ngram_range": (2, 4)} if characters else {"analyzer": "word"}
-    matrix = TfidfVectorizer(sublinear_tf=True, min_df=min_texts, **unit).fit_transform(texts)
+    options = KINDS[kind] | ({} if min_texts is None else {"min_df": min_texts})
+    matrix = TfidfVectorizer(sublinear_tf=True, **options).fit_transform(texts)
     svd = TruncatedSVD(min(n_components, min(matrix.shape) - 1), n_iter=7, random_state=0)
     scores = svd.fit_transform(matrix)
     largest = np.abs(svd.components_).argmax(axis=1)
     sign = np.sign(svd.components_[np.arange(len(largest)), largest])
-    kind = "characters" if characters else "words"
     return pl.DataFrame(scores * sign, schema=[f"{kind}_{k}" for k in range(scores.shape[1])])

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.datasets import texts
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from tolerances import EXACT
 
@@ -53,8 +54,6 @@ def test_rarity_by_hand() -> None:
 
 
 def test_situation_is_the_cosine_to_the_others() -> None:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     group = np.array([1, 0, 1, 1, 7])
     found = texts.situation(SOME, {"topic": group})
     x = TfidfVectorizer(sublinear_tf=True).fit_transform(SOME).toarray()
@@ -69,18 +68,16 @@ def test_situation_is_the_cosine_to_the_others() -> None:
     assert found.row(4) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("characters", [False, True])
-def test_semantic_is_deterministic_and_has_its_signs_fixed(characters: bool) -> None:
-    found = texts.semantic(SOME, 3, characters=characters, min_texts=2)
-    again = texts.semantic(SOME, 3, characters=characters, min_texts=2)
-    assert found.equals(again)
+@pytest.mark.parametrize("kind", list(texts.KINDS))
+def test_semantic_is_an_exact_decomposition_with_its_signs_fixed(kind: str) -> None:
+    found = texts.semantic(SOME, 3, kind, min_texts=2)
+    assert found.equals(texts.semantic(SOME, 3, kind, min_texts=2))
     assert found.shape == (5, 3)
-    # Scores are those of an exact singular value decomposition, up to signs.
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    unit = {"analyzer": "char_wb", "ngram_range": (2, 4)} if characters else {"analyzer": "word"}
-    x = TfidfVectorizer(sublinear_tf=True, min_df=2, **unit).fit_transform(SOME).toarray()
+    x = TfidfVectorizer(sublinear_tf=True, **(texts.KINDS[kind] | {"min_df": 2})).fit_transform(SOME).toarray()
     u, s, vt = np.linalg.svd(x, full_matrices=False)
-    np.testing.assert_allclose(np.abs(found.to_numpy()), np.abs(u * s)[:, :3], atol=1e-6)
     sign = np.sign(vt[np.arange(3), np.abs(vt[:3]).argmax(axis=1)])
     np.testing.assert_allclose(found.to_numpy(), (u * s)[:, :3] * sign, atol=1e-6)
+
+
+def test_semantic_takes_no_more_vectors_than_there_are() -> None:
+    assert texts.semantic(SOME, 50, "words", min_texts=1).shape == (5, 4)
