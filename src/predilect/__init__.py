@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "GPPL",
     "Comparisons",
     "ConvergenceError",
     "ConvergenceWarning",
@@ -28,12 +29,15 @@ __all__ = [
     "PredilectError",
     "__version__",
     "check",
+    "load_model",
     "read_comparisons",
 ]
 
 if TYPE_CHECKING:
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
+    from predilect.models.gppl import GPPL
+    from predilect.models.loading import load_model
     from predilect.models.population import Population
 
 
@@ -43,7 +47,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for module in ("errors", "data", "models.population"):
+    for module in ("errors", "data", "models.population", "models.loading", "models.gppl"):
         found = importlib.import_module(f"{__name__}.{module}")
         if hasattr(found, name):
             globals()[name] = getattr(found, name)

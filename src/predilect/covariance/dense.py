@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from predilect.errors import PredilectError
 
-__all__ = ["Factor", "NotPositiveDefiniteError", "eigenpairs", "factorise", "symmetrise"]
+__all__ = ["Factor", "NotPositiveDefiniteError", "eigenpairs", "factorise", "semidefinite_root", "symmetrise"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -121,6 +122,49 @@ def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     vectors = vectors[:, ::-1]
     peaks = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))] if len(values) else values
     return np.asarray(values[::-1]), np.asarray(vectors * np.where(peaks < 0.0, -1.0, 1.0))
+
+
+def semidefinite_root(matrix: FloatArray) -> FloatArray:
+    """L with L Lᵀ = A for a symmetric matrix that may be singular: no jitter, as many columns as its rank.
+
+    Parameters
+    ----------
+    matrix : array of float, shape (n, n)
+        Positive semi-definite, up to rounding.
+
+    Returns
+    -------
+    root : array of float, shape (n, rank)
+        Rank at rounding: what L Lᵀ leaves out is at most n ulps of the largest diagonal element.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If A has values that are not finite, or a direction in which it is clearly negative.
+
+    Notes
+    -----
+    Pivoted Cholesky. n rank² operations, n² memory.
+    """
+    n = len(matrix)
+    if not np.isfinite(matrix).all():
+        raise NotPositiveDefiniteError(_NOT_FINITE)
+    diagonal = np.diagonal(matrix)
+    largest = float(diagonal.max(initial=0.0))
+    if largest > 0.0:
+        factor, pivot, rank, _ = dpstrf(matrix, lower=1)
+        root = np.zeros((n, rank))
+        root[pivot - 1] = np.tril(factor)[:, :rank]
+    else:
+        root = np.zeros((n, 0))
+    left_out = diagonal - np.einsum("ij,ij->i", root, root)
+    negative = largest <= 0.0 and bool(np.any(matrix))
+    if negative or float(left_out.min(initial=0.0)) < -1e-8 * largest:
+        raise NotPositiveDefiniteError(
+            f"a {n} x {n} covariance is not positive semi-definite: in some direction the variance would be negative. "
+            "Likely causes: a matrix that is not symmetric, or similarities that are no covariance"
+        )
+    return root
 
 
 def symmetrise(matrix: FloatArray) -> FloatArray:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
+from predilect.covariance.kernels import Kernel
+from predilect.errors import PredilectError
 from predilect.inference.expectation import Expectation
 from predilect.inference.population import settle
 from predilect.inference.report import Report
@@ -18,14 +21,15 @@ from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.projection import item_covariance
 from predilect.posteriors.separate import SeparatePosterior
 
 __all__ = ["SeparateFit", "fit_separate"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# Of log prior variance and log δ.
-_BOUNDS = {"variance": (math.log(1e-4), math.log(1e6)), "delta": (math.log(1e-4), math.log(1e3))}
+# Bounds of log prior variance and log δ, and how far the kernel may go from where it starts.
+_VARIANCE, _DELTA, _REACH = (math.log(1e-4), math.log(1e6)), (math.log(1e-4), math.log(1e3)), math.log(1e3)
 _LOOSE = 1e-6  # of sites, while hyper-parameters move
 
 
@@ -36,6 +40,7 @@ class SeparateFit:
     Attributes
     ----------
     posterior : SeparatePosterior
+    kernel : Kernel
     scale : float
         s, the inverse of the prior variance of a utility.
     delta : float
@@ -46,6 +51,7 @@ class SeparateFit:
     """
 
     posterior: SeparatePosterior
+    kernel: Kernel
     scale: float
     delta: float
     evidence: float
@@ -54,15 +60,19 @@ class SeparateFit:
 
 def fit_separate(
     people: People,
-    K: FloatArray,
+    kernel: Kernel,
+    features: FloatArray,
+    known: npt.NDArray[np.bool_],
     *,
     shape: float,
     rate: float,
     scale: float | None = None,
     delta: float | None = None,
+    learn_kernel: bool = False,
     tolerance: float = 1e-5,
     max_iterations: int = 100,
     executor: ThreadPoolExecutor | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> SeparateFit:
     """Everybody's posterior under f_u ~ N(0, K/s).
 
@@ -70,75 +80,99 @@ def fit_separate(
     ----------
     people : People
         The answers.
-    K : array of float, shape (n_items, n_items)
+    kernel, features, known
+        What makes K, as in :func:`~predilect.posteriors.projection.item_covariance`.
     shape, rate : float
         s ~ Gamma(shape, rate); s is the mode of its posterior, in log s.
     scale : float, optional
         s, if it is given.
     delta : float, optional
         Tie threshold, if it is given; learned where there are ties, and 0 otherwise.
+    learn_kernel : bool, default False
+        Whether the hyper-parameters of the kernel are learned too, within a factor of 1000 of where they start.
     tolerance : float, default 1e-5
         Stop when the evidence rises by less, in nats an answer.
     max_iterations : int, default 100
-        Of L-BFGS over log s and log δ.
+        Of L-BFGS over log s, log δ and the kernel's theta.
     executor : ThreadPoolExecutor, optional
         Threads for the shards of people.
+    progress : callable, optional
+        Called with the number of evaluations so far.
+
+    Raises
+    ------
+    PredilectError
+        If the evidence or its gradient is not finite.
 
     Notes
     -----
     crowdgppl.md 1, "GPPL per user". **Differs from the paper**: expectation propagation instead of the linearised
-    variational approximation, and one s for all people instead of one each, which a few answers cannot tell. The
-    gradient in log s is -½ tr((Σ α αᵀ - Q) K/s) + shape - s rate. Each evaluation sweeps everybody's sites, Σ_u n_u
-    min(n_u, k_u)².
+    variational approximation, and one s for all people instead of one each, which a few answers cannot tell. With
+    G = ½ Σ_u (α αᵀ - Q), the gradient of the evidence in K/s, that in log s is -tr(G K/s). Each evaluation sweeps
+    everybody's sites, Σ_u n_u min(n_u, k_u)².
     """
     began = time.perf_counter()
-    ties = people.weight[people.outcome == 0]
-    learned = {"variance": scale is None, "delta": delta is None and len(ties) > 0}
-    begin = {
-        "variance": -math.log(scale) if scale is not None else math.log(rate / shape),
-        "delta": math.log(delta) if delta else math.log(threshold_for_tie_share(ties.sum() / people.n_answers)),
-    }
-    names = [name for name, free in learned.items() if free]
+    tied = float(people.weight[people.outcome == 0].sum())
+    n_kernel = len(kernel.theta) if learn_kernel else 0
+    free = [scale is None, delta is None and tied > 0.0, *[True] * n_kernel]
+    begin = np.array([
+        math.log(rate / shape) if scale is None else -math.log(scale),
+        math.log(delta or threshold_for_tie_share(tied / people.n_answers)), *kernel.theta[:n_kernel],
+    ])  # fmt: skip
+    bounds = np.array([_VARIANCE, _DELTA, *[(theta - _REACH, theta + _REACH) for theta in begin[2:]]])
     sites, n_evaluations = Sites.flat(people.n_rows), 0
-    zero = np.zeros(len(K))
+    zero = np.zeros(people.n_items)
+    has_ties = delta != 0.0 and (delta is not None or tied > 0.0)
 
-    def values_of(x: FloatArray) -> tuple[float, float]:
-        at = {**begin, **dict(zip(names, x, strict=True))}
-        return math.exp(at["variance"]), math.exp(at["delta"]) if delta is None and len(ties) else delta or 0.0
-
-    def settled(variance: float, threshold: float, to: float) -> Expectation:
-        return settle(people, sites, Law(variance * K, zero), threshold, tolerance=to, executor=executor)
-
-    def objective(x: FloatArray) -> tuple[float, FloatArray]:
+    def settled(at: FloatArray, to: float) -> tuple[Expectation, Kernel, FloatArray, float]:
         nonlocal n_evaluations
         n_evaluations += 1
-        variance, threshold = values_of(x)
-        found = settled(variance, threshold, _LOOSE)
-        value = found.evidence + shape * -math.log(variance) - rate / variance
-        slopes = {
-            "variance": 0.5 * variance * float(np.sum(found.D * K)) - shape + rate / variance,
-            "delta": threshold * found.slope_delta,
-        }
-        return -value / people.n_answers, -np.array([slopes[name] for name in names]) / people.n_answers
+        there = kernel.with_theta(at[2:]) if learn_kernel else kernel
+        Sigma = math.exp(at[0]) * item_covariance(there, features, known)
+        threshold = math.exp(at[1]) if has_ties else 0.0
+        return (
+            settle(people, sites, Law(Sigma, zero), threshold, tolerance=to, executor=executor),
+            there,
+            Sigma,
+            threshold,
+        )
 
-    x, rise, converged = np.array([begin[name] for name in names]), 0.0, True
-    if names:
-        bounds = [_BOUNDS[name] for name in names]
+    def objective(x: FloatArray) -> tuple[float, FloatArray]:
+        at = begin.copy()
+        at[free] = x
+        found, there, Sigma, threshold = settled(at, _LOOSE)
+        if progress:
+            progress(n_evaluations)
+        G = 0.5 * found.D
+        slope = np.zeros(len(at))
+        slope[0] = float(np.sum(G * Sigma)) - shape + rate * math.exp(-at[0])
+        slope[1] = threshold * found.slope_delta
+        if learn_kernel:
+            slope[2:] = math.exp(at[0]) * there.gradient(features[known], None, G[np.ix_(known, known)])
+        value = found.evidence - shape * at[0] - rate * math.exp(-at[0])
+        if not (math.isfinite(value) and np.isfinite(slope).all()):
+            raise PredilectError(
+                f"the evidence or its gradient is not finite at prior variance {math.exp(at[0]):.3g}. Likely causes: "
+                "features of very different sizes, or a kernel that overflows. Standardise the features"
+            )
+        return -value / people.n_answers, -slope[free] / people.n_answers
+
+    residual, converged = 0.0, True
+    if any(free):
         result = minimize(
-            objective, x, jac=True, method="L-BFGS-B", bounds=bounds,
+            objective, begin[free], jac=True, method="L-BFGS-B", bounds=Bounds(bounds[free, 0], bounds[free, 1]),
             options={"ftol": tolerance, "gtol": tolerance, "maxiter": max_iterations},
         )  # fmt: skip
-        x, rise, converged = result.x, float(np.max(np.abs(result.jac), initial=0.0)), bool(result.success)
-    variance, threshold = values_of(x)
-    final = settled(variance, threshold, 1e-9)
-    Sigma = variance * K
+        begin[free] = result.x
+        residual, converged = float(np.max(np.abs(result.jac), initial=0.0)), bool(result.success)
+    final, there, Sigma, threshold = settled(begin, 1e-9)
     posterior = PopulationPosterior(zero, np.zeros_like(Sigma), Sigma, people, sites)
     report = Report(
-        method="EP person by person", iterations=n_evaluations + 1, residual=rise, tolerance=tolerance,
+        method="EP person by person", iterations=n_evaluations, residual=residual, tolerance=tolerance,
         converged=converged, jitter=0.0, seconds=time.perf_counter() - began,
         unit="nats an answer for a step in a logarithm",
         advice="allow more iterations (max_iterations=...), or fix the scale",
     )  # fmt: skip
     return SeparateFit(
-        SeparatePosterior.of(posterior, final.H, final.r), 1.0 / variance, threshold, final.evidence, report
+        SeparatePosterior.of(posterior, final.H, final.r), there, math.exp(-begin[0]), threshold, final.evidence, report
     )

@@ -12,6 +12,7 @@ from predilect.errors import DataError
 from predilect.posteriors.compiled.person_prediction import person_sums
 from predilect.posteriors.dense_person import DensePerson
 from predilect.posteriors.law import Law
+from predilect.posteriors.sites import Sites
 from predilect.scale.shards import Shard, cut
 
 __all__ = ["LARGEST_STATE", "People", "Sites", "lay_out", "lay_out_columns", "shards_of"]
@@ -128,23 +129,6 @@ class People:
             cell = (who - start) * self.n_items + self.item_idx[self.item_ptr[who] + side[rows]]
             counts += np.bincount(cell, self.weight[rows], minlength=len(counts))
         return counts.reshape(stop - start, self.n_items)
-
-
-@dataclass(slots=True)
-class Sites:
-    """Gaussian message of one copy of each answer: precision and precision times mean, two numbers a row."""
-
-    precision: npt.NDArray[np.float64]
-    linear: npt.NDArray[np.float64]
-
-    @classmethod
-    def flat(cls, n_rows: int) -> Sites:
-        """Sites that say nothing yet."""
-        return cls(np.zeros(n_rows), np.zeros(n_rows))
-
-    def copy(self) -> Sites:
-        """An independent copy."""
-        return Sites(self.precision.copy(), self.linear.copy())
 
 
 def lay_out(

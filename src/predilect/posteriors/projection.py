@@ -10,7 +10,7 @@ import numpy.typing as npt
 from predilect.covariance.dense import Factor, factorise
 from predilect.covariance.kernels import Kernel
 
-__all__ = ["Projection"]
+__all__ = ["Projection", "item_covariance"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -74,12 +74,12 @@ class Projection:
             If K_mm is singular even with the largest jitter.
         """
         if points is None:
-            factor = factorise(_covariance(kernel, features, known))
+            factor = factorise(item_covariance(kernel, features, known))
             return cls(kernel, features, known, features, known, factor, None, np.zeros(len(features)))
         alone = np.flatnonzero(~known)
         points = np.vstack([points, features[alone]])
         known_points = np.arange(len(points)) < len(points) - len(alone)
-        factor = factorise(_covariance(kernel, points, known_points))
+        factor = factorise(item_covariance(kernel, points, known_points))
         A = _rows(kernel, factor, features, known, points, known_points)
         A[alone, np.flatnonzero(~known_points)] = 1.0
         return cls(kernel, features, known, points, known_points, factor, A, _own(kernel, factor, features, known, A))
@@ -132,7 +132,7 @@ class Projection:
         if self.A is None:
             return np.zeros((self.n_items, self.n_items))
         root = self.A @ self.factor.lower
-        R = _covariance(self.kernel, self.features, self.known) - root @ root.T
+        R = item_covariance(self.kernel, self.features, self.known) - root @ root.T
         R[np.diag_indices(len(R))] = self.own
         return R
 
@@ -148,15 +148,23 @@ class Projection:
         -----
         crowdgppl.md 2.2, eq. 20. Where the points were the items, A becomes the identity above K_*n K_nn⁻¹.
         """
-        new = _rows(self.kernel, self.factor, features, known, self.points, self.known_points)
+        new = self.at(features, known)
+        assert new.A is not None
         return Projection(
             self.kernel, np.vstack([self.features, features]), np.concatenate([self.known, known]), self.points,
-            self.known_points, self.factor, np.vstack([np.eye(self.n_items) if self.A is None else self.A, new]),
-            np.concatenate([self.own, _own(self.kernel, self.factor, features, known, new)]),
+            self.known_points, self.factor, np.vstack([np.eye(self.n_items) if self.A is None else self.A, new.A]),
+            np.concatenate([self.own, new.own]),
         )  # fmt: skip
 
+    def at(self, features: FloatArray, known: BoolArray) -> Projection:
+        """The projection to other items from the same points; parameters as :meth:`with_items`."""
+        A = _rows(self.kernel, self.factor, features, known, self.points, self.known_points)
+        own = _own(self.kernel, self.factor, features, known, A)
+        return Projection(self.kernel, features, known, self.points, self.known_points, self.factor, A, own)
 
-def _covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray:
+
+def item_covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray:
+    """K of items, of which some have no features and are alike to no other; shape (n_items, n_items)."""
     K = np.zeros((len(known), len(known)))
     K[np.ix_(known, known)] = kernel(features[known])
     alone = np.flatnonzero(~known)

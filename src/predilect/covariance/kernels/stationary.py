@@ -114,6 +114,20 @@ class Stationary(Combinable):
         """Zeros: k(x, x) = 1."""
         return np.zeros(len(self.length_scales))
 
+    def pairs_gradient(self, x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+        """Σ_i weights_i ∂k(x_i, y_i)/∂ log ℓ of different points, row by row, shape (d,) or (1,)."""
+        self._check(x)
+        squares = np.square((x - y) / self.length_scales)
+        if self._isotropic:
+            parts = (weights * _fall(self.shape, squares.sum(axis=1))) @ squares
+        else:
+            values = _value(self.shape, squares)
+            ratios = np.divide(
+                _fall(self.shape, squares) * squares, values, out=np.zeros_like(values), where=values > 0.0
+            )
+            parts = (weights * values.prod(axis=1)) @ ratios
+        return np.asarray(parts) if len(self.length_scales) > 1 else np.array([float(parts.sum())])
+
     @property
     def _isotropic(self) -> bool:
         return self.form == "isotropic" or self.shape == "squared-exponential"

@@ -1,0 +1,154 @@
+"""q(u) q(s): a Gaussian over whitened values and a Gamma over their inverse scale, and their part of the bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import digamma, gammaln
+
+from predilect.covariance.dense import Factor, factorise
+
+__all__ = ["Approximation", "Scale", "divergence"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    """q(u) = N(mean, precision⁻¹) of the whitened values u at M points; f = B u + r.
+
+    Attributes
+    ----------
+    precision : array of float, shape (M, M)
+        Λ.
+    linear : array of float, shape (M,)
+        h = Λ mean.
+    factor : Factor
+        Of Λ.
+    mean : array of float, shape (M,)
+    square : float
+        E uᵀ u = E f_mᵀ K_mm⁻¹ f_m.
+    """
+
+    precision: FloatArray
+    linear: FloatArray
+    factor: Factor
+    mean: FloatArray
+    square: float
+
+    @classmethod
+    def of(cls, precision: FloatArray, linear: FloatArray) -> Self:
+        """From natural parameters; M³ operations."""
+        factor = factorise(precision)
+        mean = factor.solve(linear)
+        root = factor.solve_lower(np.eye(len(linear)))
+        return cls(precision, linear, factor, mean, float(mean @ mean) + float(np.sum(root * root)))
+
+    @classmethod
+    def prior(cls, n_points: int, scale: float) -> Self:
+        """N(0, I / scale)."""
+        return cls.of(scale * np.eye(n_points), np.zeros(n_points))
+
+    def towards(self, precision: FloatArray, linear: FloatArray, step: float) -> Approximation:
+        """A convex mix of natural parameters: a natural-gradient step of that length."""
+        if step == 1.0:
+            return Approximation.of(precision, linear)
+        return Approximation.of(
+            (1.0 - step) * self.precision + step * precision, (1.0 - step) * self.linear + step * linear
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """q(s) = Gamma(shape, rate) of the inverse scale s: f_m ~ N(0, K_mm / s), r ~ N(0, R / s).
+
+    Attributes
+    ----------
+    shape, rate : float
+        α, β of q.
+    prior_shape, prior_rate : float
+        α₀, β₀ ("scale" in the paper is this rate).
+    learned : bool
+        If not, s is α₀/β₀ for certain, and the Gamma has no part in the bound.
+    """
+
+    shape: float
+    rate: float
+    prior_shape: float
+    prior_rate: float
+    learned: bool = True
+
+    @classmethod
+    def prior(cls, shape: float, rate: float, n_points: int, learned: bool = True) -> Self:
+        """With the mean of the prior, and the shape that every q has after the first look at M points.
+
+        Raises
+        ------
+        ValueError
+            If shape or rate is not a positive number.
+        """
+        if not (shape > 0.0 and rate > 0.0 and math.isfinite(shape) and math.isfinite(rate)):
+            raise ValueError(f"the prior of the inverse scale needs a positive shape and rate, not {shape} and {rate}")
+        alpha = shape + 0.5 * n_points
+        return cls(alpha, alpha * rate / shape, shape, rate, learned)
+
+    @property
+    def value(self) -> float:
+        """E s."""
+        return self.shape / self.rate
+
+    @property
+    def log(self) -> float:
+        """E log s = ψ(α) - log β (crowdgppl.md 2.2, eq. 55 corrected)."""
+        return float(digamma(self.shape)) - math.log(self.rate) if self.learned else math.log(self.value)
+
+    def at(self, value: float) -> Scale:
+        """With another mean, the shape kept."""
+        return replace(self, rate=self.shape / value)
+
+    def best(self, square: float, residual: float = 0.0) -> float:
+        """The mean of s that suits q(u), given how much the residual matters.
+
+        Parameters
+        ----------
+        square : float
+            E uᵀ u.
+        residual : float
+            Σ_p weight_p λ_p r_p, with r_p the residual variance of answer p at s = 1; 0 for the conjugate update
+            (β = β₀ + E uᵀu / 2), which the paper makes.
+
+        Notes
+        -----
+        The bound depends on q(s) = Gamma(α, α/ŝ) by
+
+            (α₀ + M/2 - α) (ψ(α) - log α) terms + (α₀ + M/2) log ŝ - (β₀ + E uᵀu / 2) ŝ + Σ_p weight_p ℓ_p(v_p + r_p/ŝ),
+
+        so α = α₀ + M/2 whatever the data say, and with dℓ/dv = -λ/2 held, ŝ solves a ŝ - b ŝ² + residual/2 = 0 with
+        a = α, b = β₀ + E uᵀu / 2. In log ŝ the held problem is concave, so the way to its solution is uphill for the
+        bound itself; the caller halves the step where that is too long.
+        """
+        b = self.prior_rate + 0.5 * square
+        return (self.shape + math.sqrt(self.shape**2 + 2.0 * b * residual)) / (2.0 * b)
+
+
+def divergence(q: Approximation, scale: Scale) -> float:
+    """KL(q(u, s) || p(u, s)): what the bound loses, in nats.
+
+    Notes
+    -----
+    crowdgppl.md 2.6 (eqs. 35, 53 corrected) with log |K_mm| - log |S| = log |Λ| of the whitened values.
+    """
+    M = len(q.mean)
+    gaussian = 0.5 * (q.factor.log_det() - M * scale.log - M + scale.value * q.square)
+    if not scale.learned:
+        return gaussian
+    a, b, a_0, b_0 = scale.shape, scale.rate, scale.prior_shape, scale.prior_rate
+    gamma = (
+        float(gammaln(a_0) - gammaln(a)) - a_0 * math.log(b_0) + a * math.log(b)
+        + (a - a_0) * scale.log - (b - b_0) * scale.value
+    )  # fmt: skip
+    return gaussian + gamma

@@ -1,0 +1,134 @@
+"""The slope of the bound in a kernel's hyper-parameters, where the approximation makes the bound stationary."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+
+from predilect.errors import PredilectError
+from predilect.inference.sparse.approximation import Approximation, Scale
+from predilect.inference.sparse.ascent import view
+from predilect.inference.sparse.margins import sparse_laplacian
+from predilect.inference.sparse.problem import Problem
+from predilect.posteriors.projection import Projection
+
+__all__ = ["PairsGradient", "bound_gradient"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_ROWS_AT_ONCE = 10_000
+
+
+@runtime_checkable
+class PairsGradient(Protocol):
+    """What a kernel needs beyond its contract to be learned with fewer points than items."""
+
+    def pairs_gradient(self, x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+        """Σ_i weights_i ∂k(x_i, y_i)/∂theta, shape (n_parameters,); ``weights`` has shape (n,)."""
+        ...
+
+
+def bound_gradient(projection: Projection, problem: Problem, q: Approximation, scale: Scale) -> FloatArray:
+    """∂ bound/∂theta of the re-optimised bound, by the envelope theorem.
+
+    Parameters
+    ----------
+    projection : Projection
+    problem : Problem
+        Made with it.
+    q, scale
+        Where :func:`~predilect.inference.sparse.ascent.ascend` ended with exact expectations. The paper's linearised
+        sites have no bound that they make stationary, so this is not its slope there.
+
+    Returns
+    -------
+    gradient : array of float, shape (n_parameters,)
+
+    Raises
+    ------
+    PredilectError
+        If there are fewer points than items and the kernel has no ``pairs_gradient``.
+
+    Notes
+    -----
+    crowdgppl.md 2.5, modern.md 6. At fixed (m, S, q(s)) the bound depends on theta by K_mm in the divergence (the
+    paper's eq. 39), and through A = K_nm K_mm⁻¹ and the residual variances in the answers (left out there):
+
+        ½ tr[(ŝ K⁻¹(m mᵀ + S)K⁻¹ - K⁻¹) dK_mm] + Σ_p w_p (g_p dm_p - ½ λ_p dv_p),
+
+    with γ = Dᵀ(w g), W = Dᵀ diag(w λ) D, dA = (dK_nm - A dK_mm) K_mm⁻¹ and everything in whitened values
+
+        dK_nm : γ (L⁻ᵀu)ᵀ + W B (I/ŝ - Λ⁻¹) L⁻¹        dk(a, b) : w λ/ŝ of each pair, -diag(W)/(2 ŝ) of each item
+        dK_mm : L⁻ᵀ {½ ŝ (u uᵀ + Λ⁻¹) - ½ I - Bᵀγ uᵀ + H Λ⁻¹ - H/(2 ŝ)} L⁻¹,  H = Bᵀ W B.
+
+    n_items M² + M³ operations and as much of the kernel's gradient; what jitter was added to K_mm is held.
+    """
+    batch = problem.all()
+    seen = view(batch, q, scale, problem.delta)
+    lower, s, u = projection.factor.lower, scale.value, q.mean
+    inverse = q.factor.inverse()
+    inner = 0.5 * s * (np.outer(u, u) + inverse)
+    inner[np.diag_indices(len(u))] -= 0.5
+    if projection.A is None:
+        return _points_gradient(projection, _sandwich(lower, inner))
+    if not isinstance(projection.kernel, PairsGradient):
+        raise PredilectError(
+            f"{type(projection.kernel).__name__} has no pairs_gradient, without which its hyper-parameters cannot be "
+            "learned with fewer inducing points than items; use a Matérn or squared exponential kernel, or all items"
+        )
+    n_items, B = projection.n_items, problem.B
+    flow, stiff = problem.weight * seen.slope, problem.weight * seen.curvature
+    gamma = np.bincount(problem.left, flow, n_items) - np.bincount(problem.right, flow, n_items)
+    H = batch.margins.information(stiff)
+    inner += H @ inverse - H / (2.0 * s) - np.outer(gamma @ B, u)
+    total = _points_gradient(projection, _sandwich(lower, inner))
+
+    # K_nm, a chunk of items at a time.
+    right = solve_triangular(lower, (np.eye(len(u)) / s - inverse).T, lower=True, trans="T", check_finite=False).T
+    direction = solve_triangular(lower, u, lower=True, trans="T", check_finite=False)
+    W = sparse_laplacian(n_items, problem.left, problem.right, stiff)
+    kernel, features, known, apart = projection.kernel, projection.features, projection.known, 0.0
+    place_of = np.full(n_items, -1)
+    place_of[~projection.known] = np.flatnonzero(~projection.known_points)[: int((~known).sum())]
+    points = projection.points[projection.known_points]
+    for start in range(0, n_items, _ROWS_AT_ONCE):
+        some = np.arange(start, min(start + _ROWS_AT_ONCE, n_items))
+        weights = np.outer(gamma[some], direction) + (W[some] @ B) @ right
+        has = known[some]
+        if has.any():
+            total += kernel.gradient(features[some[has]], points, weights[np.ix_(has, projection.known_points)])
+        apart += float(weights[~has, place_of[some[~has]]].sum())
+
+    # The residual's k(a, a) + k(b, b) - 2 k(a, b).
+    own = W.diagonal() / (-2.0 * s)
+    total += kernel.diagonal_gradient(features[known], own[known])
+    apart += float(own[~known].sum())
+    both = np.flatnonzero(known[problem.left] & known[problem.right])
+    for start in range(0, len(both), _ROWS_AT_ONCE):
+        rows = both[start : start + _ROWS_AT_ONCE]
+        x, y = features[problem.left[rows]], features[problem.right[rows]]
+        total += projection.kernel.pairs_gradient(x, y, stiff[rows] / s)
+    return np.asarray(total + _apart(projection, apart))
+
+
+def _sandwich(lower: FloatArray, inner: FloatArray) -> FloatArray:
+    """L⁻ᵀ inner L⁻¹."""
+    half = solve_triangular(lower, inner, lower=True, trans="T", check_finite=False)
+    return np.asarray(solve_triangular(lower, half.T, lower=True, trans="T", check_finite=False).T)
+
+
+def _points_gradient(projection: Projection, weights: FloatArray) -> FloatArray:
+    """Contraction with dK_mm."""
+    known = projection.known_points
+    total = _apart(projection, float(np.diagonal(weights)[~known].sum()))
+    if known.any():
+        total = total + projection.kernel.gradient(projection.points[known], None, weights[np.ix_(known, known)])
+    return total
+
+
+def _apart(projection: Projection, weight: float) -> FloatArray:
+    """Contraction with the prior variance of items without features, which is that of the mean features."""
+    return projection.kernel.diagonal_gradient(np.zeros((1, projection.features.shape[1])), np.array([weight]))

@@ -1,0 +1,124 @@
+"""Everything that the loops of a sparse fit look at and never change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data.canonical import canonical_rows
+from predilect.errors import DataError
+from predilect.inference.pooled import PooledAnswers
+from predilect.inference.sparse.margins import Margins, margins_of, residual_variances, whitened
+from predilect.posteriors.projection import Projection
+
+__all__ = ["Batch", "Problem"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some of the answers.
+
+    Attributes
+    ----------
+    margins : Margins
+        What they make of the whitened values.
+    residual : array of float, shape (n,)
+        Variance at s = 1 of what the inducing points do not know of the margin.
+    outcome : array of int8, shape (n,)
+    weight : array of float, shape (n,)
+    """
+
+    margins: Margins
+    residual: FloatArray
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Answers, in canonical order, equal ones added up, and the projection that their margins go through.
+
+    Attributes
+    ----------
+    B : array of float, shape (n_items, M)
+        Of :func:`~predilect.inference.sparse.margins.whitened`.
+    left, right, outcome, weight : arrays, shape (n_rows,)
+    residual : array of float, shape (n_rows,)
+        As in :class:`Batch`.
+    delta : float
+        Tie threshold.
+    """
+
+    B: FloatArray
+    left: IntArray
+    right: IntArray
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+    residual: FloatArray
+    delta: float
+
+    @classmethod
+    def of(cls, projection: Projection, answers: PooledAnswers, delta: float) -> Problem:
+        """The problem of some answers.
+
+        Raises
+        ------
+        DataError
+            If there are no answers, ties without a threshold, or another number of items than the projection has.
+        """
+        if answers.n_items != projection.n_items:
+            raise DataError(
+                f"the answers are about {answers.n_items} items, but the features are of {projection.n_items}"
+            )
+        if not len(answers.left):
+            raise DataError("a fit needs at least one answer")
+        if delta <= 0.0 and bool(np.any(answers.outcome == 0)):
+            raise DataError("there are ties, but the tie threshold is 0, at which they cannot happen; give delta > 0")
+        _, left, right, outcome, weight = canonical_rows(
+            np.zeros(len(answers.left), dtype=np.int32),
+            np.asarray(answers.left, dtype=np.int32),
+            np.asarray(answers.right, dtype=np.int32),
+            np.asarray(answers.outcome, dtype=np.int8),
+            np.asarray(answers.weight, dtype=np.float64),
+        )
+        B = whitened(projection)
+        residual = residual_variances(projection, B, left, right)
+        return cls(B, left, right, outcome, weight, residual, delta)
+
+    @property
+    def n_rows(self) -> int:
+        """Distinct answers."""
+        return len(self.left)
+
+    @property
+    def n_answers(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.sum())
+
+    @property
+    def n_points(self) -> int:
+        """M."""
+        return int(self.B.shape[1])
+
+    def prior_variance(self, scale: float) -> FloatArray:
+        """Of the margins, for an inverse scale, shape (n_rows,)."""
+        explained = margins_of(self.B, self.left, self.right).variance(np.eye(self.n_points))
+        return np.asarray((self.residual + explained) / scale)
+
+    def all(self) -> Batch:
+        """Every answer."""
+        return Batch(margins_of(self.B, self.left, self.right), self.residual, self.outcome, self.weight)
+
+    def batch(self, rows: IntArray) -> Batch:
+        """Some answers, in the order of ``rows``."""
+        return Batch(
+            margins_of(self.B, self.left[rows], self.right[rows]),
+            self.residual[rows],
+            self.outcome[rows],
+            self.weight[rows],
+        )

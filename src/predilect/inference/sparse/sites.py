@@ -1,0 +1,108 @@
+"""What one answer tells about its margin, as a Gaussian message: by exact expectation, or by the paper's surrogate."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from predilect.likelihoods.expectation import expected
+
+__all__ = ["RowSites", "expected_sites", "linearised_sites", "surrogate_variance"]
+
+FloatArray = npt.NDArray[np.float64]
+
+SURROGATES = ("corrected", "2020")
+
+
+class RowSites(NamedTuple):
+    """Of one copy of each answer, shapes (n,): precision τ and linear term ν."""
+
+    precision: FloatArray
+    linear: FloatArray
+
+
+def expected_sites(
+    outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float
+) -> tuple[RowSites, FloatArray]:
+    """Sites of the natural gradient of E log P(outcome | z), z ~ N(m, v), and its value.
+
+    Parameters
+    ----------
+    outcome : array of int8, shape (n,)
+        +1 left, 0 tie, -1 right.
+    m, v : arrays of float, shape (n,)
+        Mean and variance of the margin, in units of the answer noise.
+    delta : float
+        Tie threshold.
+
+    Returns
+    -------
+    sites : RowSites
+        τ = λ, ν = g + λ m, with g the slope in m and λ = -2 times the slope in v.
+    value : array of float, shape (n,)
+
+    Notes
+    -----
+    modern.md (3.2), (3.5). At a fixed point the bound is stationary.
+    """
+    value, slope, curvature = expected(outcome, m, v, delta)
+    return RowSites(curvature, slope + curvature * m), value
+
+
+def linearised_sites(outcome: npt.NDArray[np.int8], m: FloatArray, Q: FloatArray) -> RowSites:
+    """Sites of the paper: y ≈ Φ(m) + φ(m) (z - m) + noise of variance Q.
+
+    Parameters
+    ----------
+    outcome : array of int8, shape (n,)
+        +1 left, 0 tie, -1 right; a tie is half a win for each side.
+    m : array of float, shape (n,)
+        Mean of the margin.
+    Q : array of float, shape (n,)
+        From :func:`surrogate_variance`.
+
+    Returns
+    -------
+    RowSites
+        τ = g²/Q, ν = (g/Q) (y - Φ(m) + g m), g = φ(m).
+
+    Notes
+    -----
+    crowdgppl.md 2.1, 2.2 (eqs. 11, 17, 18 corrected: g has no factor 2y - 1). Half a win for each side is one answer
+    y = 1/2, for Q does not depend on y.
+    """
+    g = np.exp(-0.5 * m * m) / math.sqrt(2.0 * math.pi)
+    y = 0.5 * (1.0 + outcome)
+    return RowSites(g * g / Q, g / Q * (y - ndtr(m) + g * m))
+
+
+def surrogate_variance(prior_variance: FloatArray, form: str = "corrected") -> FloatArray:
+    """Q, the variance that the paper gives to the answer y in {0, 1}.
+
+    Parameters
+    ----------
+    prior_variance : array of float, shape (n,)
+        V₀ of the margin a priori, in units of the answer noise.
+    form : str
+        "corrected": AB/(n(n+1)). "2020": AB/n², as the article and the authors' code.
+
+    Raises
+    ------
+    ValueError
+        If ``form`` is neither.
+
+    Notes
+    -----
+    crowdgppl.md 2.1, eq. 9. With γ = λ = (1/(4v) - 1)/2 and v = Var Φ(z) = arcsin(V₀/(1 + V₀))/(2π) it collapses: A, B
+    are γ + 1 and γ whatever y, and AB/(n(n+1)) = 1/4 - v = arcsin((2 (1 + V₀))^(-1/2))/π, the *prior* mean of p(1 - p);
+    AB/n² = Q (2 - 4 Q) with that Q. So no Beta distribution, no cancellation where V₀ is in the thousands, and no
+    division by 0 for items with the same features (V₀ = 0, Q = 1/4).
+    """
+    if form not in SURROGATES:
+        raise ValueError(f"the surrogate variance must be one of {', '.join(SURROGATES)}, not {form!r}")
+    Q = np.arcsin(np.sqrt(0.5 / (1.0 + prior_variance))) / math.pi
+    return np.asarray(Q if form == "corrected" else Q * (2.0 - 4.0 * Q))

@@ -1,0 +1,206 @@
+"""Stochastic variational inference in batches of answers: Algorithm 1 of crowdGPPL's paper, as corrected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.inference.sparse.approximation import Approximation, Scale, divergence
+from predilect.inference.sparse.ascent import natural_target
+from predilect.inference.sparse.problem import Batch, Problem
+from predilect.inference.sparse.sites import RowSites, expected_sites, linearised_sites
+from predilect.likelihoods.expectation import expected
+
+__all__ = ["Schedule", "Stochastic", "ascend_in_batches"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_CHECK_EVERY = 2
+_CHECKS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How Algorithm 1 goes through the answers.
+
+    Attributes
+    ----------
+    batch_size : int or None
+        |P_i|; None: all answers are one batch, and steps have length 1.
+    forgetting_rate, delay : float
+        r and ε of the step ρ_i = (i + ε)^-r.
+    inner_iterations : int
+        How often a batch's sites are made anew from what they led to; each time the step starts from where the batch
+        found q.
+    inner_tolerance : float
+        Largest change of a site's precision at which that stops.
+    max_iterations : int
+        Batches.
+    whole_epoch : bool
+        Whether every answer is seen before anything may end it, ``max_iterations`` included; needless where a pass
+        over all answers follows.
+    tolerance : float
+        Relative change of the bound below which ten checks in a row, each two batches after the last, end it.
+    """
+
+    batch_size: int | None = None
+    forgetting_rate: float = 0.9
+    delay: float = 1.0
+    inner_iterations: int = 10
+    inner_tolerance: float = 1e-5
+    max_iterations: int = 200
+    whole_epoch: bool = True
+    tolerance: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ValueError(f"a batch needs at least 1 answer, not {self.batch_size}")
+        if not (0.0 <= self.forgetting_rate <= 1.0 and self.delay >= 0.0):
+            raise ValueError(
+                "the forgetting rate must lie between 0 and 1 and the delay not below 0, "
+                f"not {self.forgetting_rate} and {self.delay}"
+            )
+        if self.max_iterations < 1 or self.inner_iterations < 1:
+            raise ValueError("there must be at least 1 iteration, and 1 inner iteration")
+
+    def n_batches(self, n_rows: int) -> int:
+        """Batches of an epoch, of sizes that differ by 1 at most."""
+        return 1 if self.batch_size is None else math.ceil(n_rows / self.batch_size)
+
+    def step(self, iteration: int, n_batches: int) -> float:
+        """ρ_i for i = 1, 2, ...; 1 with all answers in one batch."""
+        return 1.0 if n_batches == 1 else (iteration + self.delay) ** -self.forgetting_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Stochastic:
+    """Where it ended.
+
+    Attributes
+    ----------
+    q, scale
+        The approximation.
+    iterations : int
+        Batches seen.
+    change : float
+        Relative change of the averaged bound between the last two checks.
+    converged : bool
+        Whether ten checks in a row were below the tolerance.
+    """
+
+    q: Approximation
+    scale: Scale
+    iterations: int
+    change: float
+    converged: bool
+
+
+def ascend_in_batches(
+    problem: Problem, q: Approximation, scale: Scale, Q: FloatArray | None, schedule: Schedule, random_state: int
+) -> Stochastic:
+    """Natural-gradient steps of decreasing length, each on one batch of answers.
+
+    Parameters
+    ----------
+    problem : Problem
+    q, scale
+        Where to start.
+    Q : array of float, shape (n_rows,), or None
+        Variance of the paper's surrogate for every answer: its linearised sites, and the conjugate update of the scale.
+        None: sites of the exact expectation, and a scale whose update knows the residual.
+    schedule : Schedule
+    random_state : int
+        Of the order of the answers, anew in every epoch, without replacement.
+
+    Notes
+    -----
+    crowdgppl.md 2.2, eqs. 17, 18, and section 3, steps 5 and 6. |P_i| M² + M³ operations an iteration, see
+    :func:`~predilect.inference.sparse.margins.margins_of`.
+
+    The bound that the stop rule looks at is an average of the batches' own estimates, with the steps ρ_i for weights,
+    so that looking costs nothing that grows with the answers.
+
+    **Differs from the paper**: what is damped where the inner loop oscillates are the sites, not g; the fixed point is
+    the same.
+    """
+    n_batches = schedule.n_batches(problem.n_rows)
+    residual, bound = 0.0, -math.inf  # averaged over batches
+    checked, change, calm = -math.inf, math.inf, 0
+    iteration = 0
+    for rows in _batches(problem.n_rows, n_batches, np.random.default_rng(random_state)):
+        seen = iteration >= n_batches or not schedule.whole_epoch
+        if seen and (iteration >= schedule.max_iterations or calm >= _CHECKS):
+            break
+        iteration += 1
+        step = schedule.step(iteration, n_batches)
+        factor = problem.n_rows / len(rows)
+        batch = problem.all() if n_batches == 1 else problem.batch(rows)
+        q_before, scale_before = q, scale
+        q, precision, value = _step(problem, batch, q, scale, None if Q is None else Q[rows], factor, step, schedule)
+        estimate = factor * float(batch.weight @ value) - divergence(q_before, scale_before)
+        if scale.learned:
+            first = iteration == 1
+            if Q is None:
+                found = factor * float((batch.weight * precision) @ batch.residual)
+                residual = found if first else (1.0 - step) * residual + step * found
+            scale = scale.at(scale.best(q.square, residual))
+        bound = estimate if math.isinf(bound) else (1.0 - step) * bound + step * estimate
+        if iteration % _CHECK_EVERY == 0:
+            change = abs(bound - checked) / max(abs(bound), 1.0) if math.isfinite(checked) else math.inf
+            checked = bound
+            calm = calm + 1 if change < schedule.tolerance else 0
+    return Stochastic(q, scale, iteration, change, calm >= _CHECKS)
+
+
+def _batches(n_rows: int, n_batches: int, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Rows of one batch after the other, without end."""
+    while True:
+        order = np.arange(n_rows) if n_batches == 1 else rng.permutation(n_rows)
+        for rows in np.array_split(order, n_batches):
+            # In their own order: neighbours in memory, and sums whose bits do not hang on the permutation alone.
+            yield np.sort(rows)
+
+
+def _step(
+    problem: Problem,
+    batch: Batch,
+    q: Approximation,
+    scale: Scale,
+    Q: FloatArray | None,
+    factor: float,
+    step: float,
+    schedule: Schedule,
+) -> tuple[Approximation, FloatArray, FloatArray]:
+    """One step, always from ``q``, with the sites of where it leads; their precisions, and E log P at ``q``."""
+    sites, value = _sites(problem, batch, q, scale, Q)
+    now = q.towards(*natural_target(batch, sites, scale.value, factor), step)
+    rate, last = 1.0, math.inf
+    for _ in range(schedule.inner_iterations - 1):
+        fresh, _ = _sites(problem, batch, now, scale, Q)
+        moved = float(np.abs(fresh.precision - sites.precision).max())
+        if moved <= schedule.inner_tolerance:
+            break
+        if moved >= last:
+            rate *= 0.9
+        last = moved
+        sites = RowSites(
+            rate * fresh.precision + (1.0 - rate) * sites.precision, rate * fresh.linear + (1.0 - rate) * sites.linear
+        )
+        now = q.towards(*natural_target(batch, sites, scale.value, factor), step)
+    return now, sites.precision, value
+
+
+def _sites(
+    problem: Problem, batch: Batch, q: Approximation, scale: Scale, Q: FloatArray | None
+) -> tuple[RowSites, FloatArray]:
+    """Sites at an approximation, and E log P there."""
+    m = batch.margins.mean(q.mean)
+    v = batch.margins.variance(q.factor.lower) + batch.residual / scale.value
+    if Q is None:
+        return expected_sites(batch.outcome, m, v, problem.delta)
+    return linearised_sites(batch.outcome, m, Q), expected(batch.outcome, m, v, problem.delta)[0]

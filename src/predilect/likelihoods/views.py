@@ -1,0 +1,146 @@
+"""Likelihoods as inference sees them: three plain views of log p(outcome | z).
+
+- ``at(y, z)``: log p itself, for Laplace's approximation;
+- ``tilted(y, m, v)``: log E p for z ~ N(m, v), for expectation propagation and prediction;
+- ``expected(y, m, v)``: E log p for z ~ N(m, v), for variational inference.
+
+Each is a value, its slope (∂/∂z or ∂/∂m) and its curvature (-∂²/∂z² or -∂²/∂m²), arrays of shape (n,). A likelihood
+has to be log-concave: no curvature is negative.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.errors import DataError
+from predilect.likelihoods import expectation, probit, third
+
+__all__ = ["Gaussian", "Likelihood", "Probit", "View"]
+
+FloatArray = npt.NDArray[np.float64]
+View = tuple[FloatArray, FloatArray, FloatArray]
+
+
+@runtime_checkable
+class Likelihood(Protocol):
+    """p(outcome | z), log-concave in the margin z."""
+
+    def check(self, outcome: npt.NDArray[np.generic]) -> None:
+        """Raise :class:`~predilect.errors.DataError` if an outcome is none that this likelihood knows."""
+        ...
+
+    def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
+        """Log p(outcome | z), ∂/∂z and -∂²/∂z²."""
+        ...
+
+    def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
+        """∂/∂z of the curvature of :meth:`at`; the gradient of Laplace's evidence needs it."""
+        ...
+
+    def tilted(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
+        """Log E p for z ~ N(m, v), ∂/∂m and -∂²/∂m²."""
+        ...
+
+    def expected(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
+        """E log p for z ~ N(m, v), ∂/∂m and -2 ∂/∂v."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Probit:
+    """An answer +1 (left), 0 (tie) or -1 (right), with noise of variance 1; see :mod:`predilect.likelihoods.probit`.
+
+    Attributes
+    ----------
+    delta : float, default 0
+        Tie threshold in units of the answer noise; ties need ``delta > 0``.
+    """
+
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.delta) and self.delta >= 0.0):
+            raise DataError(f"the tie threshold must be a finite number >= 0, not {self.delta!r}.")
+
+    def check(self, outcome: npt.NDArray[np.generic]) -> None:
+        """Raise if an outcome is none of +1, 0, -1, or a tie and there is no threshold for ties."""
+        known = np.isin(outcome, (-1, 0, 1))
+        if not known.all():
+            row = int(np.flatnonzero(~known)[0])
+            raise DataError(
+                f"{np.count_nonzero(~known)} outcomes are none of +1 (left), 0 (tie) and -1 (right) "
+                f"(first: row {row}, {outcome[row]!r})."
+            )
+        if self.delta == 0.0 and bool(np.any(outcome == 0)):
+            raise DataError(
+                f"{np.count_nonzero(outcome == 0)} outcomes are ties, to which a tie threshold of 0 gives probability "
+                "0. Give the likelihood a threshold, Probit(delta=...), or leave the ties out."
+            )
+
+    def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
+        """Log p(outcome | z), ∂/∂z and -∂²/∂z²."""
+        value, slope, curvature, *_ = probit.at(outcome, z, self.delta)
+        return value, slope, curvature
+
+    def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
+        """∂/∂z of the curvature of :meth:`at`."""
+        return third.curvature_slope(outcome, z, self.delta)
+
+    def tilted(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
+        """Log E p for z ~ N(m, v), ∂/∂m and -∂²/∂m²; closed forms."""
+        value, slope, curvature, *_ = probit.tilted(outcome, m, v, self.delta)
+        return value, slope, curvature
+
+    def expected(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
+        """E log p for z ~ N(m, v), ∂/∂m and -2 ∂/∂v; Gauss-Hermite quadrature."""
+        return expectation.expected(outcome, m, v, self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """A real number, z with noise: every inference is exact with it, which makes it the referee of them all.
+
+    Attributes
+    ----------
+    variance : float, default 1
+        Of the noise.
+    """
+
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.variance) and self.variance > 0.0):
+            raise DataError(f"the variance of the noise must be a finite number > 0, not {self.variance!r}.")
+
+    def check(self, outcome: npt.NDArray[np.generic]) -> None:
+        """Raise if an outcome is not a finite number."""
+        finite = np.isfinite(np.asarray(outcome, dtype=float))
+        if not finite.all():
+            raise DataError(
+                f"{np.count_nonzero(~finite)} outcomes are not finite numbers (first: row {int(finite.argmin())})."
+            )
+
+    def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
+        """Log p(outcome | z), ∂/∂z and -∂²/∂z²."""
+        return self.tilted(outcome, z, np.zeros(np.shape(z)))
+
+    def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
+        """Zeros: the curvature is constant."""
+        return np.zeros(np.shape(z))
+
+    def tilted(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
+        """Log E p for z ~ N(m, v), ∂/∂m and -∂²/∂m²."""
+        total = self.variance + v
+        error = np.asarray(outcome, dtype=float) - m
+        value = -0.5 * (np.log(2.0 * np.pi * total) + error**2 / total)
+        return value, error / total, 1.0 / total
+
+    def expected(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
+        """E log p for z ~ N(m, v), ∂/∂m and -2 ∂/∂v."""
+        value, slope, curvature = self.at(outcome, m)
+        return value - 0.5 * v / self.variance, slope, curvature

@@ -1,0 +1,319 @@
+"""``GPPL``: Gaussian-process preference learning, a utility function for all, for each, or for people and items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from predilect.covariance.kernels import Kernel
+from predilect.inference.sparse.fit import RULES
+from predilect.inference.sparse.sites import SURROGATES
+from predilect.inference.training import Watcher
+from predilect.inference.warm_up import warm_up
+from predilect.models.boards import Ranking
+from predilect.models.inputs import read_training
+from predilect.models.joint_gppl import fit_joint_gppl, pack_joint, unpack_joint
+from predilect.models.keeping import Keeping
+from predilect.models.parameters import given_threshold
+from predilect.models.pooled_gppl import INFERENCE, fit_pooled_gppl, pack_sparse, unpack_sparse
+from predilect.models.predictions import Predicting
+from predilect.models.process_parameters import (
+    check_choice,
+    check_count,
+    check_gamma,
+    check_positive,
+    check_search,
+)
+from predilect.models.queries import Queries, rows_of_features
+from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, unpack_separate, with_new_items
+from predilect.posteriors.joint import JointPosterior
+from predilect.posteriors.separate import SeparatePosterior
+from predilect.posteriors.sparse import SparsePosterior
+from predilect.scale.shards import workers
+
+__all__ = ["GPPL", "GPPLHyperparameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+USERS = ("pooled", "separate", "joint")
+
+
+@dataclass(frozen=True, slots=True)
+class GPPLHyperparameters:
+    """What the prior says.
+
+    Attributes
+    ----------
+    scale : float
+        s: utilities are N(0, K/s), in units of the noise of one answer.
+    kernel : Kernel
+        k of item features; of features of people and items where people are joint.
+    """
+
+    scale: float
+    kernel: Kernel
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
+
+
+class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
+    """Gaussian-process preference learning: utilities are a smooth function of the features of items.
+
+    f ~ N(0, K/s) with K a kernel of item features and s ~ Gamma; an answer to "left or right?" is left with probability
+    Φ(f(left) - f(right)), so a utility is measured in units of the noise of one answer. Unseen items follow from their
+    features. Items without features are alike to no other; without any features, K is the identity.
+
+    Parameters
+    ----------
+    users : {"pooled", "separate", "joint"}, default "pooled"
+        "pooled": one function for everybody. "separate": one for each person, learned alone from that person's answers,
+        with s and the kernel shared. "joint": one function of the features of people and items, K_users ⊗ K_items; it
+        needs both, and predicts people without answers.
+    kernel : str or Kernel, default "matern-3/2"
+        Of item features: "squared-exponential", "matern-1/2", "matern-3/2", "matern-5/2", or a kernel of
+        :mod:`predilect.covariance.kernels`, such as a sum or product over features, taken with its hyper-parameters.
+    kernel_form : {"isotropic", "product"}, default "isotropic"
+        Of the Euclidean distance over all features, or the product over features of a kernel of each.
+    length_scales : "median", "optimise", float or array of float, default "median"
+        By the median heuristic; from there by L-BFGS on the evidence or its bound; or given, one for all features or
+        one for each column that they make.
+    median : str, default "per-feature"
+        Rule of :func:`~predilect.covariance.kernels.median_length_scales`.
+    user_kernel : str or Kernel, default "matern-3/2"
+        Of features of people, for "joint".
+    n_inducing : int, None or "auto", default "auto"
+        Inducing points M; None: the items. "auto": the items up to 1 000, then 500. (For "joint": pairs of a person and
+        an item in place of items.) "separate" needs none.
+    inference : {"auto", "variational", "stochastic", "ep", "laplace"}, default "auto"
+        "variational": all answers at once. "stochastic": in batches. "auto": in batches beyond 20 000 different
+        answers. "ep" and "laplace" take all items at once, for "pooled". "separate" takes expectation propagation.
+    sites : {"expected", "linearised"}, default "expected"
+        The exact expectation of the log-likelihood, or the paper's linearisation, in which a tie is half a win each.
+    surrogate : {"corrected", "2020"}, default "corrected"
+        Variance of the linearisation.
+    scale : float or "auto", default "auto"
+        s, or learn it.
+    scale_prior : pair of float, default (1.0, 1.0)
+        Shape and rate of the Gamma prior of s. The paper's settings are (1, 100) and (2, 200).
+    noise_variance : float, default 0.5
+        Noise of one item in one answer in the units of the rate: 1/2 in the paper, 1 in its authors' code.
+    batch_size : int or "auto", default "auto"
+        Different answers in a batch.
+    forgetting_rate, delay : float, default 0.9 and 1.0
+        r and ε of the steps ρ_i = (i + ε)^-r.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float or "auto", default "auto"
+        Stop when the bound rises by less in a pass, in nats an answer; "auto": 1e-6, for "separate" 1e-5.
+    max_iterations : int, default 200
+        Passes, or batches, but at least one pass.
+    n_jobs : int, optional
+        Threads, for "separate"; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of inducing points, batches, and the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : SparsePosterior, SeparatePosterior or JointPosterior
+    items_, users_ : Vocabulary
+        ``users_`` is None where nobody is told apart.
+    personal_ : bool
+        Whether people are told apart: not "pooled", and at least two people.
+    hyperparameters_ : GPPLHyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        Lower bound of the evidence of the answers ("variational", "stochastic"), or its approximation, in nats.
+    report_ : dict
+        Convergence, what was read and left out, what became of the features.
+    n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    crowdgppl.md 1 and 2.2, with the corrections there; Simpson and Gurevych. **Differs from the paper**: exact
+    expectations by default, all answers at once where that is quicker, ties.
+
+    With M inducing points a pass takes P M + n_items M² operations for P different answers; n_items M floats.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {"left": ["tea", "milk"], "right": ["milk", "juice"], "winner": ["tea", "milk"]}
+    >>> items = {"item": ["tea", "milk", "juice", "mate"], "warm": [1.0, 0.4, 0.0, 0.9]}
+    >>> model = predilect.GPPL().fit(answers, items=items)
+    >>> model.rank()["item"].to_list()
+    ['tea', 'mate', 'milk', 'juice']
+    """
+
+    model_name: ClassVar[str] = "gppl"
+    hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
+
+    def __init__(
+        self,
+        users: str = "pooled",
+        kernel: str | Kernel = "matern-3/2",
+        kernel_form: str = "isotropic",
+        length_scales: Any = "median",
+        median: str = "per-feature",
+        user_kernel: str | Kernel = "matern-3/2",
+        n_inducing: int | str | None = "auto",
+        inference: str = "auto",
+        sites: str = "expected",
+        surrogate: str = "corrected",
+        scale: float | str = "auto",
+        scale_prior: tuple[float, float] = (1.0, 1.0),
+        noise_variance: float = 0.5,
+        batch_size: int | str = "auto",
+        forgetting_rate: float = 0.9,
+        delay: float = 1.0,
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int = 200,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.users = users
+        self.kernel = kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.user_kernel = user_kernel
+        self.n_inducing = n_inducing
+        self.inference = inference
+        self.sites = sites
+        self.surrogate = surrogate
+        self.scale = scale
+        self.scale_prior = scale_prior
+        self.noise_variance = noise_variance
+        self.batch_size = batch_size
+        self.forgetting_rate = forgetting_rate
+        self.delay = delay
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Learn from answers.
+
+        Parameters
+        ----------
+        X, y, items, watch
+            As :meth:`Population.fit <predilect.Population.fit>` takes them.
+        users : data frame or PersonFeatures, optional
+            Features of people, one row a person; used by "joint".
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used, or there are too many items for what was asked.
+        """
+        self._check()
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
+        answers = training.comparisons
+        personal = self.users != "pooled" and answers.has_users and answers.n_users > 1
+        warm_up()
+        with workers(self.n_jobs) as executor:
+            if self.users == "joint":
+                found = fit_joint_gppl(self, training, delta, watch)
+            elif personal:
+                found = fit_separate_gppl(self, training, delta, executor, watch)
+            else:
+                found = fit_pooled_gppl(self, training, delta, watch)
+        self._keep(
+            training, posterior=found.posterior, hyperparameters=GPPLHyperparameters(found.scale, found.kernel),
+            personal=personal, delta=found.delta, evidence=found.evidence, fit=found.report, prior=found.search,
+        )  # fmt: skip
+        found.report.require(self.strict)
+        return self
+
+    def _check(self) -> None:
+        check_search(self)
+        check_choice("users", self.users, USERS)
+        check_choice("inference", self.inference, INFERENCE)
+        check_choice("sites", self.sites, RULES)
+        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_count("n_inducing", self.n_inducing, 1, None, "auto")
+        check_count("batch_size", self.batch_size, 1, "auto")
+        check_count("max_iterations", self.max_iterations, 1)
+        check_positive("scale", self.scale, "auto")
+        check_gamma("scale_prior", self.scale_prior)
+        for name in ("noise_variance", "forgetting_rate"):
+            check_positive(name, getattr(self, name))
+        if self.inference in ("ep", "laplace") and self.users == "joint":
+            raise ValueError(f'inference="{self.inference}" is for users="pooled"; "joint" is variational')
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        new = self._new_items(queries, items)
+        posterior, asked = self.posterior_, (queries.users, queries.left, queries.right)
+        if isinstance(posterior, SeparatePosterior):
+            h = self.hyperparameters_
+            people = posterior.people if new is None else with_new_items(posterior, h.kernel, h.scale, self.space_, new)
+            warm_up()
+            with workers(self.n_jobs) as executor:
+                return people.margins(*asked, executor=executor)
+        if isinstance(posterior, JointPosterior):
+            traits = None
+            if users is not None and queries.new_users and self.user_features_ is not None:
+                rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
+                traits = np.where((queries.unknown_users >= 0)[:, None], rows[queries.unknown_users], 0.0)
+            return (posterior if new is None else posterior.with_items(new.matrix)).margins(*asked, traits=traits)
+        assert isinstance(posterior, SparsePosterior)
+        return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        h, points = self.hyperparameters_, self.report_["prior"].get("n_inducing")
+        lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}."]
+        if self.features_ is not None:
+            how = {"median": "by the median heuristic", "optimise": "optimised"}
+            told = how.get(self.length_scales, "as given") if isinstance(self.length_scales, str) else "as given"
+            lines.append(f"Item features: {', '.join(self.features_.sources) or 'none of use'}; length-scales {told}.")
+        if points is not None and not self.report_["prior"]["items_are_points"]:
+            lines.append(f"Utilities are known through {points} inducing points.")
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        posterior = self.posterior_
+        if isinstance(posterior, SeparatePosterior):
+            return pack_separate(posterior)
+        if isinstance(posterior, JointPosterior):
+            return pack_joint(posterior)
+        assert isinstance(posterior, SparsePosterior)
+        return pack_sparse(posterior)
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        h, space = self.hyperparameters_, self.space_
+        if "site_precision" in arrays:
+            return unpack_separate(arrays, h.kernel, h.scale, space)
+        if "user_rows" in arrays:
+            return unpack_joint(values, arrays, h.kernel)
+        return unpack_sparse(values, arrays, h.kernel, space.matrix, space.known)

@@ -1,0 +1,218 @@
+"""``GPPL`` with one utility function for everybody."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.kernels import Kernel, Scaled
+from predilect.errors import DataError
+from predilect.inference.evidence import maximise_evidence
+from predilect.inference.inducing import inducing_points
+from predilect.inference.pooled import PooledAnswers
+from predilect.inference.prior import FeatureSpace
+from predilect.inference.report import Report
+from predilect.inference.scaled import SCALED, fit_scaled
+from predilect.inference.sparse.fit import ScalePrior, SparseFit, fit_sparse, schedule_for
+from predilect.inference.sparse.length_scales import optimise_length_scales
+from predilect.inference.sparse.stochastic import Schedule
+from predilect.inference.threshold import best_threshold, starting_threshold
+from predilect.inference.training import Watcher
+from predilect.likelihoods.views import Probit
+from predilect.models.inputs import Training
+from predilect.models.process_parameters import make_kernel, scales_of
+from predilect.posteriors.projection import Projection
+from predilect.posteriors.sparse import SparsePosterior
+
+__all__ = [
+    "INFERENCE", "Fitted", "choose_points", "fit_pooled_gppl", "fit_sparse_gppl", "optimises", "pack_sparse",
+    "scale_prior", "unpack_sparse",
+]  # fmt: skip
+
+FloatArray = npt.NDArray[np.float64]
+
+INFERENCE = ("auto", "variational", "stochastic", "ep", "laplace")
+_MOST_ITEMS_DENSE = 1000  # beyond it "auto" takes inducing points
+_MOST_POINTS = 500
+_MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations an iteration
+_THRESHOLD_ROUNDS = 8
+_THRESHOLD_TOLERANCE = 1e-3
+
+
+class Fitted(NamedTuple):
+    """What an estimator keeps of a fit."""
+
+    posterior: Any
+    scale: float
+    kernel: Kernel
+    delta: float
+    evidence: float
+    report: Report
+    search: dict[str, Any]
+
+
+def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
+    """Fit ``model``, a GPPL whose ``users`` are pooled, to the answers of all people as one."""
+    answers, space = PooledAnswers.of(training.comparisons.pooled()), training.space
+    kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
+    if model.inference in SCALED:
+        return _fit_dense(model, answers, space, kernel, delta)
+    points = choose_points(model, kernel, space.matrix, space.known)
+    projection = Projection.of(kernel, space.matrix, space.known, points)
+    return fit_sparse_gppl(model, answers, projection, delta, watch)
+
+
+def choose_points(model: Any, kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray | None:
+    """Inducing points as ``model.n_inducing`` says; None: the items.
+
+    Raises
+    ------
+    DataError
+        If the items would be the points, but they are too many.
+    """
+    n_items = len(features)
+    n_points = model.n_inducing
+    if isinstance(n_points, str):
+        n_points = None if n_items <= _MOST_ITEMS_DENSE else _MOST_POINTS
+    if n_points is None or not known.any():
+        if n_items > _MOST_POINTS_EVER:
+            raise DataError(
+                f"{n_items} items would each be an inducing point, and dense algebra holds {_MOST_POINTS_EVER}. Give "
+                "features of the items (items=..., --items FILE) and n_inducing=500"
+            )
+        return None
+    return inducing_points(
+        features, known, scales_of(kernel, features.shape[1]), int(n_points), model.random_state
+    ).points
+
+
+def fit_sparse_gppl(
+    model: Any, answers: PooledAnswers, projection: Projection, delta: float | None, watch: Watcher | None
+) -> Fitted:
+    """Variational inference, all answers at once or in batches; δ, s and length-scales are learned as asked."""
+    prior = scale_prior(model)
+    schedule = _schedule(model, len(answers.left), projection.n_points)
+    tolerance = 1e-6 if isinstance(model.tolerance, str) else float(model.tolerance)
+    threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
+    search: dict[str, Any] = {"n_inducing": projection.n_points, "items_are_points": projection.A is None}
+
+    def fit(at: float, projection: Projection, start: SparseFit | None) -> SparseFit:
+        return fit_sparse(
+            answers, projection, prior, delta=at, rule=model.sites, surrogate=model.surrogate, schedule=schedule,
+            max_iterations=model.max_iterations, tolerance=tolerance, random_state=model.random_state, start=start,
+        )  # fmt: skip
+
+    found = fit(threshold, projection, None)
+    for step in range(_THRESHOLD_ROUNDS if delta is None and threshold > 0.0 else 0):
+        if watch:
+            watch("learning the tie threshold", step + 1)
+        m, v = found.posterior().margins(answers.left, answers.left, answers.right)
+        again = best_threshold(answers.outcome, answers.weight, m, v, threshold)
+        moved, threshold = abs(math.log(again / threshold)), again
+        found = fit(threshold, projection, found)
+        if moved < _THRESHOLD_TOLERANCE:
+            break
+    if optimises(model):
+        if watch:
+            watch("optimising length-scales", 1)
+        best = optimise_length_scales(answers, projection, prior, delta=threshold, max_iterations=model.max_iterations)
+        found = best.fit
+        search |= {
+            "length_scales": {"evaluations": best.evaluations, "converged": best.converged, "message": best.message},
+            "at_bound": list(best.at_bounds),
+        }
+    return Fitted(
+        found.posterior(), found.scale.value, found.projection.kernel, threshold, found.bound, found.report, search
+    )
+
+
+def scale_prior(model: Any) -> ScalePrior:
+    """The prior of s that a model's arguments describe, or s itself."""
+    if isinstance(model.scale, str):
+        shape, rate = map(float, model.scale_prior)
+        return ScalePrior(shape, rate, float(model.noise_variance))
+    return ScalePrior(float(model.scale), 1.0, learned=False)
+
+
+def _schedule(model: Any, n_rows: int, n_points: int) -> Schedule:
+    schedule = schedule_for(n_rows, n_points, model.sites)
+    size = schedule.batch_size
+    if model.inference == "variational":
+        size = None
+    elif not isinstance(model.batch_size, str):
+        size = int(model.batch_size)
+    elif model.inference == "stochastic" and size is None:
+        size = min(n_rows, 1000)
+    return replace(
+        schedule, batch_size=size, forgetting_rate=float(model.forgetting_rate), delay=float(model.delay),
+        max_iterations=model.max_iterations,
+    )  # fmt: skip
+
+
+def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: Kernel, delta: float | None) -> Fitted:
+    """Laplace's approximation or expectation propagation over all items."""
+    prior = scale_prior(model)
+    if answers.n_items > _MOST_POINTS_EVER:
+        raise DataError(
+            f'inference="{model.inference}" works on all {answers.n_items} items at once, and dense algebra holds '
+            f'{_MOST_POINTS_EVER}. Use inference="auto"'
+        )
+    search: dict[str, Any] = {"n_inducing": answers.n_items, "items_are_points": True}
+    if optimises(model) and space.informative:
+        if not space.known.all():
+            raise DataError(
+                f'length_scales="optimise" with inference="{model.inference}" needs features of every item, but '
+                f'{int((~space.known).sum())} have none. Give them, leave these items out, or use inference="auto"'
+            )
+        threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
+        best = maximise_evidence(
+            Scaled(kernel, prior.rate / prior.shape), space.matrix, answers.left, answers.right, answers.outcome,
+            answers.weight, Probit(threshold), method=model.inference,
+        )  # fmt: skip
+        assert isinstance(best.kernel, Scaled)
+        kernel = best.kernel.kernel
+        search |= {"length_scales": best.report.to_dict(), "at_bound": list(best.at_bound)}
+    projection = Projection.of(kernel, space.matrix, space.known, None)
+    found = fit_scaled(
+        model.inference, projection.factor.lower @ projection.factor.lower.T, answers, shape=prior.shape,
+        rate=prior.rate / (2.0 * prior.noise_var), scale=None if prior.learned else prior.shape / prior.rate,
+        delta=delta,
+    )  # fmt: skip
+    latent = found.latent
+    posterior = SparsePosterior(projection, latent.mean, latent.covariance(), found.scale)
+    return Fitted(posterior, found.scale, kernel, found.delta, latent.evidence, latent.report, search)
+
+
+def optimises(model: Any) -> bool:
+    """Whether length-scales are to be learned."""
+    return isinstance(model.length_scales, str) and model.length_scales == "optimise"
+
+
+def pack_sparse(posterior: SparsePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior; the projection is made anew from them."""
+    projection = posterior.projection
+    arrays = {"m": posterior.mean, "C_m": posterior.covariance}
+    if projection.A is not None:
+        arrays["points"] = projection.points[projection.known_points]
+    return {"scale": posterior.scale}, arrays
+
+
+def unpack_sparse(
+    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]
+) -> SparsePosterior:
+    """The posterior that :func:`pack_sparse` packed.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other.
+    """
+    projection = Projection.of(kernel, features, known, arrays.get("points"))
+    m, C_m = arrays["m"], arrays["C_m"]
+    if m.shape != (projection.n_points,) or C_m.shape != (projection.n_points, projection.n_points):
+        raise ValueError(f"{projection.n_points} inducing points, but values at {len(m)}")
+    return SparsePosterior(projection, m, C_m, float(values["scale"]))

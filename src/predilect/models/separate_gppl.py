@@ -1,0 +1,95 @@
+"""``GPPL`` with one utility function for each person, learned alone."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.kernels import Kernel
+from predilect.errors import DataError
+from predilect.inference.prior import FeatureSpace
+from predilect.inference.separate import fit_separate
+from predilect.inference.training import Watcher
+from predilect.models.inputs import Training
+from predilect.models.pooled_gppl import Fitted, optimises, scale_prior
+from predilect.models.process_parameters import make_kernel
+from predilect.posteriors.people import People, Sites, lay_out
+from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.projection import item_covariance
+from predilect.posteriors.separate import SeparatePosterior
+
+__all__ = ["fit_separate_gppl", "pack_separate", "unpack_separate", "with_new_items"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
+_PEOPLE_ARRAYS = ("traits", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
+
+
+def fit_separate_gppl(
+    model: Any, training: Training, delta: float | None, executor: ThreadPoolExecutor | None, watch: Watcher | None
+) -> Fitted:
+    """Fit ``model``, a GPPL whose ``users`` are separate.
+
+    Raises
+    ------
+    DataError
+        If there are more items than dense algebra can hold.
+    """
+    answers, space = training.comparisons, training.space
+    if answers.n_items > _MOST_ITEMS:
+        raise DataError(
+            f'{answers.n_items} items are too many for users="separate", which holds {_MOST_ITEMS}. Use '
+            'Population(), CrowdGPPL() or users="pooled"'
+        )
+    kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
+    prior = scale_prior(model)
+    found = fit_separate(
+        lay_out(answers), kernel, space.matrix, space.known,
+        shape=prior.shape, rate=prior.rate / (2.0 * prior.noise_var),
+        scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
+        learn_kernel=optimises(model) and space.informative,
+        tolerance=1e-5 if isinstance(model.tolerance, str) else float(model.tolerance),
+        max_iterations=model.max_iterations, executor=executor,
+        progress=None if watch is None else lambda done: watch("choosing the prior by the evidence", done),
+    )  # fmt: skip
+    return Fitted(found.posterior, found.scale, found.kernel, found.delta, found.evidence, found.report, {})
+
+
+def with_new_items(
+    posterior: SeparatePosterior, kernel: Kernel, scale: float, space: FeatureSpace, new: FeatureSpace
+) -> PopulationPosterior:
+    """Everybody's posterior over the items of ``space`` and, after them, new ones."""
+    K = item_covariance(kernel, np.vstack([space.matrix, new.matrix]), np.concatenate([space.known, new.known]))
+    return posterior.with_covariance(K / scale)
+
+
+def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior."""
+    people, sites = posterior.people.people, posterior.people.sites
+    arrays = {name: getattr(people, name) for name in _PEOPLE_ARRAYS}
+    arrays |= {"site_precision": sites.precision, "site_linear": sites.linear, "m": posterior.mean}
+    arrays |= {"C_m": posterior.covariance, "shards": np.array(people.shards, dtype=np.int64)}
+    return {}, arrays
+
+
+def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space: FeatureSpace) -> SeparatePosterior:
+    """The posterior that :func:`pack_separate` packed.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other.
+    """
+    K = item_covariance(kernel, space.matrix, space.known)
+    m, C_m = arrays["m"], arrays["C_m"]
+    if m.shape != (len(K),) or C_m.shape != K.shape:
+        raise ValueError(f"{len(K)} items, but {len(m)} utilities")
+    shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
+    people = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS}, n_items=len(K), shards=shards)
+    sites = Sites(arrays["site_precision"], arrays["site_linear"])
+    posterior = PopulationPosterior(np.zeros(len(K)), np.zeros_like(K), K / scale, people, sites)
+    return SeparatePosterior(posterior, m, C_m)

@@ -1,0 +1,144 @@
+"""One utility function of people and items together, by the features of both."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import symmetrise
+from predilect.covariance.kernels import Kernel
+from predilect.posteriors.gaussian import centre
+from predilect.posteriors.sparse import SparsePosterior
+from predilect.posteriors.utilities import Utilities
+
+__all__ = ["JointPosterior"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_ROWS_AT_ONCE = 20_000
+_PEOPLE_FOR_AVERAGE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class JointPosterior:
+    """f(x_u, x_i) ~ GP with covariance k_users(x_u, x_u') k_items(x_i, x_i') / s, given the answers.
+
+    Attributes
+    ----------
+    process : SparsePosterior
+        Over (person, item) pairs; their rows of features are those of the person, then those of the item.
+    user_kernel, item_kernel : Kernel
+        The two factors of its kernel.
+    user_features : array of float, shape (n_users, d_users)
+    item_features : array of float, shape (n_items, d_items)
+
+    Notes
+    -----
+    crowdgppl.md 1; Guo, Bonilla and others. A person without features, as somebody of whom nothing is known, is taken
+    for one with the mean features, zeros.
+    """
+
+    process: SparsePosterior
+    user_kernel: Kernel
+    item_kernel: Kernel
+    user_features: FloatArray
+    item_features: FloatArray
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.item_features)
+
+    def margins(
+        self,
+        users: IntArray,
+        left: IntArray,
+        right: IntArray,
+        *,
+        traits: FloatArray | None = None,
+        executor: ThreadPoolExecutor | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right), shapes (n,).
+
+        Parameters
+        ----------
+        users, left, right : arrays of int, shape (n,)
+            Codes; -1 for somebody without answers.
+        traits : array of float, shape (n, d_users), optional
+            Features of those with code -1, row by row; by default the mean.
+        executor : ThreadPoolExecutor, optional
+            Not used.
+
+        Notes
+        -----
+        n M (d + M) operations for M inducing points.
+        """
+        people = self._people(users, traits)
+        mean, var = np.empty(len(users)), np.empty(len(users))
+        for start in range(0, len(users), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            who, n = people[some], len(people[some])
+            rows = np.vstack([np.hstack([who, self.item_features[side[some]]]) for side in (left, right)])
+            here = self._at(rows)
+            index = np.arange(n)
+            mean[some], var[some] = here.margins(index, index, index + n)
+        return mean, var
+
+    def person(self, user: int = -1) -> Utilities:
+        """The utilities of one person; -1: of somebody with the mean features."""
+        who = np.repeat(self._people(np.array([user]), None), self.n_items, axis=0)
+        return self._at(np.hstack([who, self.item_features])).person()
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities."""
+        return self.person(user).dense()
+
+    def crowd(self) -> Utilities:
+        """The average utilities of the people.
+
+        Notes
+        -----
+        The average over people of a product kernel is a product again: the rows of everybody need not be made. Of more
+        than 2 000 people every so-manieth enters the prior variance of the average.
+        """
+        projection, S, s = self.process.projection, self.process.covariance, self.process.scale
+        n = self.user_features.shape[1]
+        points, some = projection.points, self.user_features[:: 1 + len(self.user_features) // _PEOPLE_FOR_AVERAGE]
+        alike = self.user_kernel(points[:, :n], self.user_features).mean(axis=1)
+        A = projection.factor.solve(self.item_kernel(points[:, n:], self.item_features) * alike[:, None]).T
+        root = A @ projection.factor.lower
+        prior = float(self.user_kernel(some, some).mean()) * self.item_kernel(self.item_features)
+        covariance = symmetrise(A @ S @ A.T + (prior - root @ root.T) / s)
+        return Utilities(A @ self.process.mean, covariance, None, np.zeros(0, dtype=np.int64), np.zeros(0))
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of :meth:`crowd`."""
+        crowd = self.crowd()
+        return crowd.mean, crowd.covariance
+
+    def centred_utilities(
+        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of people's utilities, centred over the items; shapes (n_users, n_items)."""
+        mean, var = np.empty((len(users), self.n_items)), np.empty((len(users), self.n_items))
+        for row, user in enumerate(users.tolist()):
+            m, C = centre(*self.utilities(user))
+            mean[row], var[row] = m, np.diagonal(C)
+        return mean, var
+
+    def with_items(self, features: FloatArray) -> JointPosterior:
+        """With more items, by their features, shape (n_new, d_items)."""
+        items = np.vstack([self.item_features, features])
+        return JointPosterior(self.process, self.user_kernel, self.item_kernel, self.user_features, items)
+
+    def _people(self, users: IntArray, traits: FloatArray | None) -> FloatArray:
+        unknown = np.zeros((len(users), self.user_features.shape[1])) if traits is None else traits
+        return np.where((users >= 0)[:, None], self.user_features[users], unknown)
+
+    def _at(self, rows: FloatArray) -> SparsePosterior:
+        p = self.process
+        return SparsePosterior(p.projection.at(rows, np.ones(len(rows), dtype=bool)), p.mean, p.covariance, p.scale)

@@ -1,0 +1,113 @@
+"""The posterior of one utility function known through its values at inducing points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import symmetrise
+from predilect.posteriors.projection import Projection
+from predilect.posteriors.utilities import Utilities, pair_variance
+
+__all__ = ["SparsePosterior"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+ITEMS_WITH_DENSE_RESIDUAL = 2000
+_ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class SparsePosterior:
+    """f = A f_m + r with f_m ~ N(mean, covariance) and r ~ N(0, R/scale), the same for every person.
+
+    Attributes
+    ----------
+    projection : Projection
+        A and R.
+    mean : array of float, shape (M,)
+        Of f at the inducing points.
+    covariance : array of float, shape (M, M)
+    scale : float
+        E s, the inverse scale of the prior.
+
+    Notes
+    -----
+    crowdgppl.md 2.2, eqs. 14 and 20 corrected: A S Aᵀ + (K_nn - A K_mn)/E s.
+    """
+
+    projection: Projection
+    mean: FloatArray
+    covariance: FloatArray
+    scale: float
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.projection.n_items
+
+    def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f(left) - f(right), residual included; ``users`` makes no difference. Shapes (n,).
+
+        Notes
+        -----
+        n M² operations, or n_items M² + n M where there are more pairs than items.
+        """
+        left, right = np.asarray(left), np.asarray(right)
+        A, S = self.projection.A, self.covariance
+        f = self.projection.expand(self.mean)
+        mean = np.asarray(f[left] - f[right])
+        if A is None:
+            return mean, np.maximum(pair_variance(S, left, right), 0.0)
+        half = A @ S if len(left) > len(A) else None
+        var = np.empty(len(left))
+        for start in range(0, len(left), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            x = A[left[some]] - A[right[some]]
+            y = x @ S if half is None else half[left[some]] - half[right[some]]
+            var[some] = np.einsum("ij,ij->i", x, y)
+        return mean, np.maximum(var, 0.0) + self.projection.residual_pairs(left, right) / self.scale
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of the utilities; exact for any number of items."""
+        S = self.covariance if self.projection.A is None else self.projection.A @ self.covariance @ self.projection.A.T
+        return self.projection.expand(self.mean), symmetrise(S + self.projection.residual() / self.scale)
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """The same as :meth:`utilities`: one function stands for everybody."""
+        return self.utilities()
+
+    def person(self, user: int = -1) -> Utilities:
+        """The utilities in the form that boards are made of.
+
+        Notes
+        -----
+        Up to 2 000 items with their exact covariance. Beyond, of the residual the diagonal: items that are alike keep
+        what the inducing points know of them in common, and are taken for unlike in the rest. Variances of single
+        utilities are right, those of differences between close neighbours too large; :meth:`margins` is always exact.
+        """
+        A, none = self.projection.A, np.zeros(0, dtype=np.int64)
+        f = self.projection.expand(self.mean)
+        if A is None:
+            return Utilities(f, self.covariance, None, none, np.zeros(0))
+        if self.n_items <= ITEMS_WITH_DENSE_RESIDUAL:
+            return Utilities(f, self.utilities()[1], None, none, np.zeros(0))
+        return Utilities(f, self.covariance, A, none, self.projection.own / self.scale)
+
+    def crowd(self) -> Utilities:
+        """The same as :meth:`person`."""
+        return self.person()
+
+    def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> SparsePosterior:
+        """With items appended that nobody was asked about.
+
+        Parameters
+        ----------
+        features : array of float, shape (n_new, d)
+        known : array of bool, shape (n_new,)
+            Whether an item has features; one without has the prior, apart from all others.
+        """
+        return replace(self, projection=self.projection.with_items(features, known))
