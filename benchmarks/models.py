@@ -122,7 +122,7 @@ CROWDS: dict[str, Callable[..., Fitted]] = {
     "crowd-gppl": partial(PredilectModel, estimator="CrowdGPPL"),
 }
 # The published inference of GPPL, and its prior for Sushi.
-_AS_PAPER = "@sites=linearised@surrogate=2020@inference=stochastic@scale_prior=1:100"
+_AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior=1:100"
 # The rows of its Table 3, by their names there (a backslash is "without"; u: features of people, x: of items,
 # t: consensus, induc: inducing points).
 VARIANTS = {
@@ -185,11 +185,14 @@ def build(name: str) -> Callable[[Task], Fitted]:
 
 
 def _value(text: str) -> Any:
+    """A number, a pair of numbers as in 1:100, True, False, None, or the text itself, also in single quotes."""
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1]
     if text.isdigit():
         return int(text)
     if text in ("True", "False", "None"):
         return {"True": True, "False": False, "None": None}[text]
-    parts = text.split(":")  # as in 1:100, a pair
+    parts = text.split(":")
     try:
         numbers = tuple(float(part) for part in parts)
     except ValueError:

@@ -69,8 +69,17 @@ def test_options_follow_the_name() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("7", 7), ("0.5", 0.5), ("1e-3", 1e-3), ("True", True), ("None", None), ("1:100", (1.0, 100.0)), ("auto", "auto")],
-)
+    [
+        ("7", 7),
+        ("0.5", 0.5),
+        ("1e-3", 1e-3),
+        ("True", True),
+        ("None", None),
+        ("1:100", (1.0, 100.0)),
+        ("auto", "auto"),
+        ("'2020'", "2020"),
+    ],
+)  # fmt: skip
 def test_values_of_options(text: str, value: object) -> None:
     assert _value(text) == value
     assert type(_value(text)) is type(value)
