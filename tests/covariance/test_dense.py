@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.covariance.dense import NotPositiveDefiniteError, factorise, symmetrise
+from predilect.covariance.dense import NotPositiveDefiniteError, factorise, semidefinite_root, symmetrise
 from predilect.covariance.kernels import squared_exponential
 from tolerances import EXACT, ITERATIVE
 
@@ -89,3 +89,20 @@ def test_squared_exponential_is_its_formula_and_positive_definite():
     np.testing.assert_array_equal(own, own.T)
     np.testing.assert_array_equal(np.diagonal(own), 1.0)
     assert np.linalg.eigvalsh(own).min() > -EXACT
+
+
+def test_the_root_of_a_singular_matrix_has_the_columns_of_its_rank():
+    rng = np.random.default_rng(2)
+    tall = rng.standard_normal((9, 4))
+    for matrix, rank in ((tall @ tall.T, 4), (with_condition(1e4), 8), (np.zeros((3, 3)), 0), (np.ones((5, 5)), 1)):
+        root = semidefinite_root(matrix)
+        assert root.shape == (len(matrix), rank)
+        np.testing.assert_allclose(root @ root.T, matrix, atol=EXACT)
+
+
+def test_no_root_of_what_is_clearly_indefinite_or_not_finite():
+    for matrix in (-np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])):
+        with pytest.raises(NotPositiveDefiniteError, match="not positive semi-definite"):
+            semidefinite_root(matrix)
+    with pytest.raises(NotPositiveDefiniteError, match="not finite"):
+        semidefinite_root(np.array([[1.0, np.nan], [np.nan, 1.0]]))

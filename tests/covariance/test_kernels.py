@@ -20,6 +20,7 @@ from predilect.covariance.kernels import (
     matern,
     squared_exponential,
 )
+from predilect.covariance.operators import Kronecker
 from tolerances import EXACT, ITERATIVE
 
 SCALES = [0.8, 1.3, 2.1]
@@ -175,6 +176,14 @@ def test_white_noise_does_not_leak_between_equal_rows():
     np.testing.assert_array_equal(white.pairs(X, X), 0.0)
     np.testing.assert_array_equal(white.diagonal(X), 0.3)
     assert factorise((matern(1.0) + white)(X)).jitter == 0.0
+
+
+def test_a_product_over_people_and_items_is_a_kronecker_product():
+    people, items = X[:3, :1], X[2:7, 1:]
+    of_people, of_items = matern(1.0), Stationary([1.0, 2.0], "squared-exponential")
+    both = Product((Selected(of_people, (0,)), Selected(of_items, (1, 2))))
+    rows = np.hstack([np.repeat(people, 5, axis=0), np.tile(items, (3, 1))])
+    np.testing.assert_allclose(both(rows), Kronecker((of_people(people), of_items(items))).dense(), atol=EXACT)
 
 
 # Operators and names

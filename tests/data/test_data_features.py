@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
 
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.errors import DataError, DataWarning
@@ -109,3 +110,13 @@ def test_integer_labels_and_people():
         PersonFeatures.from_frame(frame, categorical=["age"])
     with pytest.raises(DataError, match="1 missing ids"):
         PersonFeatures.from_frame({"user": ["a", None], "x": [1, 2]})
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
+def test_a_sparse_matrix_is_refused_with_advice(kind):
+    matrix = kind((4, 30_000))
+    for encode in (ItemFeatures.from_frame, ItemFeatures.from_frame(FRAME).transform):
+        with pytest.raises(DataError, match=r"item features, got a sparse .*TruncatedSVD"):
+            encode(matrix)
+    with pytest.raises(DataError, match="person features"):
+        PersonFeatures.from_frame(matrix)

@@ -15,10 +15,15 @@ FIXED = {
     "max_passes": 3000,
 }  # fmt: skip
 
+TRUSTING = {"feature_weight": 0.9, "consensus_scale": 4.0}
+INFINITE = {"consensus_scale": float("inf")}
+
 
 class TestPersonal(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED
+    trusting_features = TRUSTING
+    beyond_json = INFINITE
 
     @classmethod
     def make(cls, **changes: Any) -> Population:
@@ -34,6 +39,8 @@ class TestPersonal(PredictionContract, SavingContract):
 class TestPooled(PredictionContract, SavingContract):
     personal = False
     fixed = FIXED
+    trusting_features = TRUSTING
+    beyond_json = INFINITE
 
     @classmethod
     def make(cls, **changes: Any) -> Population:

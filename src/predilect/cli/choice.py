@@ -11,7 +11,15 @@ from predilect.errors import DataError
 if TYPE_CHECKING:
     from predilect.evaluation.verdict import Verdict
 
-__all__ = ["Choice", "Personal", "asked_for"]
+__all__ = ["Choice", "ModelName", "Personal", "asked_for"]
+
+
+class ModelName(StrEnum):
+    """Which model ranks."""
+
+    population = "population"
+    gppl = "gppl"
+    crowd_gppl = "crowd-gppl"
 
 
 class Personal(StrEnum):
@@ -22,8 +30,11 @@ class Personal(StrEnum):
     no = "no"
 
 
-def asked_for(personal: Personal | None, pooled: bool, verdict: bool) -> Personal:
+def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict: bool) -> Personal:
     """What the options mean together.
+
+    Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all, and crowdGPPL personal,
+    unless something else is asked for.
 
     Raises
     ------
@@ -32,8 +43,17 @@ def asked_for(personal: Personal | None, pooled: bool, verdict: bool) -> Persona
     """
     if pooled and personal not in (None, Personal.no):
         raise DataError(f"--pooled means --personal no, which contradicts --personal {personal}. Give one of them.")
+    if model is ModelName.crowd_gppl:
+        if pooled or personal is Personal.no:
+            raise DataError(
+                "--model crowd-gppl ranks for everybody and for the crowd; without people it is --model gppl. Say that, "
+                "or leave --personal no (--pooled) out"
+            )
+        return Personal.yes
     if pooled:
         return Personal.no
+    if model is ModelName.gppl:
+        return Personal.yes if personal is Personal.yes else Personal.no
     asked = personal or Personal.auto
     if asked is Personal.auto and not verdict:
         raise DataError(
@@ -55,7 +75,7 @@ class Choice:
     verdict : Verdict or None
         None with ``--no-verdict``.
     returned : str
-        "population" or "pooled": the model that came out.
+        "population", "pooled", "gppl" or "crowd-gppl": the model that came out.
     """
 
     asked: Personal
@@ -66,7 +86,7 @@ class Choice:
     @property
     def reason(self) -> str:
         """Why, in a sentence."""
-        name = "personal" if self.returned == "population" else "pooled"
+        name = {"population": "personal"}.get(self.returned, self.returned)
         if self.asked is not Personal.auto or self.verdict is None:
             return f"Returned: the {name} model, as asked for."
         outcome = self.verdict.personal.outcome

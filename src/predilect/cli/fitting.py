@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from predilect.cli.choice import Choice, Personal
+from predilect.cli.choice import Choice, ModelName, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
+from predilect.models.crowd_gppl import CrowdGPPL
+from predilect.models.gppl import GPPL
 from predilect.models.population import Population
 from predilect.models.verdicts import keep_verdict
 from predilect.report.leaderboard import Ranking, Refused
@@ -24,6 +27,8 @@ class Fitter:
 
     Attributes
     ----------
+    name : ModelName
+        Which model.
     features : ItemFeatures or None
     people : PersonFeatures or None
     scale : Scale
@@ -36,6 +41,7 @@ class Fitter:
     strict : bool
     """
 
+    name: ModelName
     features: ItemFeatures | None
     people: PersonFeatures | None
     scale: Scale
@@ -64,17 +70,25 @@ class Fitter:
         before = len(talk.warned)
         with talk.progress("Ranking") as watch:
             model = self._fitted(comparisons, personal, watch)
-            if self.verdict:
+            if self.verdict and self.name is ModelName.population:
                 verdict = model.verdict(watch=watch)
                 if self.personal is Personal.auto and verdict.favours == "pooled":
                     personal = False
                     model = self._fitted(comparisons, personal, watch)
                     keep_verdict(model, verdict)
             ranking = Ranking.of(model, comparisons, self.scale, findings, talk.warned[before:])
-        return ranking, Choice(self.personal, personal, verdict, "population" if model.personal_ else "pooled")
+        return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]))
 
-    def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Population:
-        model = Population(personal=personal, n_jobs=self.jobs, random_state=self.seed, strict=self.strict)
+    def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Any:
+        settings = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
+        model: Any
+        if self.name is ModelName.gppl:
+            together = self.features is not None and self.people is not None
+            model = GPPL(users=("joint" if together else "separate") if personal else "pooled", **settings)
+        elif self.name is ModelName.crowd_gppl:
+            model = CrowdGPPL(user_features=self.people is not None, **settings)
+        else:
+            model = Population(personal=personal, **settings)
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)
 
     def fit_segments(

@@ -64,14 +64,14 @@ def predict(
         from predilect.data import read_frame
         from predilect.data.readers import read_table
         from predilect.errors import DataError
-        from predilect.models.population import Population
+        from predilect.models.loading import load_model
         from predilect.report.output import OutputFile
 
         target = None if out is None else OutputFile(out, force)
         if out is not None and target is not None and not target.is_special and out.suffix not in _SUFFIXES:
             raise DataError(f"{out} should end in {', '.join(_SUFFIXES)}, which says what kind of file to write")
         folder = model / "model" if (model / "model").is_dir() else model
-        fitted = Population.load(folder)
+        fitted = load_model(folder)
         _, table = read_table(pairs)
         result = _predictions(fitted, table, _roles(table.columns, user, left, right), items and read_frame(items))
         if target is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.choice import Personal, asked_for
+from predilect.cli.choice import ModelName, Personal, asked_for
 from predilect.cli.options import ItemsFile, JsonFlag, PeopleFile, QuietFlag, ReadingOptions, Votes, expanded
 from predilect.cli.session import Talk, session
 
@@ -37,6 +37,15 @@ def rank(
     reading: ReadingOptions,
     items: ItemsFile = None,
     people: PeopleFile = None,
+    model: Annotated[
+        ModelName,
+        typer.Option(
+            "--model",
+            rich_help_panel=MODEL,
+            help="population: the default; gppl: one smooth function of the item features for all (with --personal yes "
+            "one for each); crowd-gppl: the crowd's, and how people differ along shared components.",
+        ),
+    ] = ModelName.population,
     personal: Annotated[
         Personal | None,
         typer.Option(
@@ -129,12 +138,14 @@ def rank(
         from predilect.report.scales import SCALES
 
         started, clock = datetime.now(UTC), perf_counter()
-        asked = asked_for(personal, pooled, verdict)
+        asked = asked_for(model, personal, pooled, verdict)
         folder = None if out is None else OutputFolder(out, force)
         unit = SCALES[scale.value]
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by)
-            fitter = Fitter(read_features(items), read_people(people), unit, asked, verdict, seed, jobs, strict)
+            fitter = Fitter(
+                model, read_features(items), read_people(people), unit, asked, verdict, seed, jobs, strict
+            )
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
@@ -157,7 +168,7 @@ def rank(
             provenance={
                 "inputs": inputs,
                 "options": {
-                    **reading.to_dict(), "personal": asked.value, "verdict": verdict, "by": by, "scale": scale.value,
+                    **reading.to_dict(), "model": model.value, "personal": asked.value, "verdict": verdict, "by": by, "scale": scale.value,
                     "strict": strict,
                 },
                 "seed": seed,

@@ -1,1 +1,1 @@
-"""Covariances: kernels, and dense factorisations."""
+"""Covariances: kernels, structured operators, conjugate gradients, and dense factorisations."""

@@ -18,7 +18,7 @@ __all__ = ["Solution", "conjugate_gradients", "jacobi", "low_rank"]
 Product = Callable[[FloatArray], FloatArray]
 IntArray = npt.NDArray[np.intp]
 
-# The cosine between a direction and its image is at least 2 / √condition, and one of 1e16 is as good as infinite.
+# A direction and its image have a cosine of at least 2 / √condition, and a condition of 1e16 is as good as infinite.
 _FLAT = 1e-9
 _NEGATIVE = -1e-8  # beyond what rounding can do
 _TINY = 1e-300

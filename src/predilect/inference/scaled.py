@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,7 @@ class _Search:
     def __init__(self, method: str, K: FloatArray, answers: PooledAnswers, prior: tuple[float, float]) -> None:
         self.method, self.K, self.answers, self.prior = method, K, answers, prior
         self.sites: Sites | None = None
+        self.iterations = 0
 
     def fit(self, variance: float, delta: float) -> SingleLatent:
         rows = self.answers
@@ -48,6 +50,7 @@ class _Search:
             variance * self.K, rows.left, rows.right, rows.outcome, rows.weight, Probit(delta), start=self.sites
         )
         self.sites = found.sites
+        self.iterations += found.report.iterations
         return found
 
     def variance(self, before: float, delta: float) -> float:
@@ -90,6 +93,7 @@ def fit_scaled(
     -----
     modern.md 10. Some 15 fits a round, of which one is enough without ties; n_items³ operations an iteration of a fit.
     """
+    began = time.perf_counter()
     search = _Search(method, K, answers, (shape, rate))
     threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
     learn_delta = delta is None and threshold > 0.0
@@ -104,4 +108,7 @@ def fit_scaled(
             threshold = best_threshold(rows.outcome, rows.weight, at.margin_mean, at.margin_var, threshold)
         if abs(math.log(variance) - before[0]) < _TOLERANCE and abs(threshold - before[1]) <= _TOLERANCE * threshold:
             break
-    return ScaledFit(search.fit(variance, threshold), 1.0 / variance, threshold)
+    latent = search.fit(variance, threshold)
+    # The last fit starts where it ends: what the search took is told.
+    report = replace(latent.report, iterations=search.iterations, seconds=time.perf_counter() - began)
+    return ScaledFit(replace(latent, report=report), 1.0 / variance, threshold)

@@ -128,7 +128,7 @@ def fit_separate(
         nonlocal n_evaluations
         n_evaluations += 1
         there = kernel.with_theta(at[2:]) if learn_kernel else kernel
-        Sigma = math.exp(at[0]) * item_covariance(there, features, known)
+        Sigma = item_covariance(there, features, known) / math.exp(-at[0])  # K/s, to the bit
         threshold = math.exp(at[1]) if has_ties else 0.0
         return (
             settle(people, sites, Law(Sigma, zero), threshold, tolerance=to, executor=executor),
@@ -173,6 +173,5 @@ def fit_separate(
         unit="nats an answer for a step in a logarithm",
         advice="allow more iterations (max_iterations=...), or fix the scale",
     )  # fmt: skip
-    return SeparateFit(
-        SeparatePosterior.of(posterior, final.H, final.r), there, math.exp(-begin[0]), threshold, final.evidence, report
-    )
+    everybody = SeparatePosterior.of(posterior, final.H, final.D, final.r)
+    return SeparateFit(everybody, there, math.exp(-begin[0]), threshold, final.evidence, report)

@@ -17,8 +17,8 @@ __all__ = ["variational"]
 _SMALLEST_STEP = 1e-8
 _SMALLEST_SWING = 0.05  # a step is not made shorter than this because margins swing, only because the bound falls
 _STEP_GROWTH = 1.2
-# What rounding may take from the bound at the optimum, relative to it.
-_SLACK = 1e-11
+# What rounding may take from the bound at the optimum, relative to it: below that the residual alone decides.
+_SLACK = 1e-10
 
 
 class _Point(NamedTuple):

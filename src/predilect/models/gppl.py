@@ -276,10 +276,11 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
         posterior, asked = self.posterior_, (queries.users, queries.left, queries.right)
         if isinstance(posterior, SeparatePosterior):
             h = self.hyperparameters_
-            people = posterior.people if new is None else with_new_items(posterior, h.kernel, h.scale, self.space_, new)
+            if new is not None:
+                posterior = with_new_items(posterior, h.kernel, h.scale, self.space_, new)
             warm_up()
             with workers(self.n_jobs) as executor:
-                return people.margins(*asked, executor=executor)
+                return posterior.margins(*asked, executor=executor)
         if isinstance(posterior, JointPosterior):
             traits = None
             if users is not None and queries.new_users and self.user_features_ is not None:

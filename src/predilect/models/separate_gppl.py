@@ -18,7 +18,7 @@ from predilect.models.pooled_gppl import Fitted, optimises, scale_prior
 from predilect.models.process_parameters import make_kernel
 from predilect.posteriors.people import People, Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
-from predilect.posteriors.projection import item_covariance
+from predilect.posteriors.projection import Projection, item_covariance
 from predilect.posteriors.separate import SeparatePosterior
 
 __all__ = ["fit_separate_gppl", "pack_separate", "unpack_separate", "with_new_items"]
@@ -61,10 +61,10 @@ def fit_separate_gppl(
 
 def with_new_items(
     posterior: SeparatePosterior, kernel: Kernel, scale: float, space: FeatureSpace, new: FeatureSpace
-) -> PopulationPosterior:
+) -> SeparatePosterior:
     """Everybody's posterior over the items of ``space`` and, after them, new ones."""
-    K = item_covariance(kernel, np.vstack([space.matrix, new.matrix]), np.concatenate([space.known, new.known]))
-    return posterior.with_covariance(K / scale)
+    everything = Projection.of(kernel, space.matrix, space.known, None).with_items(new.matrix, new.known)
+    return posterior.with_items(everything, scale)
 
 
 def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -72,7 +72,11 @@ def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[st
     people, sites = posterior.people.people, posterior.people.sites
     arrays = {name: getattr(people, name) for name in _PEOPLE_ARRAYS}
     arrays |= {"site_precision": sites.precision, "site_linear": sites.linear, "m": posterior.mean}
-    arrays |= {"C_m": posterior.covariance, "shards": np.array(people.shards, dtype=np.int64)}
+    arrays |= {
+        "C_m": posterior.covariance,
+        "spread": posterior.spread,
+        "shards": np.array(people.shards, dtype=np.int64),
+    }
     return {}, arrays
 
 
@@ -85,11 +89,11 @@ def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space:
         If the arrays do not fit each other.
     """
     K = item_covariance(kernel, space.matrix, space.known)
-    m, C_m = arrays["m"], arrays["C_m"]
-    if m.shape != (len(K),) or C_m.shape != K.shape:
+    m, C_m, spread = arrays["m"], arrays["C_m"], arrays["spread"]
+    if m.shape != (len(K),) or C_m.shape != K.shape or spread.shape != K.shape:
         raise ValueError(f"{len(K)} items, but {len(m)} utilities")
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
     people = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS}, n_items=len(K), shards=shards)
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     posterior = PopulationPosterior(np.zeros(len(K)), np.zeros_like(K), K / scale, people, sites)
-    return SeparatePosterior(posterior, m, C_m)
+    return SeparatePosterior(posterior, m, C_m, spread)

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from predilect.covariance.dense import symmetrise
 from predilect.posteriors.population import PopulationPosterior
-from predilect.posteriors.utilities import Utilities
+from predilect.posteriors.projection import Projection
+from predilect.posteriors.utilities import Utilities, pair_variance
 
 __all__ = ["SeparatePosterior"]
 
@@ -21,32 +23,40 @@ IntArray = npt.NDArray[np.integer]
 class SeparatePosterior:
     """f_u ~ N(0, K/s) for every person u, independent of each other, given that person's answers.
 
+    Of somebody without answers the model knows nothing but the prior; here such a person is taken to be like one of
+    those who answered, nobody knows which.
+
     Attributes
     ----------
     people : PopulationPosterior
         The population model with its consensus at 0 and Σ = K/s: people's answers and their sites.
     mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
         Of the average utilities of the people who answered.
+    spread : array of float, shape (n_items, n_items)
+        Covariance of the utilities of one of them, drawn at random.
     """
 
     people: PopulationPosterior
     mean: FloatArray
     covariance: FloatArray
+    spread: FloatArray
 
     @classmethod
-    def of(cls, people: PopulationPosterior, H: FloatArray, r: FloatArray) -> SeparatePosterior:
+    def of(cls, people: PopulationPosterior, H: FloatArray, D: FloatArray, r: FloatArray) -> SeparatePosterior:
         """From everybody's sites.
 
         Parameters
         ----------
         people : PopulationPosterior
-        H, r : arrays of float, shapes (n_items, n_items) and (n_items,)
-            Sums over people as in :class:`~predilect.inference.expectation.Expectation`: the average is Σ r / U, with
-            covariance (U Σ - Σ H Σ) / U², since people are independent.
+        H, D, r : arrays of float, shapes (n_items, n_items), the same, and (n_items,)
+            Sums over people as in :class:`~predilect.inference.expectation.Expectation`. Person u has mean Σ Xᵀα and
+            covariance Σ - Σ XᵀQX Σ, so the average has mean m = Σ r / U and, as people are independent, covariance
+            (U Σ - Σ H Σ) / U²; the covariances of all, and of their means about m, add up to Σ + Σ D Σ / U - m mᵀ.
         """
         U, Sigma = people.people.n_active, people.Sigma
-        covariance = (U * Sigma - Sigma @ H @ Sigma) / U**2
-        return cls(people, Sigma @ r / U, 0.5 * (covariance + covariance.T))
+        mean = Sigma @ r / U
+        spread = Sigma + Sigma @ D @ Sigma / U - np.outer(mean, mean)
+        return cls(people, mean, symmetrise((U * Sigma - Sigma @ H @ Sigma) / U**2), symmetrise(spread))
 
     @property
     def n_items(self) -> int:
@@ -56,12 +66,16 @@ class SeparatePosterior:
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), shapes (n,); of somebody without answers (-1) the prior."""
-        return self.people.margins(users, left, right, executor=executor)
+        """Mean and variance of f_u(left) - f_u(right), shapes (n,); -1 for somebody without answers."""
+        mean, var = self.mean[left] - self.mean[right], pair_variance(self.spread, left, right)
+        known = users >= 0
+        if known.any():
+            mean[known], var[known] = self.people.margins(users[known], left[known], right[known], executor=executor)
+        return mean, var
 
-    def person(self, user: int) -> Utilities:
-        """The utilities of one person; of somebody without answers the prior."""
-        return self.people.person(user)
+    def person(self, user: int = -1) -> Utilities:
+        """The utilities of one person; -1 for somebody without answers."""
+        return self.people.person(user) if user >= 0 else _dense(self.mean, self.spread)
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities."""
@@ -69,7 +83,7 @@ class SeparatePosterior:
 
     def crowd(self) -> Utilities:
         """The average utilities of the people who answered."""
-        return Utilities(self.mean, self.covariance, None, np.zeros(0, dtype=np.int64), np.zeros(0))
+        return _dense(self.mean, self.covariance)
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of :meth:`crowd`."""
@@ -81,13 +95,24 @@ class SeparatePosterior:
         """Mean and variance of people's utilities, centred over the items; shapes (n_users, n_items)."""
         return self.people.centred_utilities(users, executor=executor)
 
-    def with_covariance(self, Sigma: FloatArray) -> PopulationPosterior:
-        """Everybody's posterior over more items, of which the first are these.
+    def with_items(self, everything: Projection, scale: float) -> SeparatePosterior:
+        """Over more items, of which the first are these.
 
         Parameters
         ----------
-        Sigma : array of float, shape (n_all, n_all)
-            K/s over all items.
+        everything : Projection
+            From these items as points to all.
+        scale : float
+            s.
         """
+        A, R = everything.A, everything.residual() / scale
+        assert A is not None
+        Sigma = A @ self.people.Sigma @ A.T + R
         people = replace(self.people.people, n_items=len(Sigma))
-        return PopulationPosterior(np.zeros(len(Sigma)), np.zeros_like(Sigma), Sigma, people, self.people.sites)
+        posterior = PopulationPosterior(np.zeros(len(Sigma)), np.zeros_like(Sigma), Sigma, people, self.people.sites)
+        average = A @ self.covariance @ A.T + R / people.n_active
+        return SeparatePosterior(posterior, A @ self.mean, average, A @ self.spread @ A.T + R)
+
+
+def _dense(mean: FloatArray, covariance: FloatArray) -> Utilities:
+    return Utilities(mean, covariance, None, np.zeros(0, dtype=np.int64), np.zeros(0))

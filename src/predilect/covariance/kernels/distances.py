@@ -17,6 +17,7 @@ IntArray = npt.NDArray[np.intp]
 _WIDE = 64  # columns from which a matrix product is quicker than differences
 # Where |a - b|² is below this share of |a|² + |b|², the product has lost too many digits: differences are taken there.
 _NEAR = 1e-4
+_MANY = 0.1  # share of such pairs from which differences of all are quicker
 _NUMBERS_AT_ONCE = 1 << 20
 
 
@@ -33,24 +34,25 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
     Notes
     -----
     n m d operations; relative error below 1e-11. From 64 columns on by |x|² + |y|² - 2 x·y, and by differences for the
-    pairs so near that this would cancel. Memory: two arrays of the result's shape and a copy of each of x and y.
+    pairs so near that this would cancel. Memory: a few arrays of the result's shape, two copies of x and of y.
     """
     a = x / scales
     b = a if y is None else y / scales
     if x.shape[1] < _WIDE:
         return np.asarray(cdist(a, b, "sqeuclidean"))
-    if len(b):
-        centre = b.mean(axis=0)
-        a -= centre
-        if y is not None:
-            b -= centre
-    sizes = _sizes(a, b)
-    square: FloatArray = a @ b.T
+    centre = b.mean(axis=0) if len(b) else 0.0  # of the product alone: it rounds rows that are near to one another
+    a_c = a - centre
+    b_c = a_c if y is None else b - centre
+    sizes = _sizes(a_c, b_c)
+    square: FloatArray = a_c @ b_c.T
+    del a_c, b_c
     square *= -2.0
     square += sizes
     if y is None:
         square = 0.5 * (square + square.T)
     near = square < _NEAR * sizes
+    if np.count_nonzero(near) > len(a) + _MANY * near.size:  # besides the diagonal
+        return np.asarray(cdist(a, b, "sqeuclidean"))
     if y is None:
         np.fill_diagonal(near, False)
         np.fill_diagonal(square, 0.0)
@@ -76,19 +78,19 @@ def weighted_squares(x: FloatArray, y: FloatArray | None, weights: FloatArray, s
     One matrix product: n m d operations, and no array of n x m x d. Pairs so near that the product would cancel are
     added by differences.
     """
+    y = x if y is None else y
     centre = x.mean(axis=0) if len(x) else 0.0
-    x = x - centre
-    y = x if y is None else y - centre
-    near = square < _NEAR * _sizes(x, y)
+    a, b = x - centre, y - centre
+    near = square < _NEAR * _sizes(a, b)
     near &= weights != 0.0
     out = np.zeros(x.shape[1])
     if near.any():
         for i, j in _in_parts(near & (square > 0.0), x.shape[1]):
             out += weights[i, j] @ np.square(x[i] - y[j])
         weights = np.where(near, 0.0, weights)
-    out -= 2.0 * np.einsum("id,id->d", x, weights @ y)
-    out += weights.sum(axis=1) @ (x * x)
-    out += weights.sum(axis=0) @ (y * y)
+    out -= 2.0 * np.einsum("id,id->d", a, weights @ b)
+    out += weights.sum(axis=1) @ (a * a)
+    out += weights.sum(axis=0) @ (b * b)
     return out
 
 

@@ -116,7 +116,7 @@ class Stationary(Combinable):
 
     def pairs_gradient(self, x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
         """Σ_i weights_i ∂k(x_i, y_i)/∂ log ℓ of different points, row by row, shape (d,) or (1,)."""
-        self._check(x)
+        self._check(x, y)
         squares = np.square((x - y) / self.length_scales)
         if self._isotropic:
             parts = (weights * _fall(self.shape, squares.sum(axis=1))) @ squares

@@ -1,0 +1,83 @@
+"""Features of people as the prior mean of their weights: modern.md 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import factorise
+from predilect.inference.factor.items import GammaPrior, scale_bound
+from predilect.posteriors.weights import LinearWeights
+
+__all__ = ["TAU_PRIOR", "Effects"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+TAU_PRIOR = GammaPrior(1.0, 0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """w_u ~ N(B x_u, I) with rows b_c ~ N(0, I/τ_c), τ_c ~ Gamma; q(B) and q(τ).
+
+    Attributes
+    ----------
+    traits : array of float, shape (n_users, n_traits)
+    gram : array of float, shape (n_traits, n_traits)
+        XᵀX.
+    mean : array of float, shape (C, n_traits)
+    covariance : array of float, shape (C, n_traits, n_traits)
+    log_det : array of float, shape (C,)
+    tau : array of float, shape (C,)
+    prior : GammaPrior
+        Of τ; large where features say nothing of the weights.
+    """
+
+    traits: FloatArray
+    gram: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    log_det: FloatArray
+    tau: FloatArray
+    prior: GammaPrior = TAU_PRIOR
+
+    @classmethod
+    def start(cls, traits: FloatArray, n_components: int) -> Effects:
+        """No effects, τ at 100 for each."""
+        k, C = traits.shape[1], n_components
+        gram = traits.T @ traits
+        tau = np.full(C, 100.0)
+        inverse = factorise(gram + 100.0 * np.eye(k))
+        covariance = np.tile(inverse.inverse(), (C, 1, 1))
+        return cls(traits, gram, np.zeros((C, k)), covariance, np.full(C, -inverse.log_det()), tau)
+
+    def prior_mean(self) -> FloatArray:
+        """E B x_u, shape (n_users, C)."""
+        return self.traits @ self.mean.T
+
+    def updated(self, mu: FloatArray) -> Effects:
+        """q(b_c), then τ_c, for mean weights ``mu`` (n_users, C): Λ = τ I + XᵀX, Λ⁻¹ Xᵀ μ."""
+        C, k = self.mean.shape
+        right = self.traits.T @ mu
+        mean, covariance, log_det = np.empty((C, k)), np.empty((C, k, k)), np.empty(C)
+        for c in range(C):
+            factor = factorise(self.gram + self.tau[c] * np.eye(k))
+            mean[c], covariance[c], log_det[c] = factor.solve(right[:, c]), factor.inverse(), -factor.log_det()
+        square = (mean**2).sum(axis=1) + np.einsum("ckk->c", covariance)
+        tau = (self.prior.shape + 0.5 * k) / (self.prior.rate + 0.5 * square)
+        return replace(self, mean=mean, covariance=covariance, log_det=log_det, tau=tau)
+
+    def divergence(self) -> float:
+        """KL of B and τ, and ½ Σ_u x_uᵀ Cov(b_c) x_u."""
+        k = self.mean.shape[1]
+        square = (self.mean**2).sum(axis=1) + np.einsum("ckk->c", self.covariance)
+        total = 0.5 * float(np.sum(self.tau * square - k - k * np.log(self.tau) - self.log_det))
+        total -= sum(scale_bound(self.prior, k, float(tau)) for tau in self.tau)
+        return total + 0.5 * float(np.einsum("ckl,kl->", self.covariance, self.gram))
+
+    def law(self) -> LinearWeights:
+        """Of the weights of somebody without answers."""
+        return LinearWeights(self.mean, self.covariance)

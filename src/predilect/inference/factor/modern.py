@@ -1,0 +1,152 @@
+"""One sweep over all blocks by natural gradients: modern.md sections 3 and 4, and a step of the tie threshold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.inference.compiled.factor_blocks import component_sums, update_people
+from predilect.inference.factor.answers import FactorAnswers
+from predilect.inference.factor.items import ItemDesign, scale_step
+from predilect.inference.factor.state import FactorPriors, FactorState, Sites, moments
+from predilect.likelihoods.expectation import expected
+from predilect.likelihoods.probit import at
+
+__all__ = ["blocks", "consensus_step", "item_sweep", "people_step", "refreshed", "scales_step", "threshold_step"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
+_LARGEST_MOVE = 0.5  # of log δ
+
+
+def refreshed(
+    state: FactorState, answers: FactorAnswers, old: Sites | None, step: float
+) -> tuple[Sites, FloatArray, FloatArray]:
+    """Sites at the present moments, a convex mix with the old ones: ``step`` is the share of the new.
+
+    Returns
+    -------
+    sites : Sites
+    slope, value : arrays of float, shape (n_rows,)
+        Of the expected log-likelihood of one copy of each answer.
+
+    Notes
+    -----
+    With λ and g of modern.md (3.2): precision λ, linear g + λ E z. To mix sites is to mix natural parameters
+    (modern.md 4, "damped form"), for all blocks at once and without their old precisions.
+    """
+    mean, var = moments(state, answers)
+    value, slope, curvature = expected(answers.outcome, mean, var, state.threshold)
+    linear = slope + curvature * mean
+    if old is not None:
+        curvature = old.precision + step * (curvature - old.precision)
+        linear = old.linear + step * (linear - old.linear)
+    return Sites(curvature, linear), slope, value
+
+
+def blocks(
+    state: FactorState, sites: Sites, answers: FactorAnswers, design: ItemDesign, priors: FactorPriors, *, scales: bool
+) -> None:
+    """Update every block once at the given sites, in place.
+
+    Notes
+    -----
+    With the sites held, each block maximises the same bound, of a Gaussian likelihood, given the others; so a sweep
+    needs one pass of quadrature, and not the C + 2 of modern.md 4. n_rows C² + n_users C³ + C (items of the design)
+    operations.
+    """
+    people_step(state, sites, answers)
+    margin, _ = moments(state, answers)
+    item_sweep(state, sites, margin, answers, design)
+    if scales:
+        scales_step(state, sites, answers, design, priors)
+
+
+def people_step(state: FactorState, sites: Sites, answers: FactorAnswers) -> None:
+    """Everybody's weights: modern.md (3.4)."""
+    if state.n_components:
+        update_people(
+            0, answers.n_users, answers.user_ptr, answers.pair, answers.weight, sites.precision, sites.linear,
+            state.delta_0, state.delta, state.D, state.prior, state.mu, state.Sigma, state.log_det,
+        )  # fmt: skip
+
+
+def item_sweep(
+    state: FactorState, sites: Sites, margin: FloatArray, answers: FactorAnswers, design: ItemDesign
+) -> None:
+    """The consensus, then each component: modern.md (3.5), (3.6). ``margin`` are the mean margins as they are."""
+    if state.consensus is not None:
+        margin = margin + consensus_step(state, sites, margin, answers, design)[answers.pair]
+    W, H = np.empty((2, len(answers.left)))
+    for c in range(state.n_components):
+        W[:], H[:] = 0.0, 0.0
+        component_sums(
+            c, answers.user, answers.pair, answers.weight, sites.precision, sites.linear, margin, state.delta,
+            state.mu, state.Sigma, W, H,
+        )  # fmt: skip
+        precision, linear = design.information(W, H)
+        precision[np.diag_indices(len(precision))] += state.s[c]
+        old = state.delta[:, c].copy()
+        state.set_component(c, design.state(precision, linear), design)
+        margin = margin + state.mu[answers.user, c] * (state.delta[:, c] - old)[answers.pair]
+
+
+def consensus_step(
+    state: FactorState, sites: Sites, margin: FloatArray, answers: FactorAnswers, design: ItemDesign
+) -> FloatArray:
+    """Update q(t); returns by how much its mean margin of each pair moved, shape (n_pairs,)."""
+    tau = answers.weight * sites.precision
+    n = len(answers.left)
+    W = np.asarray(np.bincount(answers.pair, tau, n), dtype=np.float64)
+    H = np.bincount(answers.pair, answers.weight * sites.linear - tau * margin, n) + W * state.delta_0
+    precision, linear = design.information(W, H)
+    precision[np.diag_indices(len(precision))] += state.s_0
+    old = state.delta_0
+    state.set_consensus(design.state(precision, linear), design)
+    return np.asarray(state.delta_0 - old)
+
+
+def scales_step(
+    state: FactorState, sites: Sites, answers: FactorAnswers, design: ItemDesign, priors: FactorPriors
+) -> None:
+    """E s_t and E s_c: modern.md 6."""
+    M = design.n_points
+    uncertain = answers.weight * sites.precision * design.residual[answers.pair]
+    if state.consensus is not None:
+        s = scale_step(priors.consensus, M, state.consensus.square, float(uncertain.sum()))
+        state.set_scale(-1, s, design)
+    by_user = np.bincount(answers.user, uncertain, answers.n_users)
+    second = state.mu**2 + np.einsum("ucc->uc", state.Sigma)
+    for c, left_over in enumerate(by_user @ second):
+        state.set_scale(c, scale_step(priors.components, M, state.components[c].square, float(left_over)), design)
+
+
+def threshold_step(state: FactorState, answers: FactorAnswers, slope: FloatArray) -> None:
+    """One Newton step of the tie threshold in log δ, on the expected log-likelihood at the present q.
+
+    Notes
+    -----
+    A strict answer depends on y z - δ alone, so its derivative in δ is minus y times its slope, and the second one its
+    second one in the mean; a tie is integrated by quadrature.
+    """
+    tie = answers.outcome == 0
+    if not tie.any():
+        return
+    mean, var = moments(state, answers)
+    delta, w = state.threshold, answers.weight
+    # -∂²/∂m² of a strict answer is not λ where v > 0 only by rounding: E commutes with ∂/∂m.
+    curvature = expected(answers.outcome[~tie], mean[~tie], var[~tie], delta)[2]
+    gradient = -float(w[~tie] @ (answers.outcome[~tie] * slope[~tie]))
+    second = -float(w[~tie] @ curvature)
+    omega = _WEIGHTS / _WEIGHTS.sum()
+    for x, share in zip(_NODES, omega, strict=True):
+        z = mean[tie] + np.sqrt(var[tie]) * x
+        parts = at(np.zeros(len(z), dtype=np.int8), z, delta)
+        gradient += share * float(w[tie] @ parts[3])
+        second += share * float(w[tie] @ parts[4])
+    # In log δ: derivative δ g, second derivative δ² h + δ g, negative for a log-concave likelihood near its maximum.
+    bend = min(delta * delta * second + delta * gradient, -1e-12 - 0.5 * abs(delta * gradient))
+    state.threshold = delta * math.exp(float(np.clip(-delta * gradient / bend, -_LARGEST_MOVE, _LARGEST_MOVE)))

@@ -1,0 +1,71 @@
+"""Where the fit of the factor model starts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.inference.factor.answers import FactorAnswers
+from predilect.inference.factor.items import FunctionState, ItemDesign
+from predilect.inference.factor.state import FactorState
+from predilect.likelihoods.probit import threshold_for_tie_share
+
+__all__ = ["random_start"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def random_start(
+    answers: FactorAnswers, design: ItemDesign, n_components: int, consensus: bool, prior: FloatArray,
+    threshold: float | None, rng: np.random.Generator, *, s_0: float = 0.1, s: float = 0.5,
+) -> FactorState:  # fmt: skip
+    """Functions and weights drawn at random, about zero: modern.md 4.2.
+
+    Parameters
+    ----------
+    answers, design
+    n_components : int
+    consensus : bool
+    prior : array of float, shape (n_users, C)
+        Prior mean of the weights.
+    threshold : float or None
+        Tie threshold; None: from the share of ties, or 0 without ties.
+    rng : Generator
+    s_0, s : float
+        Inverse scales of the consensus and the components to begin with.
+
+    Notes
+    -----
+    Zero means are a saddle, which no update leaves (crowdgppl.md 2.3).
+    """
+    n_users, M, C = answers.n_users, design.n_points, n_components
+    if threshold is None:
+        ties = float(answers.weight[answers.outcome == 0].sum()) / answers.n_answers
+        threshold = threshold_for_tie_share(ties) if ties else 0.0
+    n_pairs = len(answers.left)
+    spread = design.prior_variances()
+    state = FactorState(
+        None, [], s_0, np.full(C, s), np.zeros(n_pairs), np.zeros(n_pairs), np.zeros((n_pairs, C)),
+        np.zeros((n_pairs, C)), prior.copy(), np.zeros((n_users, C)), np.zeros((n_users, C, C)),
+        np.full(n_users, C * math.log(0.5)), threshold,
+    )  # fmt: skip
+    if consensus:
+        state.set_consensus(_about(design, np.zeros(M), s_0, spread), design)
+    for c in range(C):
+        x = 0.5 * rng.standard_normal(M) / math.sqrt(s)
+        state.components.append(_about(design, x, s, spread))
+        state.set_component(c, state.components[c], design)
+    state.mu[:] = rng.standard_normal((n_users, C))
+    state.Sigma[:] = 0.5 * np.eye(C)
+    return state
+
+
+def _about(design: ItemDesign, mean: FloatArray, s: float, spread: FloatArray) -> FunctionState:
+    """The prior covariance about a mean."""
+    M = len(mean)
+    return FunctionState(
+        mean, math.sqrt(s) * np.eye(M), float(mean @ mean) + M / s, -M * math.log(s), design.differences(mean),
+        spread / s,
+    )  # fmt: skip

@@ -1,0 +1,135 @@
+"""The variational posterior of the factor model while it is fitted, its moments and its bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.inference.factor.answers import FactorAnswers
+from predilect.inference.factor.items import FunctionState, GammaPrior, ItemDesign, scale_bound
+from predilect.posteriors.compiled.factor_moments import add_products
+
+__all__ = ["FactorPriors", "FactorState", "Sites", "moments"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+VAGUE = GammaPrior(1.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class FactorPriors:
+    """Priors of the inverse scales of the functions.
+
+    Attributes
+    ----------
+    consensus, components : GammaPrior
+        Of s_t and of every s_c.
+    """
+
+    consensus: GammaPrior = VAGUE
+    components: GammaPrior = VAGUE
+
+
+@dataclass(slots=True)
+class Sites:
+    """Of one copy of each answer: log p(y | z) ~ linear z - precision z²/2, about the moments of its margin."""
+
+    precision: FloatArray
+    linear: FloatArray
+
+
+@dataclass(slots=True)
+class FactorState:
+    """q(t) Π q(v_c) Π q(w_u), and what follows from it.
+
+    Attributes
+    ----------
+    consensus : FunctionState or None
+        q(t); None without a consensus.
+    components : list of FunctionState
+    s_0, s : float, array of float (C,)
+        E s_t and E s_c.
+    delta_0, D_0 : arrays of float, shape (n_pairs,)
+        Mean and variance of t(left) - t(right).
+    delta, D : arrays of float, shape (n_pairs, C)
+        Of the components.
+    prior : array of float, shape (n_users, C)
+        Prior mean of the weights.
+    mu, Sigma, log_det : arrays of float, shapes (n_users, C), (n_users, C, C), (n_users,)
+        q(w_u).
+    threshold : float
+        Tie threshold δ.
+    """
+
+    consensus: FunctionState | None
+    components: list[FunctionState]
+    s_0: float
+    s: FloatArray
+    delta_0: FloatArray
+    D_0: FloatArray
+    delta: FloatArray
+    D: FloatArray
+    prior: FloatArray
+    mu: FloatArray
+    Sigma: FloatArray
+    log_det: FloatArray
+    threshold: float
+
+    @property
+    def n_components(self) -> int:
+        """C."""
+        return int(self.mu.shape[1])
+
+    def copy(self) -> FactorState:
+        """An independent copy."""
+        return replace(
+            self, components=list(self.components), s=self.s.copy(), delta=self.delta.copy(), D=self.D.copy(),
+            mu=self.mu.copy(), Sigma=self.Sigma.copy(), log_det=self.log_det.copy(),
+        )  # fmt: skip
+
+    def set_component(self, c: int, function: FunctionState, design: ItemDesign) -> None:
+        """Replace q(v_c) and what follows from it."""
+        self.components[c] = function
+        self.delta[:, c] = function.delta
+        self.D[:, c] = function.D + design.residual / self.s[c]
+
+    def set_consensus(self, function: FunctionState, design: ItemDesign) -> None:
+        """Replace q(t) and what follows from it."""
+        self.consensus = function
+        self.delta_0 = function.delta
+        self.D_0 = function.D + design.residual / self.s_0
+
+    def set_scale(self, c: int, s: float, design: ItemDesign) -> None:
+        """Replace E s_c; -1 is the consensus."""
+        if c < 0:
+            self.s_0 = s
+            if self.consensus is not None:
+                self.D_0 = self.consensus.D + design.residual / s
+            return
+        self.s[c] = s
+        self.D[:, c] = self.components[c].D + design.residual / s
+
+    def divergence(self, priors: FactorPriors, design: ItemDesign) -> float:
+        """KL of everything from its prior, scales included: what the bound takes from the expected log-likelihood."""
+        n_users, C = self.mu.shape
+        total = 0.5 * float(
+            np.einsum("ucc->", self.Sigma) + np.sum((self.mu - self.prior) ** 2) - n_users * C - self.log_det.sum()
+        )
+        M = design.n_points
+        if self.consensus is not None:
+            total += self.consensus.divergence(self.s_0) - scale_bound(priors.consensus, M, self.s_0)
+        for c, function in enumerate(self.components):
+            total += function.divergence(self.s[c]) - scale_bound(priors.components, M, self.s[c])
+        return total
+
+
+def moments(state: FactorState, answers: FactorAnswers) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the margin of every row: modern.md (3.1)."""
+    mean, var = state.delta_0[answers.pair], state.D_0[answers.pair]
+    if state.n_components:
+        add_products(answers.user, answers.pair, state.delta, state.D, state.mu, state.Sigma, mean, var)
+    return mean, var

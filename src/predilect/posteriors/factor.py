@@ -1,0 +1,221 @@
+"""The posterior of the factor model f_u(i) = t(i) + Σ_c w_uc v_c(i): people, items and pairs, factored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import symmetrise
+from predilect.posteriors.compiled.factor_moments import add_products
+from predilect.posteriors.projection import Projection
+from predilect.posteriors.utilities import Utilities
+from predilect.posteriors.weights import StandardWeights, WeightPrior
+
+__all__ = ["FactorPosterior"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_DENSE_ITEMS = 2000  # up to so many items the covariance of one person is formed
+_ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class FactorPosterior:
+    """q(t) Π_c q(v_c) Π_u q(w_u), with the functions at M points and at all items through one projection.
+
+    Attributes
+    ----------
+    projection : Projection
+        From the points to the items.
+    t_mean, t_covariance : arrays of float, shapes (M,) and (M, M), or None
+        The consensus at the points; None in a model without one.
+    t_scale : float
+        s_t, the inverse scale of its prior: what lies between the points has variance R/s_t.
+    v_mean, v_covariance : arrays of float, shapes (M, C) and (C, M, M)
+        The components at the points.
+    v_scale : array of float, shape (C,)
+        s_c.
+    w_mean : array of float, shape (n_users, C)
+        Weights of the people.
+    w_covariance : array of float, shape (n_users, C, C) or (n_users, C)
+        Their covariance, or variances if the weights of a person are independent.
+    weights : WeightPrior
+        Law of the weights of somebody without answers.
+
+    Notes
+    -----
+    modern.md (3.1), crowdgppl.md 2.4. **Differs from the paper**: 2020 prints no variance of what lies between the
+    points; here it is R/s, shared by everybody, times E w² for a component.
+    """
+
+    projection: Projection
+    t_mean: FloatArray | None
+    t_covariance: FloatArray | None
+    t_scale: float
+    v_mean: FloatArray
+    v_covariance: FloatArray
+    v_scale: FloatArray
+    w_mean: FloatArray
+    w_covariance: FloatArray
+    weights: WeightPrior = field(default_factory=StandardWeights)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.projection.n_items
+
+    @property
+    def n_users(self) -> int:
+        """Number of people."""
+        return len(self.w_mean)
+
+    @property
+    def n_components(self) -> int:
+        """C."""
+        return int(self.v_mean.shape[1])
+
+    @property
+    def importances(self) -> FloatArray:
+        """Prior variance that each component gives to a utility, shape (C,): 1/s_c, or 1/(s_v s_w) where both are."""
+        return np.asarray(self.weights.law(self.n_components, None)[1][0] / self.v_scale)
+
+    def margins(
+        self, users: IntArray, left: IntArray, right: IntArray, *, traits: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right).
+
+        Parameters
+        ----------
+        users : array of int, shape (n,)
+            Codes of people; -1 is somebody without answers.
+        left, right : arrays of int, shape (n,)
+            Codes of items.
+        traits : array of float, shape (n, n_traits), optional
+            Features of the people, read where ``users`` is -1; without them nothing is known of the person.
+
+        Returns
+        -------
+        mean, variance : arrays of float, shape (n,)
+
+        Notes
+        -----
+        modern.md (3.1); n C² operations besides the moments of the distinct pairs.
+        """
+        who = np.asarray(users, dtype=np.int64)
+        codes = np.asarray(left, dtype=np.int64) * self.n_items + np.asarray(right, dtype=np.int64)
+        pairs, pair = np.unique(codes, return_inverse=True)
+        a, b = pairs // self.n_items, pairs % self.n_items
+        mu, Sigma, who = self._laws(who, traits)
+        residual = self.projection.residual_pairs(a, b)
+        mean, var = np.zeros(len(who)), np.zeros(len(who))
+        if self.t_mean is not None:
+            assert self.t_covariance is not None
+            values = self.projection.expand(self.t_mean)
+            mean = (values[a] - values[b])[pair]
+            var = (self._pair_variance(self.t_covariance, a, b) + residual / self.t_scale)[pair]
+        if self.n_components:
+            values = self.projection.expand(self.v_mean)
+            D = np.empty((len(a), self.n_components))
+            for c in range(self.n_components):
+                D[:, c] = self._pair_variance(self.v_covariance[c], a, b) + residual / self.v_scale[c]
+            add_products(who, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
+        return mean, var
+
+    def person(self, user: int, traits: FloatArray | None = None) -> Utilities:
+        """The utilities of one person (-1: somebody without answers, with ``traits`` of shape (n_traits,))."""
+        rows = None if traits is None else np.asarray(traits, dtype=float)[None, :]
+        mu, Sigma, who = self._laws(np.array([user], dtype=np.int64), rows)
+        full = Sigma[who[0]] if Sigma.shape[2] == Sigma.shape[1] else np.diag(Sigma[who[0], :, 0])
+        return self._utilities(mu[who[0]], full)
+
+    def crowd(self) -> Utilities:
+        """The consensus t: what the model expects of a person of whom nothing is known, the mean weight being zero.
+
+        In a model without a consensus that would be nothing at all, and the crowd is the average of the people: weights
+        Σ_u w_u / n_users.
+        """
+        C = self.n_components
+        if self.t_mean is not None or not C:
+            return self._utilities(np.zeros(C), np.zeros((C, C)))
+        n = max(self.n_users, 1)
+        total = self.w_covariance.sum(axis=0) / n**2
+        return self._utilities(self.w_mean.mean(axis=0), total if total.ndim == 2 else np.diag(total))
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of the utilities of a person; dense."""
+        return self.person(user).dense()
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of :meth:`crowd`."""
+        return self.crowd().dense()
+
+    def mean_utilities(self, users: IntArray, items: IntArray) -> FloatArray:
+        """E f_u(i) for each entry of ``users`` (-1 allowed) and ``items``, shape (n,)."""
+        mu, _, who = self._laws(np.asarray(users, dtype=np.int64), None)
+        out = np.zeros(len(who)) if self.t_mean is None else self.projection.expand(self.t_mean)[items]
+        values = self.projection.expand(self.v_mean)
+        return np.asarray(out + np.einsum("nc,nc->n", mu[who], values[items]))
+
+    def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> FactorPosterior:
+        """With new items appended, whose utilities follow from their features; see :meth:`Projection.with_items`."""
+        return replace(self, projection=self.projection.with_items(features, known))
+
+    def _laws(self, users: npt.NDArray[np.int64], traits: FloatArray | None) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Mean and covariance of weights, and the row of each entry of ``users`` in them."""
+        mu = self.w_mean
+        Sigma = self.w_covariance if self.w_covariance.ndim == 3 else self.w_covariance[:, :, None]
+        unknown = np.flatnonzero(users < 0)
+        if not len(unknown):
+            return mu, Sigma, users
+        prior_mean, prior_var = self.weights.law(self.n_components, None if traits is None else traits[unknown])
+        block = prior_var[:, :, None]
+        if Sigma.shape[2] == self.n_components and self.n_components != 1:
+            block = np.zeros((len(prior_var), self.n_components, self.n_components))
+            block[:, np.arange(self.n_components), np.arange(self.n_components)] = prior_var
+        who = users.copy()
+        # Without traits all are alike, and one row stands for them.
+        who[unknown] = len(mu) + (np.zeros(len(unknown), dtype=np.int64) if traits is None else np.arange(len(unknown)))
+        return np.vstack([mu, prior_mean]), np.concatenate([Sigma, block]), who
+
+    def _utilities(self, mu: FloatArray, Sigma: FloatArray) -> Utilities:
+        """F = t + Σ w_c v_c for w ~ N(mu, Sigma): crowdgppl.md 2.4, with the covariance between weights."""
+        projection, M = self.projection, len(self.v_mean)
+        mean, covariance = np.zeros(M), np.zeros((M, M))
+        spread = 0.0
+        if self.t_mean is not None:
+            assert self.t_covariance is not None
+            mean, covariance, spread = self.t_mean, self.t_covariance, 1.0 / self.t_scale
+        if self.n_components:
+            second = mu**2 + np.diagonal(Sigma)
+            mean = mean + self.v_mean @ mu
+            covariance = covariance + np.tensordot(second, self.v_covariance, 1) + self.v_mean @ Sigma @ self.v_mean.T
+            spread += float(np.sum(second / self.v_scale))
+        covariance = symmetrise(covariance)
+        nothing = np.zeros(0)
+        if projection.A is None:
+            return Utilities(mean, covariance, None, np.zeros(0, dtype=np.int64), nothing)
+        if self.n_items > _DENSE_ITEMS:
+            # What neighbouring items share between the points is counted as each one's own.
+            return Utilities(
+                projection.A @ mean, covariance, projection.A, np.zeros(0, dtype=np.int64), spread * projection.own
+            )
+        dense = symmetrise(projection.A @ covariance @ projection.A.T) + spread * projection.residual()
+        return Utilities(projection.A @ mean, dense, None, np.zeros(0, dtype=np.int64), nothing)
+
+    def _pair_variance(self, covariance: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
+        """Variance of (A f)_a - (A f)_b for f with the given covariance at the points, shape (n_pairs,)."""
+        A, n, M = self.projection.A, self.n_items, len(covariance)
+        if A is not None and n <= _DENSE_ITEMS and n * (M + n) < len(a) * M:
+            covariance, A = A @ covariance @ A.T, None
+        if A is None:
+            d = np.diagonal(covariance)
+            return np.asarray(np.maximum(d[a] + d[b] - 2.0 * covariance[a, b], 0.0))  # rounding may go below 0
+        out = np.empty(len(a))
+        for start in range(0, len(a), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            step = A[a[some]] - A[b[some]]
+            out[some] = np.einsum("ij,ij->i", step @ covariance, step)
+        return np.maximum(out, 0.0)

@@ -1,0 +1,85 @@
+"""The three views of a likelihood: what belongs together, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from predilect.errors import DataError
+from predilect.likelihoods.views import Gaussian, Likelihood, Probit
+from tolerances import EXACT, ITERATIVE
+
+CASES = [
+    (Probit(), np.array([1, -1, 1, -1, 1, -1])),
+    (Probit(0.4), np.array([1, 0, -1, 0, 0, 1])),
+    (Gaussian(0.3), np.array([0.2, -1.0, 3.0, 0.0, 1.0, 2.0])),
+]
+M = np.array([-4.0, -1.0, 0.0, 0.5, 2.0, 7.0])
+STEP = 1e-5
+
+
+@pytest.mark.parametrize(("likelihood", "y"), CASES)
+def test_derivatives_of_every_view(likelihood, y):
+    assert isinstance(likelihood, Likelihood)
+    v = np.full(6, 0.8)
+    for view in (likelihood.at, lambda y, z: likelihood.tilted(y, z, v), lambda y, z: likelihood.expected(y, z, v)):
+        _, slope, curvature = view(y, M)
+        up, down = view(y, M + STEP), view(y, M - STEP)
+        np.testing.assert_allclose((up[0] - down[0]) / (2 * STEP), slope, rtol=ITERATIVE, atol=ITERATIVE)
+        # -2 ∂/∂v of the expected view equals its -∂²/∂m² up to the quadrature's own error
+        np.testing.assert_allclose(-(up[1] - down[1]) / (2 * STEP), curvature, rtol=ITERATIVE, atol=ITERATIVE)
+        assert np.all(curvature >= 0)
+
+
+@pytest.mark.parametrize(("likelihood", "y"), CASES)
+def test_the_slope_of_the_curvature(likelihood, y):
+    up, down = likelihood.at(y, M + STEP)[2], likelihood.at(y, M - STEP)[2]
+    np.testing.assert_allclose((up - down) / (2 * STEP), likelihood.curvature_slope(y, M), atol=1e-8)
+
+
+def test_the_slope_of_the_curvature_in_the_tails():
+    for y, delta, limit in ((1, 0.0, 0.0), (0, 0.5, 0.0), (-1, 0.5, 0.0)):
+        for z in (-60.0, 60.0):
+            # c goes to 0 or to 1 - 1/r², whose slope is of the order of 2/|r|³
+            value = Probit(delta).curvature_slope(np.array([y]), np.array([z]))[0]
+            assert abs(value - limit) < 3.0 / 59.0**3 + 1e-8
+
+
+def test_jensen_orders_the_views_and_without_variance_they_are_one():
+    v = np.array([0.1, 1.0, 3.0, 10.0, 0.5, 2.0])
+    for likelihood, y in CASES:
+        if isinstance(likelihood, Probit):
+            assert np.all(likelihood.expected(y, M, v)[0] < likelihood.tilted(y, M, v)[0])
+        for view in (likelihood.tilted, likelihood.expected):
+            for one, other in zip(view(y, M, np.zeros(6)), likelihood.at(y, M), strict=True):
+                np.testing.assert_allclose(one, other, rtol=EXACT, atol=EXACT)
+
+
+def test_the_gaussian_views_are_densities():
+    y, v = np.array([0.3, -2.0]), np.array([0.5, 4.0])
+    likelihood = Gaussian(0.25)
+    np.testing.assert_allclose(likelihood.at(y, M[:2])[0], norm.logpdf(y, M[:2], 0.5), atol=EXACT)
+    np.testing.assert_allclose(likelihood.tilted(y, M[:2], v)[0], norm.logpdf(y, M[:2], np.sqrt(0.25 + v)), atol=EXACT)
+    x, omega = np.polynomial.hermite_e.hermegauss(10)
+    expectation = [
+        omega @ norm.logpdf(a, b + np.sqrt(c) * x, 0.5) / omega.sum() for a, b, c in zip(y, M, v, strict=False)
+    ]
+    np.testing.assert_allclose(likelihood.expected(y, M[:2], v)[0], expectation, atol=EXACT)
+
+
+def test_refusals_say_what_came():
+    with pytest.raises(
+        DataError, match=r"2 outcomes are none of \+1 \(left\), 0 \(tie\) and -1 .*row 1, np.int64\(3\)"
+    ):
+        Probit().check(np.array([1, 3, 5]))
+    with pytest.raises(DataError, match=r"1 outcomes are ties.*Probit\(delta=\.\.\.\)"):
+        Probit().check(np.array([1, 0]))
+    with pytest.raises(DataError, match="tie threshold must be"):
+        Probit(-1.0)
+    with pytest.raises(DataError, match="tie threshold must be"):
+        Probit(float("nan"))
+    with pytest.raises(DataError, match="variance of the noise"):
+        Gaussian(0.0)
+    with pytest.raises(DataError, match=r"1 outcomes are not finite numbers \(first: row 1\)"):
+        Gaussian().check(np.array([1.0, np.nan]))
