@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
-from predilect.inference.factor.paper import FORMS
+from predilect.inference.factor.linearised import FORMS
 from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
