@@ -19,14 +19,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
+from scipy.stats import kendalltau
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import TASKS
 from benchmarks.models import Fitted, build
-from benchmarks.task import Task, split_rows
+from benchmarks.task import HeldOut, Task, split_rows
 from predilect import evaluation as ev
+from predilect.data import Comparisons
 
-__all__ = ["measure", "warm_up"]
+__all__ = ["answer_scores", "further_scores", "measure", "peak_megabytes", "taus", "warm_up"]
 
 # Losses are kept by block of people, enough for paired differences and for a bootstrap over people.
 N_BLOCKS = 256
@@ -57,6 +59,8 @@ def measure(task_name: str, model_name: str, seed: int) -> dict[str, Any]:
             logp, cost["predict_cpu_s"], cost["predict_wall_s"] = _timed(lambda: fitted.log_proba(task.test))
             cost["peak_mb"] = peak_megabytes()
             record |= {"scores": _scores(task, logp, fitted), "blocks": _blocks(task, logp), "report": fitted.report()}
+            if task.further:
+                record["further"] = {what: further_scores(task, held, fitted) for what, held in task.further.items()}
         except Exception as error:  # noqa: BLE001  a peer may fail in any way; that is a result too
             record["error"] = f"{type(error).__name__}: {error}"
     record["warnings"] = sorted({str(w.message) for w in caught})
@@ -108,10 +112,18 @@ def _counts(task: Task) -> dict[str, float]:
     return counts
 
 
-def _scores(task: Task, logp: np.ndarray, fitted: Fitted) -> dict[str, Any]:
-    y, w = task.test.outcome, task.test.weight
+def further_scores(task: Task, held: HeldOut, fitted: Fitted) -> dict[str, Any]:
+    """Scores of further answers, and how many there are; without answers (a topic may lack a group) only taus."""
+    found: dict[str, Any] = {"answers": held.test.n_answers}
+    if held.test.n_rows:
+        found |= answer_scores(held.test, fitted.log_proba(held.test))
+    return found | (taus(task, held.gold, fitted) if held.gold is not None else {})
+
+
+def answer_scores(test: Comparisons, logp: np.ndarray) -> dict[str, Any]:
+    y, w = test.outcome, test.weight
     bins = ev.calibration_bins(y, logp, w)
-    scores: dict[str, Any] = {
+    return {
         "accuracy": ev.accuracy(y, logp, w),
         "strict_accuracy": ev.strict_accuracy(y, logp, w),
         "log_loss": ev.log_loss(y, logp, w),
@@ -123,6 +135,11 @@ def _scores(task: Task, logp: np.ndarray, fitted: Fitted) -> dict[str, Any]:
             "correct": bins.correct.tolist(),
         },
     }
+
+
+def _scores(task: Task, logp: np.ndarray, fitted: Fitted) -> dict[str, Any]:
+    y, w = task.test.outcome, task.test.weight
+    scores = answer_scores(task.test, logp)
     if task.implied is not None and not task.implied.all():
         left = ~task.implied
         scores["accuracy_not_implied"] = ev.accuracy(y[left], logp[left], w[left])
@@ -131,16 +148,19 @@ def _scores(task: Task, logp: np.ndarray, fitted: Fitted) -> dict[str, Any]:
         scores["oracle_log_loss"] = task.oracle_log_loss
         scores["excess_log_loss"] = scores["log_loss"] - task.oracle_log_loss
     if task.gold is not None:
-        scores |= _taus(task, fitted)
+        scores |= taus(task, task.gold, fitted)
     return scores
 
 
-def _taus(task: Task, fitted: Fitted) -> dict[str, float]:
-    gold = task.gold
-    assert gold is not None
-    known = gold.filter(pl.col("item").is_in(task.train.items.ids) & pl.col("user").is_in(task.train.users.ids))
+def taus(task: Task, gold: pl.DataFrame, fitted: Fitted) -> dict[str, float]:
+    """Kendall's tau-b with true scores, of everybody's utilities or, without a column user, of the consensus."""
+    known = gold.filter(pl.col("item").is_in(task.train.items.ids))
+    if "user" not in gold.columns:
+        consensus = fitted.scores(known)
+        return {} if consensus is None else {"tau": float(kendalltau(consensus, known["score"].to_numpy()).statistic)}
+    known = known.filter(pl.col("user").is_in(task.train.users.ids))
     predicted = fitted.scores(known)
-    if predicted is None:
+    if predicted is None or not len(known):
         return {}
     true, who = known["score"].to_numpy(), known["user"].to_numpy()
     return {

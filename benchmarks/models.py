@@ -6,6 +6,7 @@ A model is a function of a task that returns something fitted; the runner times 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ from benchmarks.task import Task
 from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
 
-__all__ = ["GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "Fitted", "build"]
+__all__ = ["CROWDS", "GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "VARIANTS", "Fitted", "build"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -115,6 +116,31 @@ OWN: dict[str, Callable[..., Fitted]] = {
     "tie-share": TieShare,
     "majority": Majority,
 }
+# The models of "Scalable Bayesian preference learning for crowds"; "gppl" is one function for everybody.
+CROWDS: dict[str, Callable[..., Fitted]] = {
+    "gppl": partial(PredilectModel, estimator="GPPL"),
+    "crowd-gppl": partial(PredilectModel, estimator="CrowdGPPL"),
+}
+# The published inference of GPPL, and its prior for Sushi.
+_AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior=1:100"
+# The rows of its Table 3, by their names there (a backslash is "without"; u: features of people, x: of items,
+# t: consensus, induc: inducing points).
+VARIANTS = {
+    "crowdGPPL": "crowd-gppl@preset=paper@user_features=True",
+    "crowdGPPL\\induc": "crowd-gppl@preset=paper@user_features=True@n_inducing=None",
+    "crowdGPPL\\u": "crowd-gppl@preset=paper",
+    "crowdGPPL\\u\\x": "crowd-gppl@preset=paper@item_features=False",
+    "crowdGPPL\\u,\\t": "crowd-gppl@preset=paper@consensus=False",
+    "GPPL": f"gppl{_AS_PAPER}",
+    "GPPL-per-user": f"gppl@users=separate{_AS_PAPER}",
+    "crowdGPPL modern": "crowd-gppl",
+    "crowdGPPL modern, u": "crowd-gppl@user_features=True",
+    "crowdGPPL modern, \\x": "crowd-gppl@item_features=False",
+    "crowdGPPL modern, \\t": "crowd-gppl@consensus=False",
+    "GPPL modern": "gppl",
+    "GPPL-per-user modern": "gppl@users=separate",
+    "GPPL, people and items": "gppl@users=joint",
+}
 PEERS: dict[str, Callable[..., Fitted]] = {
     "choix": _peer("choix_pooled"),
     "choix-ep-person": _peer("choix_person"),
@@ -126,9 +152,9 @@ PEERS: dict[str, Callable[..., Fitted]] = {
     "matrix-factorisation": _peer("factorisation"),
     "per-person": _per_person,
 }
-MODELS = OWN | PEERS
+MODELS = OWN | CROWDS | PEERS
 # Names for several models at once.
-GROUPS = {"own": list(OWN), "peers": list(PEERS)}
+GROUPS = {"own": list(OWN), "peers": list(PEERS), "crowds": list(CROWDS), "table3": list(VARIANTS.values())}
 # Packages of the extra "bench"; what the other models need is there with predilect.
 NEEDS = {
     "choix": "choix", "choix-ep-person": "choix", "evalica": "evalica", "openskill": "openskill",
@@ -159,11 +185,16 @@ def build(name: str) -> Callable[[Task], Fitted]:
 
 
 def _value(text: str) -> Any:
+    """A number, a pair of numbers as in 1:100, True, False, None, or the text itself, also in single quotes."""
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1]
     if text.isdigit():
         return int(text)
-    if text in ("True", "False"):
-        return text == "True"
+    if text in ("True", "False", "None"):
+        return {"True": True, "False": False, "None": None}[text]
+    parts = text.split(":")
     try:
-        return float(text)
+        numbers = tuple(float(part) for part in parts)
     except ValueError:
         return text
+    return numbers if len(numbers) > 1 else numbers[0]

@@ -1,4 +1,4 @@
-"""``predilect.Population`` as the runner wants it."""
+"""Any estimator of predilect as the runner wants it."""
 
 from __future__ import annotations
 
@@ -10,39 +10,69 @@ import polars as pl
 
 import predilect
 from benchmarks.task import Task
+from predilect._json import plain
 from predilect.data import Comparisons
 
 __all__ = ["PredilectModel"]
 
 FloatArray = npt.NDArray[np.float64]
 
+# Parts of an estimator's report that say how its numbers came about; the rest is about reading, or holds seconds.
+_REPORTED = ("fit", "prior", "features", "inducing")
+
 
 class PredilectModel:
-    """``predilect.Population``, personal or pooled."""
+    """An estimator of predilect, fitted with one thread.
 
-    def __init__(self, task: Task, **options: Any) -> None:
-        self.model = predilect.Population(n_jobs=1, **options).fit(task.train, items=task.items, users=task.users)
+    Parameters
+    ----------
+    task : Task
+    estimator : str, default "Population"
+        Its name in ``predilect``.
+    **options
+        Its parameters.
+    """
+
+    def __init__(self, task: Task, estimator: str = "Population", **options: Any) -> None:
+        model = getattr(predilect, estimator)()
+        one_thread = {"n_jobs": 1} if "n_jobs" in model.get_params() else {}
+        self.model = model.set_params(**one_thread, **options).fit(task.train, items=task.items, users=task.users)
 
     def log_proba(self, test: Comparisons) -> FloatArray:
         """See :class:`benchmarks.models.Fitted`."""
-        return self.model.predict_log_proba(test)
+        # A frame without a user column asks for the consensus.
+        asked = test if test.has_users else test.to_frame().select("left", "right")
+        return self.model.predict_log_proba(asked)
 
     def scores(self, entries: pl.DataFrame) -> FloatArray:
-        """Margins over one item, the same for everybody."""
+        """Margins over one item, the same for everybody; of the consensus if there is no column ``user``."""
         reference = self.model.items_.ids[0]
         other = (entries["item"] != reference).to_numpy()
-        pairs = entries.filter(pl.Series(other)).select("user", left="item", right=pl.lit(reference))
+        who = ["user"] if "user" in entries.columns else []
+        pairs = entries.filter(pl.Series(other)).select(*who, left="item", right=pl.lit(reference))
         scores = np.zeros(len(entries))
-        scores[other] = self.model.predict_margin(pairs)[0]
+        if other.any():
+            scores[other] = self.model.predict_margin(pairs)[0]
         return scores
 
     def report(self) -> dict[str, Any]:
         """Hyper-parameters, how they were searched, and convergence; without seconds."""
-        fit = {key: value for key, value in self.model.report_["fit"].items() if key != "seconds"}
-        return {
-            "hyperparameters": self.model.hyperparameters_.to_dict(),
-            "tie_threshold": self.model.tie_threshold_,
-            "log_evidence": self.model.log_evidence_,
-            "fit": fit,
-            "prior": self.model.report_["prior"],
-        }
+        model, found = self.model, {}
+        if hasattr(model, "hyperparameters_"):
+            settings = model.hyperparameters_
+            found["hyperparameters"] = settings if isinstance(settings, dict) else settings.to_dict()
+        for name in ("tie_threshold", "log_evidence"):
+            if hasattr(model, f"{name}_"):
+                found[name] = getattr(model, f"{name}_")
+        if hasattr(model, "component_importances_"):
+            found["component_importances"] = [float(f"{x:.6g}") for x in model.component_importances_]
+        found |= {name: _timeless(model.report_[name]) for name in _REPORTED if name in model.report_}
+        result: dict[str, Any] = plain(found)
+        return result
+
+
+def _timeless(value: Any) -> Any:
+    """The same without entries that hold seconds."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _timeless(part) for key, part in value.items() if "seconds" not in str(key)}

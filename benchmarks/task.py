@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,35 @@ from predilect.data import Comparisons, Vocabulary, split_hash
 from predilect.data.tasks import canonical_tasks
 from predilect.errors import DataError
 
-__all__ = ["Loader", "Task", "expect", "read_answers", "read_csv", "split_comparisons", "split_rows", "winner_outcome"]
+__all__ = [
+    "HeldOut",
+    "Loader",
+    "Task",
+    "expect",
+    "read_answers",
+    "read_csv",
+    "split_comparisons",
+    "split_rows",
+    "winner_outcome",
+]
 
 VARIABLE = "PREDILECT_DATA"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Further answers to predict with the same fit.
+
+    Attributes
+    ----------
+    test : Comparisons
+        Over the items of the task. Nobody told apart: the consensus is asked for.
+    gold : data frame or None
+        Columns item, score and, for personal utilities, user.
+    """
+
+    test: Comparisons
+    gold: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +68,8 @@ class Task:
         Test rows that follow from the person's own training answers by transitivity; None where ties occur.
     oracle_log_loss : float or None
         Log loss of the true probabilities on ``test``, in nats an answer, where the answers were simulated.
+    further : mapping of str to HeldOut
+        Other test answers, or other gold utilities, by what they are about.
     """
 
     name: str
@@ -53,6 +81,7 @@ class Task:
     gold: pl.DataFrame | None = None
     implied: npt.NDArray[np.bool_] | None = None
     oracle_log_loss: float | None = None
+    further: Mapping[str, HeldOut] = field(default_factory=dict)
 
     @property
     def split_hash(self) -> str:
@@ -150,6 +179,7 @@ def split_rows(
     outcome: npt.ArrayLike,
     test: npt.NDArray[np.bool_],
     task: str | None = None,
+    vocabulary: Vocabulary | None = None,
     **known: Any,
 ) -> Task:
     """A task from rows of a frame, as in :func:`read_answers`, some of which are held out.
@@ -160,11 +190,13 @@ def split_rows(
         Which.
     task : str, optional
         Column of the ids of tasks; the training answers carry them, the test needs none.
+    vocabulary : Vocabulary, optional
+        Items; by default those of the frame.
     **known
         Further attributes of the task.
     """
     outcome = np.asarray(outcome)
-    items = Vocabulary(pl.concat([frame["left"], frame["right"]]))
+    items = vocabulary or Vocabulary(pl.concat([frame["left"], frame["right"]]))
     train = read_answers(frame.filter(pl.Series(~test)), outcome[~test], items, task)
     held_out = read_answers(frame.filter(pl.Series(test)), outcome[test], items)
     return _task(name, seed, train, held_out, known)

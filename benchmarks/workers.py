@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.measure import measure, warm_up
 
-__all__ = ["runs"]
+__all__ = ["THREAD_VARIABLES", "runs"]
 
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def runs(
@@ -32,7 +32,7 @@ def runs(
         warm_up(model)
         yield from (measure(task, model, seed) for seed in seeds)
         return
-    os.environ |= dict.fromkeys(_THREAD_VARIABLES, "1")
+    os.environ |= dict.fromkeys(THREAD_VARIABLES, "1")
     remaining = list(seeds)
     while remaining:
         receiver, sender = multiprocessing.get_context("spawn").Pipe(duplex=False)

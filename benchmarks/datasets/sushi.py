@@ -95,12 +95,18 @@ def load_original(name: str, seed: int) -> Task:
     parts = {part: read_csv("sushi_splits", f"{split}-{seed}-{part}.csv.gz") for part in ("train", "test", "gold")}
     expect(name, training_pairs=(len(parts["train"]), n_train), test_pairs=(len(parts["test"]), n_test))
     items = read_csv("sushi_splits", f"{split[0]}-items.csv.gz").drop("name")
-    expect(name, features=(items.width - 1, 18), items=(len(items), 10 if split[0] == "a" else 100))
+    users = read_csv("sushi_splits", f"{split}-{seed}-users.csv.gz").drop("orig_row")
+    expect(
+        name,
+        features=(items.width - 1, 18),
+        items=(len(items), 10 if split[0] == "a" else 100),
+        features_of_people=(users.width - 1, 62 if split[0] == "a" else 123),
+    )
     both = pl.concat([parts["train"], parts["test"]])
     frame = both.select("user", left="item_a", right="item_b")
     test = np.arange(len(both)) >= len(parts["train"])
     outcome = (2 * both["label"].to_numpy() - 1).astype(np.int8)
-    return split_rows(name, seed, frame, outcome, test, items=items, gold=parts["gold"])
+    return split_rows(name, seed, frame, outcome, test, items=items, users=users, gold=parts["gold"])
 
 
 def _loader(name: str) -> Loader:

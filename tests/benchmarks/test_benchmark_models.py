@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.datasets.simulated import load
-from benchmarks.models import OWN, build
+from benchmarks.models import OWN, _value, build
 from benchmarks.store import plain
 from benchmarks.task import Task, split_rows
 
@@ -65,6 +65,37 @@ def test_options_follow_the_name() -> None:
     assert (model.strength, model.scale) == (10.0, 4.0)
     with pytest.raises(KeyError, match="no model"):
         build("nobody")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7", 7),
+        ("0.5", 0.5),
+        ("1e-3", 1e-3),
+        ("True", True),
+        ("None", None),
+        ("1:100", (1.0, 100.0)),
+        ("auto", "auto"),
+        ("'2020'", "2020"),
+    ],
+)  # fmt: skip
+def test_values_of_options(text: str, value: object) -> None:
+    assert _value(text) == value
+    assert type(_value(text)) is type(value)
+
+
+def test_the_consensus_is_asked_for_without_a_user() -> None:
+    task = crowd()
+    fitted = build("population")(task)
+    pooled = task.test.pooled()
+    someone_new = pl.DataFrame({"left": pooled.items.labels(pooled.left), "right": pooled.items.labels(pooled.right)})
+    expected = fitted.model.predict_log_proba(someone_new)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(fitted.log_proba(pooled), expected, atol=EXACT)
+    scores = fitted.scores(pl.DataFrame({"item": [4, 0, 2]}))
+    assert scores is not None
+    mean, _ = fitted.model.predict_margin(pl.DataFrame({"left": [4, 2], "right": [0, 0]}))  # type: ignore[attr-defined]
+    np.testing.assert_allclose(scores[[0, 2]] - scores[1], mean, atol=1e-8)
 
 
 def test_a_run_is_plain_and_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
