@@ -219,6 +219,9 @@ def test_batches_end_where_all_answers_at_once_do():
     assert batched.report.converged
     assert 0.0 <= full.bound - batched.bound < 1e-4 * data.answers.n_answers
     np.testing.assert_allclose(batched.mean, full.mean, atol=0.1)
+    again = fit_sparse(data.answers, projection, PRIOR, schedule=schedule, start=batched)
+    assert again.report.iterations <= 5
+    assert batched.bound - 1e-9 <= again.bound <= full.bound + 1e-6
     # The paper's loop over the same batches comes near its own end, too.
     rule = {"rule": "linearised"}
     one = fit_sparse(data.answers, projection, PRIOR, **rule)

@@ -157,7 +157,8 @@ def fit_sparse(
     random_state : int
         Of the order of answers in batches.
     start : SparseFit, optional
-        An earlier fit with as many points to start from, with any kernel.
+        An earlier fit with as many points to start from, with any kernel or threshold. Exact expectations then go
+        straight to passes over all answers.
 
     Raises
     ------
@@ -214,11 +215,12 @@ def solve(
         return SparseFit(projection, q, scale, problem.delta, bound, report)
 
     if rule == "expected":
-        seen, passes = 0, max_iterations
-        if n_batches > 1:
+        seen, fresh = 0, n_batches > 1 and start is None  # a start is nearer than what batches find
+        if fresh:
             batched = ascend_in_batches(problem, q, scale, None, schedule, random_state)
-            q, scale, seen, passes = batched.q, batched.scale, batched.iterations, min(_LAST_PASSES, max_iterations)
-        done = ascend(problem, q, scale, max_iterations=passes, tolerance=tolerance, hold_scale=n_batches > 1)
+            q, scale, seen = batched.q, batched.scale, batched.iterations
+        passes = max_iterations if n_batches == 1 else min(_LAST_PASSES, max_iterations)
+        done = ascend(problem, q, scale, max_iterations=passes, tolerance=tolerance, hold_scale=fresh)
         change = done.change / problem.n_answers
         return finish(
             done.q, done.scale, done.view.bound, seen + done.iterations, change, tolerance, done.converged,
