@@ -149,7 +149,7 @@ def _schedule(model: Any, n_rows: int, n_points: int) -> Schedule:
         size = min(n_rows, 1000)
     return replace(
         schedule, batch_size=size, forgetting_rate=float(model.forgetting_rate), delay=float(model.delay),
-        max_iterations=model.max_iterations,
+        max_iterations=min(schedule.max_iterations, model.max_iterations),
     )  # fmt: skip
 
 
