@@ -21,6 +21,7 @@ __all__ = [
     "Comparisons",
     "ConvergenceError",
     "ConvergenceWarning",
+    "CrowdGPPL",
     "DataError",
     "DataWarning",
     "ItemFeatures",
@@ -36,6 +37,7 @@ __all__ = [
 if TYPE_CHECKING:
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
+    from predilect.models.crowd_gppl import CrowdGPPL
     from predilect.models.gppl import GPPL
     from predilect.models.loading import load_model
     from predilect.models.population import Population
@@ -47,7 +49,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for module in ("errors", "data", "models.population", "models.loading", "models.gppl"):
+    for module in ("errors", "data", "models.population", "models.loading", "models.gppl", "models.crowd_gppl"):
         found = importlib.import_module(f"{__name__}.{module}")
         if hasattr(found, name):
             globals()[name] = getattr(found, name)

@@ -75,7 +75,14 @@ def test_a_grid_is_solved_by_products_alone():
 def test_columns_do_not_disturb_each_other():
     easy = np.linalg.eigh(SYSTEM)[1][:, 0]  # an eigenvector: solved in one step
     both = np.column_stack([easy, RIGHT[:, 0], np.zeros(60)])
-    found = conjugate_gradients(lambda x: SYSTEM @ x, both, tolerance=1e-10)
+    widths = []
+
+    def matvec(x):
+        widths.append(x.shape[1])
+        return SYSTEM @ x
+
+    found = conjugate_gradients(matvec, both, tolerance=1e-10)
+    assert widths[:3] == [2, 1, 1]  # what has converged rests
     assert found.converged
     np.testing.assert_allclose(found.x, np.linalg.solve(SYSTEM, both), atol=CONVERGED)
     np.testing.assert_array_equal(found.x[:, 2], 0.0)

@@ -38,6 +38,8 @@ def test_rules_differ_where_differences_are_often_zero():
     column = np.repeat([0.0, 1.0, 4.0], [10, 5, 5])[:, None]
     assert median_length_scales(column, "2020")[0] == by_definition(column[:, 0], False) == 1.0
     assert median_length_scales(column, "code")[0] == by_definition(column[:, 0], True) == 3.0
+    half = np.array([[0.0], [0.0], [0.0], [1.0]])  # three differences of 0, three of 1
+    assert median_length_scales(half, "2020")[0] == by_definition(half[:, 0], False) == 0.5
 
 
 @pytest.mark.parametrize("n_features", [200, 201])

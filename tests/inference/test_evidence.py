@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from predilect.covariance.kernels import Stationary, squared_exponential
+from predilect.covariance.kernels import Scaled, Stationary, squared_exponential
 from predilect.errors import DataError, PredilectError
 from predilect.inference.evidence import METHODS, evidence_gradient, maximise_evidence
 from predilect.likelihoods.views import Probit
@@ -43,31 +43,6 @@ def test_without_the_path_through_the_mode_laplace_fails_that_test():
     assert np.abs(whole - explicit).max() > 1e-3
 
 
-@dataclass(frozen=True)
-class Amplified:
-    """a k, as small as a test needs it: amplitude first."""
-
-    inner: Stationary
-    amplitude: float = 1.0
-
-    @property
-    def names(self):
-        return ("variance", *self.inner.names)
-
-    @property
-    def theta(self):
-        return np.append(np.log(self.amplitude), self.inner.theta)
-
-    def with_theta(self, theta):
-        return Amplified(self.inner.with_theta(theta[1:]), float(np.exp(theta[0])))
-
-    def __call__(self, x, y=None):
-        return self.amplitude * self.inner(x, y)
-
-    def gradient(self, x, y, weights):
-        return np.append(np.sum(weights * self(x, y)), self.amplitude * self.inner.gradient(x, y, weights))
-
-
 def answers(seed=0, n_items=25, n_answers=300, amplitude=4.0, length=0.8):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-2, 2, (n_items, 2))
@@ -80,7 +55,7 @@ def answers(seed=0, n_items=25, n_answers=300, amplitude=4.0, length=0.8):
     return x, left, right, outcome, None, Probit(0.3)
 
 
-KERNEL = Amplified(Stationary(np.array([1.0]), "squared-exponential"))
+KERNEL = Scaled(Stationary(np.array([1.0]), "squared-exponential"), 1.0)
 
 
 @every_method
@@ -117,7 +92,7 @@ def test_the_gradient_in_hyper_parameters(method):
 def test_bounds_hold_fix_and_are_reported():
     data = answers(2, n_items=12, n_answers=100)
     held = maximise_evidence(KERNEL, *data, bounds={"length_scale": (1.0, 1.0)})
-    assert held.kernel.inner.length_scales[0] == pytest.approx(1.0, abs=1e-12)
+    assert held.kernel.kernel.length_scales[0] == pytest.approx(1.0, abs=1e-12)
     assert held.at_bound == ()
     narrow = maximise_evidence(KERNEL, *data, bounds={"variance": (0.5, 1.1), "length_scale": (0.9, 5.0)})
     assert "variance at its upper bound 1.1" in narrow.at_bound
@@ -140,13 +115,9 @@ def test_an_unfinished_search_says_so():
 
 
 def test_a_gradient_that_is_not_finite_is_refused():
-    class Broken(Amplified):
-        def with_theta(self, theta):
-            inner = KERNEL.with_theta(theta)
-            return Broken(inner.inner, inner.amplitude)
-
+    class Broken(Scaled):
         def gradient(self, x, y, weights):
             return np.array([1.0, np.nan])
 
     with pytest.raises(PredilectError, match="gradient of the evidence in length_scale is not finite at variance = 1"):
-        maximise_evidence(Broken(KERNEL.inner), *answers(4, n_items=6, n_answers=10))
+        maximise_evidence(Broken(KERNEL.kernel, 1.0), *answers(4, n_items=6, n_answers=10))

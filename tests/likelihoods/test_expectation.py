@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from predilect.likelihoods.expectation import expected
+from predilect.likelihoods.expectation import _RULES, expected
 from predilect.likelihoods.probit import at
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
@@ -54,7 +54,8 @@ def test_the_value_of_a_strict_answer_meets_the_printed_relative_errors():
 def test_slope_and_curvature_are_derivatives_of_the_value(outcome, delta):
     # Of the value as computed, whatever the error of the quadrature: also where it is large.
     step = 1e-5
-    for v in (0.05, 0.5, 1.5, 5.0, 50.0, 1000.0):
+    # Between the variances where the number of nodes changes, of course.
+    for v in (0.05, 0.5, 1.5, 4.0, 7.0, 50.0, 1000.0):
         y, variances = np.full(6, outcome), np.full(6, v)
         value, slope, curvature = expected(y, MEANS, variances, delta)
         up, down = expected(y, MEANS + step, variances, delta), expected(y, MEANS - step, variances, delta)
@@ -69,9 +70,11 @@ def test_slope_and_curvature_are_derivatives_of_the_value(outcome, delta):
 
 @pytest.mark.parametrize(("outcome", "delta"), ANSWERS)
 def test_the_compiled_loop_equals_numpy(outcome, delta):
-    for n_nodes, v in ((20, 1.7), (64, 6.0), (200, 30.0)):
-        x, omega = np.polynomial.hermite_e.hermegauss(n_nodes)
-        omega = omega / omega.sum()
+    nodes, weights, counts = _RULES
+    for rule, v in enumerate([1.7, 4.0, 7.0, 15.0, 30.0, 50.0, 100.0, 300.0, 5000.0]):
+        x, omega = nodes[rule, : counts[rule]], weights[rule, : counts[rule]]
+        x, omega = np.concatenate([-x, x]), np.concatenate([omega, omega])
+        assert abs(omega.sum() - 1.0) < EXACT
         z = MEANS[:, None] + np.sqrt(v) * x
         value, slope, _ = (part.reshape(z.shape) for part in at(np.full(z.size, outcome), z.ravel(), delta)[:3])
         found = expected(np.full(6, outcome), MEANS, np.full(6, v), delta)

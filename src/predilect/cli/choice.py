@@ -46,8 +46,8 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
     if model is ModelName.crowd_gppl:
         if pooled or personal is Personal.no:
             raise DataError(
-                "--model crowd-gppl ranks for everybody and for the crowd; without people it is --model gppl. Say that, "
-                "or leave --personal no (--pooled) out"
+                "--model crowd-gppl ranks for everybody and for the crowd; without people it is --model gppl. Say "
+                "that, or leave --personal no (--pooled) out"
             )
         return Personal.yes
     if pooled:

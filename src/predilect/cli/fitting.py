@@ -80,7 +80,7 @@ class Fitter:
         return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]))
 
     def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Any:
-        settings = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
+        settings: dict[str, Any] = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
         model: Any
         if self.name is ModelName.gppl:
             together = self.features is not None and self.people is not None

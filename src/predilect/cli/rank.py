@@ -143,9 +143,7 @@ def rank(
         unit = SCALES[scale.value]
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by)
-            fitter = Fitter(
-                model, read_features(items), read_people(people), unit, asked, verdict, seed, jobs, strict
-            )
+            fitter = Fitter(model, read_features(items), read_people(people), unit, asked, verdict, seed, jobs, strict)
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
@@ -168,7 +166,8 @@ def rank(
             provenance={
                 "inputs": inputs,
                 "options": {
-                    **reading.to_dict(), "model": model.value, "personal": asked.value, "verdict": verdict, "by": by, "scale": scale.value,
+                    **reading.to_dict(), "model": model.value, "personal": asked.value, "verdict": verdict, "by": by,
+                    "scale": scale.value,
                     "strict": strict,
                 },
                 "seed": seed,

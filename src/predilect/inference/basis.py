@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from predilect.covariance.dense import factorise
 from predilect.covariance.kernels import squared_exponential
+from predilect.inference.inducing import centres
 from predilect.inference.prior import FeatureSpace
 
 __all__ = ["BASES", "Functions", "inducing_points"]
@@ -23,7 +20,6 @@ FloatArray = npt.NDArray[np.float64]
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
 _LEAST_SHARE = 1e-6  # keeps what an item has to itself proper at an inducing point
-_ITEMS_FOR_CLUSTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +147,6 @@ def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> Fl
 
     Notes
     -----
-    k-means from k-means++, on at most 20 000 distinct items. With no more distinct items than points, the items.
-    One thread: several would add up centres in any order, and the last bits would differ from run to run.
+    As :func:`~predilect.inference.inducing.centres` of the items with features.
     """
-    distinct = np.unique(space.matrix[space.known], axis=0)
-    if len(distinct) <= n_points:
-        return distinct
-    rng = np.random.default_rng(random_state)
-    if len(distinct) > _ITEMS_FOR_CLUSTERS:
-        distinct = distinct[np.sort(rng.choice(len(distinct), _ITEMS_FOR_CLUSTERS, replace=False))]
-    means = KMeans(n_points, n_init=1, max_iter=20, random_state=int(rng.integers(2**31)))
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        # Items that differ by rounding alone are one item to k-means, which then finds fewer centres: no harm.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = means.fit(distinct)
-    return np.unique(np.asarray(found.cluster_centers_), axis=0)
+    return centres(space.matrix[space.known], n_points, random_state)

@@ -24,12 +24,12 @@ from predilect.inference.threshold import best_threshold, starting_threshold
 from predilect.inference.training import Watcher
 from predilect.likelihoods.views import Probit
 from predilect.models.inputs import Training
-from predilect.models.process_parameters import make_kernel, scales_of
+from predilect.models.process_parameters import make_kernel, optimises, scales_of
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.sparse import SparsePosterior
 
 __all__ = [
-    "INFERENCE", "Fitted", "choose_points", "fit_pooled_gppl", "fit_sparse_gppl", "optimises", "pack_sparse",
+    "INFERENCE", "Fitted", "choose_points", "fit_pooled_gppl", "fit_sparse_gppl", "pack_sparse",
     "scale_prior", "unpack_sparse",
 ]  # fmt: skip
 
@@ -185,11 +185,6 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
     latent = found.latent
     posterior = SparsePosterior(projection, latent.mean, latent.covariance(), found.scale)
     return Fitted(posterior, found.scale, kernel, found.delta, latent.evidence, latent.report, search)
-
-
-def optimises(model: Any) -> bool:
-    """Whether length-scales are to be learned."""
-    return isinstance(model.length_scales, str) and model.length_scales == "optimise"
 
 
 def pack_sparse(posterior: SparsePosterior) -> tuple[dict[str, Any], dict[str, Any]]:

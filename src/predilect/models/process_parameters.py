@@ -19,6 +19,7 @@ __all__ = [
     "check_positive",
     "check_search",
     "make_kernel",
+    "optimises",
     "scales_of",
 ]
 
@@ -123,6 +124,11 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int
                 "number for all, or one for each column"
             )
     return Stationary(scales, kernel, model.kernel_form)
+
+
+def optimises(model: Any) -> bool:
+    """Whether length-scales are to be learned."""
+    return isinstance(model.length_scales, str) and model.length_scales == "optimise"
 
 
 def scales_of(kernel: Kernel, n_features: int) -> FloatArray:

@@ -14,8 +14,8 @@ from predilect.inference.prior import FeatureSpace
 from predilect.inference.separate import fit_separate
 from predilect.inference.training import Watcher
 from predilect.models.inputs import Training
-from predilect.models.pooled_gppl import Fitted, optimises, scale_prior
-from predilect.models.process_parameters import make_kernel
+from predilect.models.pooled_gppl import Fitted, scale_prior
+from predilect.models.process_parameters import make_kernel, optimises
 from predilect.posteriors.people import People, Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.projection import Projection, item_covariance

@@ -98,11 +98,11 @@ def surrogate_variance(prior_variance: FloatArray, form: str = "corrected") -> F
     Notes
     -----
     crowdgppl.md 2.1, eq. 9. With γ = λ = (1/(4v) - 1)/2 and v = Var Φ(z) = arcsin(V₀/(1 + V₀))/(2π) it collapses: A, B
-    are γ + 1 and γ whatever y, and AB/(n(n+1)) = 1/4 - v = arcsin((2 (1 + V₀))^(-1/2))/π, the *prior* mean of p(1 - p);
+    are γ + 1 and γ whatever y, and AB/(n(n+1)) = 1/4 - v = arctan((1 + 2 V₀)^(-1/2))/π, the *prior* mean of p(1 - p);
     AB/n² = Q (2 - 4 Q) with that Q. So no Beta distribution, no cancellation where V₀ is in the thousands, and no
     division by 0 for items with the same features (V₀ = 0, Q = 1/4).
     """
     if form not in SURROGATES:
         raise ValueError(f"the surrogate variance must be one of {', '.join(SURROGATES)}, not {form!r}")
-    Q = np.arcsin(np.sqrt(0.5 / (1.0 + prior_variance))) / math.pi
+    Q = np.arctan(1.0 / np.sqrt(1.0 + 2.0 * prior_variance)) / math.pi
     return np.asarray(Q if form == "corrected" else Q * (2.0 - 4.0 * Q))

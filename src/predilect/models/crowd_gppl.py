@@ -1,0 +1,320 @@
+"""``CrowdGPPL``: a consensus of the crowd, and how each person differs from it along a few shared components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.covariance.kernels import Kernel
+from predilect.inference.factor.linearised import FORMS
+from predilect.inference.training import Watcher
+from predilect.inference.warm_up import warm_up
+from predilect.models.boards import Ranking
+from predilect.models.crowd_training import PRESETS, fit_crowd, pack_factor, unpack_factor
+from predilect.models.inputs import read_training
+from predilect.models.keeping import Keeping
+from predilect.models.parameters import given_threshold
+from predilect.models.predictions import Predicting
+from predilect.models.process_parameters import check_choice, check_count, check_gamma, check_positive, check_search
+from predilect.models.queries import Queries, rows_of_features
+from predilect.posteriors.factor import FactorPosterior
+from predilect.scale.shards import workers
+
+__all__ = ["CrowdGPPL", "CrowdHyperparameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdHyperparameters:
+    """What was learned of the prior.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k of item features.
+    consensus_scale : float
+        s_t, the inverse prior variance of the consensus; infinite without one.
+    component_scales : tuple of float
+        s_c; the inverse prior variance of each component.
+    """
+
+    kernel: Kernel
+    consensus_scale: float
+    component_scales: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        scales = {"consensus_scale": self.consensus_scale, "component_scales": list(self.component_scales)}
+        return scales | values
+
+
+class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
+    """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
+
+    The consensus t and the components v_c are Gaussian processes of the features of items, t ~ N(0, K/s_t) and v_c ~
+    N(0, K/s_c); the weights w_u say how much of each component a person has. An answer to "left or right?" is left with
+    probability Φ(f_u(left) - f_u(right)): a utility is measured in units of the noise of one answer.
+
+    Parameters
+    ----------
+    preset : {"modern", "paper"}, default "modern"
+        "modern": variational inference with exact one-dimensional expectations and a full covariance of each person's
+        weights. "paper": the linearised likelihood and factorised weights of Simpson and Gurevych, as corrected.
+    n_components : int, default 20
+        C. 20 for ten answers a person or more; 5 does better with fewer.
+    user_features : bool, default False
+        Whether features of people say something of their weights: as their linear prior mean ("modern"), or as a
+        Gaussian process for half of the components ("paper"). Both papers that tried found that it seldom helps.
+    item_features : bool, default True
+        False: items are alike to no other whatever is given (Bayesian matrix factorisation).
+    consensus : bool, default True
+        False leaves t out; the crowd's board is then the average person's. (Kept in the attribute ``with_consensus``,
+        since ``consensus()`` gives the crowd's utilities.)
+    n_inducing : int, None or "auto", default "auto"
+        Inducing points M; None: the items. "auto": the items up to 500, then 500 points.
+    kernel, kernel_form, length_scales, median
+        As in :class:`~predilect.GPPL`.
+    user_kernel : str or Kernel, default "matern-3/2"
+        Of features of people, for "paper".
+    consensus_prior, component_prior, weight_prior : pair of float or "auto", default "auto"
+        Shape and rate of the Gamma priors of s_t, s_c and, for "paper", of the weights' s_w. "auto": (1, 10) for all
+        ("modern"); (1, 100), (1, 10) and (1, 10) ("paper").
+    noise_variance : float, default 0.5
+        Noise of one item in one answer in the units of the rates: 1/2 in the paper, 1 in its authors' code.
+    surrogate : {"2020", "corrected"}, default "2020"
+        Variance of the linearisation, for "paper".
+    batch_size : int, None or "auto", default "auto"
+        Different answers in a batch, for "paper"; None: all at once.
+    forgetting_rate, delay : float, default 0.9 and 1.0
+        r and ε of the steps ρ_i = (i + ε)^-r, for "paper".
+    n_restarts : int or "auto", default "auto"
+        Random starts, of which the best goes on; "auto": 3, and 1 beyond 20 000 different answers.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float or "auto", default "auto"
+        Stop when the bound rises by less in a sweep, in nats an answer; "auto": 1e-3.
+    max_iterations : int or "auto", default "auto"
+        Sweeps over all functions and people; "auto": 60, for "paper" 200 batches, but at least one pass.
+    n_jobs : int, optional
+        Not used yet; results have the same bits for any number.
+    random_state : int, default 0
+        Seed of starts, inducing points, batches, and the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : FactorPosterior
+    component_importances_ : array of float, shape (n_components,)
+        Prior variance that each component gives to a utility, 1/s_c; near 0 for one that is not used.
+    items_, users_ : Vocabulary
+        ``users_`` is None where nobody is told apart; there is only a consensus then.
+    personal_ : bool
+    hyperparameters_ : CrowdHyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        Approximate lower bound of the evidence of the answers, in nats.
+    report_ : dict
+        Convergence, what was read and left out, what became of the features.
+    n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    modern.md 2 to 6, crowdgppl.md 2.3. A sweep takes C (P C + M³) + n_users C³ operations for P different answers;
+    memory C M² + n_users C² + n_items M. Somebody without answers has the consensus, with the spread between people.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {
+    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
+    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+    ... }
+    >>> model = predilect.CrowdGPPL(n_components=2).fit(answers)
+    >>> model.rank()["item"].to_list()
+    ['tea', 'milk', 'juice']
+    """
+
+    model_name: ClassVar[str] = "crowd-gppl"
+    hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
+
+    def __init__(
+        self,
+        preset: str = "modern",
+        n_components: int = 20,
+        user_features: bool = False,
+        item_features: bool = True,
+        consensus: bool = True,
+        n_inducing: int | str | None = "auto",
+        kernel: str | Kernel = "matern-3/2",
+        kernel_form: str = "isotropic",
+        length_scales: Any = "median",
+        median: str = "per-feature",
+        user_kernel: str | Kernel = "matern-3/2",
+        consensus_prior: Any = "auto",
+        component_prior: Any = "auto",
+        weight_prior: Any = "auto",
+        noise_variance: float = 0.5,
+        surrogate: str = "2020",
+        batch_size: int | str | None = "auto",
+        forgetting_rate: float = 0.9,
+        delay: float = 1.0,
+        n_restarts: int | str = "auto",
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int | str = "auto",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.preset = preset
+        self.n_components = n_components
+        self.user_features = user_features
+        self.item_features = item_features
+        self.with_consensus = consensus
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.user_kernel = user_kernel
+        self.consensus_prior = consensus_prior
+        self.component_prior = component_prior
+        self.weight_prior = weight_prior
+        self.noise_variance = noise_variance
+        self.surrogate = surrogate
+        self.batch_size = batch_size
+        self.forgetting_rate = forgetting_rate
+        self.delay = delay
+        self.n_restarts = n_restarts
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    # ``consensus`` is an argument here and, as for every estimator, a method: the argument is kept by another name.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Arguments of the constructor by name; ``consensus`` is kept in ``with_consensus``."""
+        return {**super().get_params(deep), "consensus": self.with_consensus}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments of the constructor by name."""
+        if "consensus" in params:
+            self.with_consensus = params.pop("consensus")
+        super().set_params(**params)
+        return self
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Learn from answers.
+
+        Parameters
+        ----------
+        X, y, items, watch
+            As :meth:`Population.fit <predilect.Population.fit>` takes them.
+        users : data frame or PersonFeatures, optional
+            Features of people, one row a person; used where ``user_features``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used.
+        """
+        self._check()
+        training = read_training(X, y, items, users, given_threshold(self.tie_threshold))
+        warm_up()
+        with workers(self.n_jobs):
+            found = fit_crowd(self, training, given_threshold(self.tie_threshold), watch)
+        self.traits_ = found.traits
+        self._keep(
+            training, posterior=found.posterior,
+            hyperparameters=CrowdHyperparameters(found.kernel, found.consensus_scale, found.component_scales),
+            personal=found.personal, delta=found.delta, evidence=found.evidence, fit=found.report, prior=found.search,
+        )  # fmt: skip
+        found.report.require(self.strict)
+        return self
+
+    @property
+    def component_importances_(self) -> FloatArray:
+        """Prior variance that each component gives to a utility, shape (n_components,)."""
+        check_is_fitted(self, "posterior_")
+        assert isinstance(self.posterior_, FactorPosterior)
+        return self.posterior_.importances
+
+    def _check(self) -> None:
+        check_search(self)
+        check_choice("preset", self.preset, PRESETS)
+        check_choice("surrogate", self.surrogate, FORMS)
+        check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
+        check_count("n_inducing", self.n_inducing, 1, None, "auto")
+        check_count("batch_size", self.batch_size, 1, None, "auto")
+        check_count("n_restarts", self.n_restarts, 1, "auto")
+        check_count("max_iterations", self.max_iterations, 1, "auto")
+        for name in ("user_features", "item_features", "with_consensus"):
+            check_choice(name.removeprefix("with_"), getattr(self, name), (True, False))
+        for name in ("consensus_prior", "component_prior", "weight_prior"):
+            if not isinstance(getattr(self, name), str):
+                check_gamma(name, getattr(self, name))
+            else:
+                check_choice(name, getattr(self, name), ("auto",))
+        for name in ("noise_variance", "forgetting_rate"):
+            check_positive(name, getattr(self, name))
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior, new, traits = self.posterior_, self._new_items(queries, items), None
+        assert isinstance(posterior, FactorPosterior)
+        if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
+            rows = self.traits_.transform(*rows_of_features(queries.new_users, self.user_features_, users))
+            traits = np.where((queries.unknown_users >= 0)[:, None], rows[queries.unknown_users], 0.0)
+        if new is not None:
+            posterior = posterior.with_items(new.matrix, new.known & self.item_features)
+        return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        importances = self.component_importances_
+        used = int((importances > 0.01 * max(importances.max(initial=0.0), 1e-300)).sum())
+        largest = importances.max(initial=0.0)
+        lines = [f"{used} of {len(importances)} components matter; the largest has prior variance {largest:.2g}."]
+        if self.features_ is not None and self.item_features:
+            lines.append(f"Item features: {', '.join(self.features_.sources) or 'none of use'}.")
+        if self.user_features_ is not None:
+            how = "used" if self.traits_ is not None else "not used"
+            lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {how}.")
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        assert isinstance(self.posterior_, FactorPosterior)
+        return pack_factor(self.posterior_, self.traits_)
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
+        known = self.space_.known & self.item_features
+        posterior, self.traits_ = unpack_factor(values, arrays, self.hyperparameters_.kernel, self.space_.matrix, known)
+        return posterior

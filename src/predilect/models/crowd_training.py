@@ -1,0 +1,226 @@
+"""From what ``CrowdGPPL.fit`` is given to a fitted factor model, and its posterior as arrays and back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.kernels import Kernel
+from predilect.errors import DataError
+from predilect.inference.factor.fit import FactorFit, fit_factor
+from predilect.inference.factor.items import GammaPrior
+from predilect.inference.factor.paper import PaperPriors, fit_paper
+from predilect.inference.factor.state import FactorPriors
+from predilect.inference.inducing import inducing_points
+from predilect.inference.report import Report
+from predilect.inference.training import Watcher
+from predilect.inference.traits import Traits
+from predilect.models.inputs import Training
+from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+from predilect.models.process_parameters import make_kernel, scales_of
+from predilect.posteriors.factor import FactorPosterior
+from predilect.posteriors.projection import Projection
+from predilect.posteriors.weights import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
+
+__all__ = ["PRESETS", "FittedCrowd", "fit_crowd", "pack_factor", "unpack_factor"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+PRESETS = ("modern", "paper")
+_PAPER = {"consensus_prior": (1.0, 100.0), "component_prior": (1.0, 10.0), "weight_prior": (1.0, 10.0)}
+_ITERATIONS = {"modern": 60, "paper": 200}
+_MOST_ITEMS_AS_POINTS = 500
+_MOST_POINTS_EVER = 3000  # C M³ operations a sweep, C M² floats
+_PEOPLE_AS_POINTS = 500
+
+
+class FittedCrowd(NamedTuple):
+    """What the estimator keeps of a fit."""
+
+    posterior: FactorPosterior
+    kernel: Kernel
+    consensus_scale: float
+    component_scales: tuple[float, ...]
+    traits: Traits | None
+    personal: bool
+    delta: float
+    evidence: float
+    report: Report
+    search: dict[str, Any]
+
+
+def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> FittedCrowd:
+    """Fit ``model``, a CrowdGPPL.
+
+    Raises
+    ------
+    DataError
+        If there are more items without features than dense algebra holds, or features of people were asked for and
+        none came.
+    """
+    answers, space = training.comparisons, training.space
+    personal = answers.has_users and answers.n_users > 1
+    known = space.known & bool(model.item_features)
+    kernel = make_kernel(model, model.kernel, space.matrix[known], model.random_state)
+    projection = Projection.of(kernel, space.matrix, known, _points(model, kernel, space.matrix, known))
+    traits, rows = _traits(model, training) if personal else (None, None)
+    columns = (answers.user, answers.left, answers.right, answers.outcome, answers.weight, answers.n_users, projection)
+    shared = {
+        "n_components": int(model.n_components) if personal else 0,
+        "consensus": bool(model.with_consensus) or not personal,
+        "delta": delta, "max_iterations": _iterations(model),
+        "random_state": model.random_state,
+        "watch": None if watch is None else lambda sweep, bound: watch("fitting the crowd", sweep),
+    }  # fmt: skip
+    fit = _fit_paper if model.preset == "paper" else _fit_modern
+    found = fit(model, columns, shared, rows)
+    posterior = found.posterior
+    search = {
+        "preset": model.preset, "n_inducing": projection.n_points, "items_are_points": projection.A is None,
+        "component_importances": posterior.importances.tolist(),
+    }  # fmt: skip
+    return FittedCrowd(
+        posterior, posterior.projection.kernel, float(found.consensus_scale) if shared["consensus"] else float("inf"),
+        tuple(np.asarray(found.component_scales, dtype=float).tolist()), traits, personal, found.delta, found.bound,
+        found.report, search,
+    )  # fmt: skip
+
+
+def _iterations(model: Any) -> int:
+    """Most sweeps, or batches."""
+    return _ITERATIONS[model.preset] if isinstance(model.max_iterations, str) else int(model.max_iterations)
+
+
+def _fit_modern(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None) -> FactorFit:
+    given = {name: getattr(model, f"{name}_prior") for name in ("consensus", "component")}
+    priors = {name: GammaPrior(*map(float, pair)) for name, pair in given.items() if not isinstance(pair, str)}
+    default = FactorPriors()
+    return fit_factor(
+        *columns, **shared, traits=traits,
+        priors=FactorPriors(priors.get("consensus", default.consensus), priors.get("component", default.components)),
+        n_restarts=None if isinstance(model.n_restarts, str) else int(model.n_restarts),
+        tolerance=1e-3 if isinstance(model.tolerance, str) else float(model.tolerance),
+    )  # fmt: skip
+
+
+def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None) -> FactorFit:
+    priors = {}
+    for name, default in _PAPER.items():
+        given = getattr(model, name)
+        priors[name] = GammaPrior(*(default if isinstance(given, str) else map(float, given)))
+    people = None
+    if traits is not None:
+        known = np.ones(len(traits), dtype=bool)
+        kernel = make_kernel(model, model.user_kernel, traits, model.random_state)
+        points = inducing_points(
+            traits, known, scales_of(kernel, traits.shape[1]), _PEOPLE_AS_POINTS, model.random_state
+        )
+        people = Projection.of(kernel, traits, known, points.points)
+    return fit_paper(
+        *columns, **shared, people=people, priors=PaperPriors(*priors.values()),
+        noise_var=float(model.noise_variance), form=model.surrogate,
+        batch_size=None if isinstance(model.batch_size, str) else model.batch_size,
+        forgetting_rate=float(model.forgetting_rate), delay=float(model.delay),
+        tolerance=1e-4 if isinstance(model.tolerance, str) else float(model.tolerance),
+    )  # fmt: skip
+
+
+def _points(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray | None:
+    n_items, n_points = len(features), model.n_inducing
+    if isinstance(n_points, str):
+        n_points = None if n_items <= _MOST_ITEMS_AS_POINTS else _MOST_ITEMS_AS_POINTS
+    alone = n_items if n_points is None else int((~known).sum())
+    if alone > _MOST_POINTS_EVER:
+        raise DataError(
+            f"{alone} items would each be an inducing point, and dense algebra holds {_MOST_POINTS_EVER}. Give "
+            "features of the items (items=..., --items FILE) and n_inducing=500"
+        )
+    if n_points is None or not known.any():
+        return None
+    return inducing_points(
+        features, known, scales_of(kernel, features.shape[1]), int(n_points), model.random_state
+    ).points
+
+
+def _traits(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
+    """How features of people become traits, and everybody's; nothing unless asked for."""
+    if not model.user_features:
+        return None, None
+    if training.people is None:
+        raise DataError(
+            "user_features=True needs features of people. Give them (users=..., --people FILE), or leave it out"
+        )
+    aligned = training.people.align(training.comparisons.users)
+    traits = Traits.of(*aligned)
+    return (traits, traits.transform(*aligned)) if traits.rotation.shape[1] else (None, None)
+
+
+def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior; projections are made anew from them."""
+    p, w = posterior.projection, posterior.weights
+    arrays: dict[str, Any] = {
+        "m": posterior.v_mean, "C_m": posterior.v_covariance, "component_scale": posterior.v_scale,
+        "weights": posterior.w_mean, "weights_covariance": posterior.w_covariance,
+    }  # fmt: skip
+    values: dict[str, Any] = {"consensus_scale": posterior.t_scale, "weights": type(w).__name__}
+    if posterior.t_mean is not None and posterior.t_covariance is not None:
+        arrays |= {"t": posterior.t_mean, "C_t": posterior.t_covariance}
+    if p.A is not None:
+        arrays["points"] = p.points[p.known_points]
+    if traits is not None:
+        arrays |= {"trait_mean": traits.mean, "trait_rotation": traits.rotation}
+    if isinstance(w, StandardWeights) and w.variance is not None:
+        arrays["weight_variance"] = w.variance
+    elif isinstance(w, LinearWeights):
+        arrays |= {"B": w.effects, "C_B": w.covariance}
+    elif isinstance(w, ProcessWeights):
+        values["user_kernel"] = kernel_to_dict(w.projection.kernel)
+        arrays |= {
+            "weight_variance": w.variance, "is_process": w.process, "process_mean": w.mean,
+            "process_covariance": w.covariance, "user_rows": w.projection.features,
+        }  # fmt: skip
+        if w.projection.A is not None:
+            arrays["user_points"] = w.projection.points
+    return values, arrays
+
+
+def unpack_factor(
+    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
+) -> tuple[FactorPosterior, Traits | None]:
+    """The posterior that :func:`pack_factor` packed.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other.
+    """
+    projection = Projection.of(kernel, features, known, arrays.get("points"))
+    M, C = projection.n_points, len(arrays["component_scale"])
+    if arrays["m"].shape != (M, C) or arrays["C_m"].shape != (C, M, M) or arrays["weights"].shape[1] != C:
+        raise ValueError(f"{M} points and {C} components, but arrays for others")
+    posterior = FactorPosterior(
+        projection, arrays.get("t"), arrays.get("C_t"), float(values["consensus_scale"]), arrays["m"], arrays["C_m"],
+        arrays["component_scale"], arrays["weights"], arrays["weights_covariance"], _weights(values, arrays),
+    )  # fmt: skip
+    traits = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if "trait_mean" in arrays else None
+    return posterior, traits
+
+
+def _weights(values: dict[str, Any], arrays: dict[str, Any]) -> WeightPrior:
+    kind = values["weights"]
+    if kind == "StandardWeights":
+        return StandardWeights(arrays.get("weight_variance"))
+    if kind == "LinearWeights":
+        return LinearWeights(arrays["B"], arrays["C_B"])
+    if kind != "ProcessWeights":
+        raise ValueError(f"there are no weights called {kind!r}")
+    rows = arrays["user_rows"]
+    people = Projection.of(
+        kernel_from_dict(values["user_kernel"]), rows, np.ones(len(rows), dtype=bool), arrays.get("user_points")
+    )
+    return ProcessWeights(
+        people, arrays["is_process"], arrays["process_mean"], arrays["process_covariance"], arrays["weight_variance"]
+    )

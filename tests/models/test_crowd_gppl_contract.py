@@ -1,0 +1,37 @@
+"""CrowdGPPL, both presets, keeps the contract of estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.prediction import PredictionContract
+from contracts.saving import SavingContract
+from predilect import CrowdGPPL
+
+FIXED = {"length_scales": 1.0, "tolerance": 1e-11, "max_iterations": 2000, "tie_threshold": 0.4, "n_components": 1}
+
+
+class TestModern(PredictionContract, SavingContract):
+    personal = True
+    fixed = FIXED
+    without_random_start = {"n_components": 0}  # noqa: RUF012
+    rounding = 1e-12
+    kept_as = {"consensus": "with_consensus"}  # noqa: RUF012  never changed
+    trusting_features = {"length_scales": 2.0}  # noqa: RUF012
+    features_say_all = True
+    beyond_json = {"consensus_prior": (2.0, 3.0)}  # noqa: RUF012
+
+    @classmethod
+    def make(cls, **changes: Any) -> CrowdGPPL:
+        return CrowdGPPL(**({"n_components": 3, "n_jobs": 1} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(max_iterations=1, tie_threshold=0.4, **changes)
+
+
+class TestPaper(TestModern):
+    fixed = FIXED | {"tolerance": 1e-7}
+
+    @classmethod
+    def make(cls, **changes: Any) -> CrowdGPPL:
+        return CrowdGPPL(**({"preset": "paper", "n_components": 3, "n_jobs": 1, "max_iterations": 1000} | changes))
