@@ -34,7 +34,10 @@ __all__ = ["recovery", "run"]
 
 FloatArray = npt.NDArray[np.float64]
 HERE = Path(__file__).parent / "results" / "figures"
-MODELS = "crowd-gppl,crowd-gppl@preset=paper,gppl,gppl@users=separate,population"
+# As many inducing points as in the papers' simulations.
+MODELS = (
+    "crowd-gppl@n_inducing=50,crowd-gppl@preset=paper@n_inducing=50,gppl@n_inducing=50,gppl@users=separate,population"
+)
 
 
 def run(crowd: Crowd, model: str, seed: int) -> dict[str, Any]:
