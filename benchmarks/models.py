@@ -140,6 +140,11 @@ VARIANTS = {
     "GPPL modern": "gppl",
     "GPPL-per-user modern": "gppl@users=separate",
     "GPPL, people and items": "gppl@users=joint",
+    # For features in their hundreds: length-scales of 20 √D medians, as the authors have it for arguments.
+    "GPPL, arguments": "gppl@median=arguments",
+    "crowdGPPL, arguments": "crowd-gppl@median=arguments@n_components=5",
+    "crowdGPPL optimised": "crowd-gppl@length_scales=optimise",
+    "GPPL optimised": "gppl@length_scales=optimise",
 }
 PEERS: dict[str, Callable[..., Fitted]] = {
     "choix": _peer("choix_pooled"),

@@ -28,12 +28,16 @@ from benchmarks.models import Fitted, build
 from benchmarks.simulation_figure import figure
 from benchmarks.store import write_whole
 from predilect._json import plain
+from predilect.posteriors.factor import FactorPosterior
 
 __all__ = ["recovery", "run"]
 
 FloatArray = npt.NDArray[np.float64]
 HERE = Path(__file__).parent / "results" / "figures"
-MODELS = "crowd-gppl,crowd-gppl@preset=paper,gppl,gppl@users=separate,population"
+# As many inducing points as in the papers' simulations.
+MODELS = (
+    "crowd-gppl@n_inducing=50,crowd-gppl@preset=paper@n_inducing=50,gppl@n_inducing=50,gppl@users=separate,population"
+)
 
 
 def run(crowd: Crowd, model: str, seed: int) -> dict[str, Any]:
@@ -67,13 +71,15 @@ def run(crowd: Crowd, model: str, seed: int) -> dict[str, Any]:
 def components(fitted: Fitted, crowd: Crowd) -> FloatArray | None:
     """What a model takes for the components: its own, or the singular vectors of how people differ from their mean.
 
-    A model that has components (``item_components_``, shape (C, items)) gives them in the order of their importance;
-    any other only predicts utilities, and the leading right singular vectors of (people, items) are its components.
-    None if people do not differ.
+    :class:`predilect.CrowdGPPL` gives the posterior means of its components, the most important first; any other model
+    only predicts utilities, and the right singular vectors of (people, items) are its components. None if people do not
+    differ.
     """
-    own = getattr(getattr(fitted, "model", None), "item_components_", None)
-    if own is not None:
-        return np.asarray(own, dtype=float)
+    model = getattr(fitted, "model", None)
+    posterior = getattr(model, "posterior_", None)
+    if isinstance(posterior, FactorPosterior):
+        values = posterior.projection.expand(posterior.v_mean)[_codes(model, len(crowd.places))]
+        return np.asarray(values.T[np.argsort(-posterior.importances, kind="stable")], dtype=float)
     n_people, n_items = crowd.weights.shape[1], len(crowd.places)
     entries = pl.DataFrame(
         {"user": np.repeat(np.arange(n_people), n_items), "item": np.tile(np.arange(n_items), n_people)}
@@ -86,6 +92,10 @@ def components(fitted: Fitted, crowd: Crowd) -> FloatArray | None:
     f = f - f.mean(axis=0)
     _, size, vectors = np.linalg.svd(f, full_matrices=False)
     return vectors[size > 1e-8 * max(size[0], 1e-300)] if size[0] > 1e-8 else None
+
+
+def _codes(model: Any, n_items: int) -> Any:
+    return model.items_.codes(pl.Series(np.arange(n_items)))
 
 
 def recovery(true: FloatArray, found: FloatArray) -> tuple[float, float]:
