@@ -132,9 +132,10 @@ def fit_factor(
     rng = np.random.default_rng(random_state)
     if n_restarts is None:
         n_restarts = 3 if n_components and len(answers.user) <= _MOST_RESTART_ROWS else 1
+    active = np.diff(answers.user_ptr) > 0
     runs = []
     for _ in range(n_restarts):
-        effects = None if traits is None else Effects.start(np.asarray(traits, dtype=float), n_components)
+        effects = None if traits is None else Effects.start(np.asarray(traits, dtype=float), n_components, active)
         prior = np.zeros((n_users, n_components)) if effects is None else effects.prior_mean()
         state = random_start(answers, design, n_components, consensus, prior, delta, rng)
         sites, slope, _ = refreshed(state, answers, None, 1.0)
@@ -163,10 +164,17 @@ def posterior_of(
     v_mean, v_covariance = np.zeros((M, C)), np.zeros((C, M, M))
     for c, function in enumerate(state.components):
         v_mean[:, c], v_covariance[c] = design.values(function), design.covariance(function)
-    weights: WeightPrior = StandardWeights() if effects is None else effects.law()
+    weights: WeightPrior = StandardWeights()
+    mu, Sigma = state.mu, state.Sigma
+    if effects is not None:
+        weights = effects.law()
+        silent = np.flatnonzero(~effects.active)
+        mu, Sigma = mu.copy(), Sigma.copy()
+        mu[silent], spread = weights.law(C, effects.traits[silent])
+        Sigma[silent] = spread[:, :, None] * np.eye(C)
     return FactorPosterior(
         projection, None if t is None else design.values(t), None if t is None else design.covariance(t), state.s_0,
-        v_mean, v_covariance, state.s, state.mu, state.Sigma, weights,
+        v_mean, v_covariance, state.s, mu, Sigma, weights,
     )  # fmt: skip
 
 
@@ -183,8 +191,7 @@ def _advance(
         if moving and learn_delta:
             threshold_step(run.state, answers, run.slope)
         if moving and run.effects is not None:
-            run.effects = run.effects.updated(run.state.mu)
-            run.state.prior = run.effects.prior_mean()
+            run.effects = run.effects.settled(run.state)
         run.sites, slope, value = refreshed(run.state, answers, run.sites, run.step)
         bound = float(answers.weight @ value) - run.state.divergence(priors, design)
         if run.effects is not None:
