@@ -42,4 +42,3 @@ def simulate_factor(seed=0, n_users=12, n_items=9, n_components=2, n_answers=160
     return FactorCrowd(
         user, left, right, outcome, n_users, X, Projection.of(kernel, X, np.ones(n_items, bool), points), margin
     )
-

@@ -163,7 +163,9 @@ class FactorPosterior:
         """With new items appended, whose utilities follow from their features; see :meth:`Projection.with_items`."""
         return replace(self, projection=self.projection.with_items(features, known))
 
-    def _laws(self, users: npt.NDArray[np.int64], traits: FloatArray | None) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+    def _laws(
+        self, users: npt.NDArray[np.int64], traits: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
         """Mean and covariance of weights, and the row of each entry of ``users`` in them."""
         mu = self.w_mean
         Sigma = self.w_covariance if self.w_covariance.ndim == 3 else self.w_covariance[:, :, None]

@@ -250,9 +250,7 @@ def test_zero_is_a_saddle_and_the_start_is_not(crowd):
     state.mu[:] = 0.0
     for c in range(2):
         f = state.components[c]
-        state.set_component(
-            c, FunctionState(0.0 * f.mean, f.lower, f.square, f.log_det, 0.0 * f.delta, f.D), design
-        )
+        state.set_component(c, FunctionState(0.0 * f.mean, f.lower, f.square, f.log_det, 0.0 * f.delta, f.D), design)
     sites = refreshed(state, answers, None, 1.0)[0]
     for _ in range(5):
         blocks(state, sites, answers, design, PRIORS, scales=True)

@@ -33,10 +33,10 @@ def test_variance_of_an_answer():
             y = 0.5 * (1 + outcome)
             beta = stats.beta(gamma + y, gamma + 1 - y)
             Q = answer_variances(np.array([outcome]), np.array([V]), "corrected")[0]
-            assert Q == pytest.approx(beta.mean() - beta.moment(2), rel=1e-9)
+            assert pytest.approx(beta.mean() - beta.moment(2), rel=1e-9) == Q
             Q_2020 = answer_variances(np.array([outcome]), np.array([V]), "2020")[0]
-            assert Q_2020 == pytest.approx(beta.mean() * (1 - beta.mean()), rel=1e-9)
-            assert 0.0 < Q < Q_2020 <= 0.25
+            assert pytest.approx(beta.mean() * (1 - beta.mean()), rel=1e-9) == Q_2020
+            assert 0.0 < Q < Q_2020 < 0.25 + EXACT
 
 
 def test_sites_are_the_linearised_answer():
@@ -65,7 +65,7 @@ def test_a_step_minimises_the_linearised_bound_block_by_block(n_points, features
     if features:
         x = np.random.default_rng(0).normal(size=(data.n_users, 2))
         people = Projection.of(matern([1.0, 1.0]), x, np.ones(data.n_users, bool), x[:5] + 0.1)
-    priors = PaperPriors(GammaPrior(2.0, 3.0), GammaPrior(2.0, 3.0), GammaPrior(2.0, 3.0))
+    priors = PaperPriors(FIXED, FIXED, FIXED)
     model = paper._start(answers, design, people, 2, True, priors, "2020", np.random.default_rng(1))
     for _ in range(5):
         paper._step(model, None, 1.0, 1.0)
@@ -80,12 +80,11 @@ def test_a_step_minimises_the_linearised_bound_block_by_block(n_points, features
         return float(answers.weight @ (sites[1] * m - 0.5 * sites[0] * (m**2 + v))) - paper._divergence(model)
 
     last = -np.inf
-    for _ in range(1500):
+    for _ in range(300):
         paper._step(model, None, 1.0, 1.0)
-        if n_points is None:  # with residuals the scales are the paper's, which leave them out of the account
-            now = value()
-            assert now > last - 1e-9
-            last = now
+        now = value()
+        assert now > last - 1e-6  # of 1e9, which the fixed scales weigh
+        last = now
     state, h = model.state, 1e-5
     for c in range(2):
         if not model.process[c]:

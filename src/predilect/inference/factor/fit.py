@@ -12,6 +12,7 @@ import numpy.typing as npt
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.effects import Effects
 from predilect.inference.factor.items import ItemDesign
+from predilect.inference.factor.length_scales import theta_gradient
 from predilect.inference.factor.modern import blocks, refreshed, threshold_step
 from predilect.inference.factor.start import random_start
 from predilect.inference.factor.state import FactorPriors, FactorState, Sites
@@ -46,6 +47,8 @@ class FactorFit:
     consensus_scale, component_scales : float, array of float (C,)
         E s_t and E s_c.
     report : Report
+    theta_gradient : array of float, shape (n_parameters,), or None
+        Slope of the bound in the logarithms of the kernel's hyper-parameters, if it was asked for.
     """
 
     posterior: FactorPosterior
@@ -54,6 +57,7 @@ class FactorFit:
     consensus_scale: float
     component_scales: FloatArray
     report: Report
+    theta_gradient: FloatArray | None = None
 
 
 @dataclass(slots=True)
@@ -75,7 +79,7 @@ def fit_factor(
     weight: npt.ArrayLike | None, n_users: int, projection: Projection, *, n_components: int = 20,
     consensus: bool = True, traits: FloatArray | None = None, priors: FactorPriors | None = None,
     delta: float | None = None, n_restarts: int | None = None, tolerance: float = 1e-3, max_iterations: int = 60,
-    random_state: int | np.random.Generator | None = 0, watch: Watch | None = None,
+    random_state: int | np.random.Generator | None = 0, watch: Watch | None = None, with_gradient: bool = False,
 ) -> FactorFit:  # fmt: skip
     """Fit f_u(i) = t(i) + Σ_c w_uc v_c(i) by mean-field variational inference (preset ``modern``).
 
@@ -108,6 +112,9 @@ def fit_factor(
     random_state : int or Generator
     watch : callable, optional
         Called with the number of the sweep and the bound.
+    with_gradient : bool
+        Whether to give ``theta_gradient``, for :func:`~predilect.inference.factor.length_scales.optimise_kernel`; it is
+        exact where the bound has converged.
 
     Returns
     -------
@@ -150,9 +157,11 @@ def fit_factor(
         projection.factor.jitter, time.perf_counter() - began, "nats an answer and sweep", "allow more iterations.",
     )  # fmt: skip
     state = best.state
+    gradient = theta_gradient(state, answers, design) if with_gradient else None
     return FactorFit(
-        posterior_of(state, projection, design, best.effects), state.threshold, best.bound, state.s_0, state.s, report
-    )
+        posterior_of(state, projection, design, best.effects), state.threshold, best.bound, state.s_0, state.s, report,
+        gradient,
+    )  # fmt: skip
 
 
 def posterior_of(
