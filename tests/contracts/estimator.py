@@ -27,7 +27,7 @@ class EstimatorContract:
 
     # Attributes for arguments whose own name is that of a method.
     kept_as: ClassVar[dict[str, str]] = {}
-    # Further ones with which the fit does not start from random numbers, which fall to items in the order of their names.
+    # Further ones with which nothing starts from random numbers: these fall to items in the order of their names.
     without_random_start: ClassVar[dict[str, Any]] = {}
     # Constructor arguments that leave nothing to choose and ask for the last digit.
     fixed: ClassVar[dict[str, Any]]

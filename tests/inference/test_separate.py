@@ -111,8 +111,8 @@ def test_length_scales_are_learned():
         step[d] = 1e-3
         up, down = (
             fit_separate(
-                laid_out(ROWS), found.kernel.with_theta(found.kernel.theta + sign * step), X, KNOWN, shape=2.0, rate=3.0,
-                scale=SCALE, delta=DELTA,
+                laid_out(ROWS), found.kernel.with_theta(found.kernel.theta + sign * step), X, KNOWN,
+                shape=2.0, rate=3.0, scale=SCALE, delta=DELTA,
             ).evidence
             for sign in (1, -1)
         )  # fmt: skip

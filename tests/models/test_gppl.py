@@ -147,7 +147,7 @@ def test_some_items_without_features():
 
 def test_some_people_without_features():
     some = {name: values[:20] for name, values in USERS.items()}
-    with pytest.warns(DataWarning, match=r"10 of 30 people have no features \(first: 'u27'\)"):
+    with pytest.warns(DataWarning, match=r"10 of 30 people have no features \(first: 'u20'\)"):
         model = GPPL(users="joint").fit(*TRAIN, items=ITEMS, users=some)
     assert model.score(*TEST) > -np.log(2.0)
 

@@ -194,4 +194,4 @@ def _plain(value: Any) -> Any:
 def _parameter(value: Any) -> Any:
     if isinstance(value, list):  # JSON has no tuples
         return tuple(_parameter(part) for part in value)
-    return kernel_from_dict(value) if isinstance(value, dict) and "kernel" in value else number(value)
+    return kernel_from_dict(value) if isinstance(value, dict) and "type" in value else number(value)

@@ -16,7 +16,7 @@ __all__ = ["kernel_from_dict", "kernel_to_dict"]
 
 def kernel_to_dict(kernel: Any) -> dict[str, Any]:
     """The class of a kernel, a dataclass, and its attributes, kernels within it likewise."""
-    return {"kernel": type(kernel).__name__, **{f.name: _plain(getattr(kernel, f.name)) for f in fields(kernel)}}
+    return {"type": type(kernel).__name__, **{f.name: _plain(getattr(kernel, f.name)) for f in fields(kernel)}}
 
 
 def kernel_from_dict(values: Mapping[str, Any]) -> Kernel:
@@ -27,10 +27,10 @@ def kernel_from_dict(values: Mapping[str, Any]) -> Kernel:
     ValueError
         If there is no such kernel.
     """
-    name = values["kernel"]
+    name = values["type"]
     if name not in kernels.__all__ or not isinstance(getattr(kernels, name), type):
         raise ValueError(f"there is no kernel called {name!r}")
-    made: Kernel = getattr(kernels, name)(**{key: _value(v) for key, v in values.items() if key != "kernel"})
+    made: Kernel = getattr(kernels, name)(**{key: _value(v) for key, v in values.items() if key != "type"})
     return made
 
 
@@ -46,7 +46,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_value(part) for part in value)
     if isinstance(value, Mapping):
-        if "kernel" in value:
+        if "type" in value:
             return kernel_from_dict(value)
         return np.array(value["array"], dtype={"f": float, "i": np.int64, "b": bool}[value["dtype"]])
     return value

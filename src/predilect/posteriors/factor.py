@@ -108,7 +108,7 @@ class FactorPosterior:
         codes = np.asarray(left, dtype=np.int64) * self.n_items + np.asarray(right, dtype=np.int64)
         pairs, pair = np.unique(codes, return_inverse=True)
         a, b = pairs // self.n_items, pairs % self.n_items
-        mu, Sigma, who = self._laws(who, traits)
+        mu, Sigma, rows = self._laws(who, traits)
         residual = self.projection.residual_pairs(a, b)
         mean, var = np.zeros(len(who)), np.zeros(len(who))
         if self.t_mean is not None:
@@ -121,7 +121,7 @@ class FactorPosterior:
             D = np.empty((len(a), self.n_components))
             for c in range(self.n_components):
                 D[:, c] = self._pair_variance(self.v_covariance[c], a, b) + residual / self.v_scale[c]
-            add_products(who, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
+            add_products(rows, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
         return mean, var
 
     def person(self, user: int, traits: FloatArray | None = None) -> Utilities:
@@ -163,7 +163,9 @@ class FactorPosterior:
         """With new items appended, whose utilities follow from their features; see :meth:`Projection.with_items`."""
         return replace(self, projection=self.projection.with_items(features, known))
 
-    def _laws(self, users: npt.NDArray[np.int64], traits: FloatArray | None) -> tuple[FloatArray, FloatArray, IntArray]:
+    def _laws(
+        self, users: npt.NDArray[np.int64], traits: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
         """Mean and covariance of weights, and the row of each entry of ``users`` in them."""
         mu = self.w_mean
         Sigma = self.w_covariance if self.w_covariance.ndim == 3 else self.w_covariance[:, :, None]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from predilect.covariance.dense import factorise
 from predilect.inference.factor.items import GammaPrior, scale_bound
+from predilect.inference.factor.state import FactorState
 from predilect.posteriors.weights import LinearWeights
 
 __all__ = ["TAU_PRIOR", "Effects"]
@@ -17,6 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 TAU_PRIOR = GammaPrior(1.0, 0.01)
+_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,11 @@ class Effects:
     Attributes
     ----------
     traits : array of float, shape (n_users, n_traits)
+    active : array of bool, shape (n_users,)
+        People with answers. The others say nothing of B: their weights follow from it at the end, and in between would
+        only echo it.
     gram : array of float, shape (n_traits, n_traits)
-        XᵀX.
+        XᵀX of the active people.
     mean : array of float, shape (C, n_traits)
     covariance : array of float, shape (C, n_traits, n_traits)
     log_det : array of float, shape (C,)
@@ -37,6 +42,7 @@ class Effects:
     """
 
     traits: FloatArray
+    active: npt.NDArray[np.bool_]
     gram: FloatArray
     mean: FloatArray
     covariance: FloatArray
@@ -45,14 +51,14 @@ class Effects:
     prior: GammaPrior = TAU_PRIOR
 
     @classmethod
-    def start(cls, traits: FloatArray, n_components: int) -> Effects:
+    def start(cls, traits: FloatArray, n_components: int, active: npt.NDArray[np.bool_]) -> Effects:
         """No effects, τ at 100 for each."""
         k, C = traits.shape[1], n_components
-        gram = traits.T @ traits
+        gram = traits[active].T @ traits[active]
         tau = np.full(C, 100.0)
         inverse = factorise(gram + 100.0 * np.eye(k))
         covariance = np.tile(inverse.inverse(), (C, 1, 1))
-        return cls(traits, gram, np.zeros((C, k)), covariance, np.full(C, -inverse.log_det()), tau)
+        return cls(traits, active, gram, np.zeros((C, k)), covariance, np.full(C, -inverse.log_det()), tau)
 
     def prior_mean(self) -> FloatArray:
         """E B x_u, shape (n_users, C)."""
@@ -61,7 +67,7 @@ class Effects:
     def updated(self, mu: FloatArray) -> Effects:
         """q(b_c), then τ_c, for mean weights ``mu`` (n_users, C): Λ = τ I + XᵀX, Λ⁻¹ Xᵀ μ."""
         C, k = self.mean.shape
-        right = self.traits.T @ mu
+        right = self.traits[self.active].T @ mu[self.active]
         mean, covariance, log_det = np.empty((C, k)), np.empty((C, k, k)), np.empty(C)
         for c in range(C):
             factor = factorise(self.gram + self.tau[c] * np.eye(k))
@@ -77,6 +83,19 @@ class Effects:
         total = 0.5 * float(np.sum(self.tau * square - k - k * np.log(self.tau) - self.log_det))
         total -= sum(scale_bound(self.prior, k, float(tau)) for tau in self.tau)
         return total + 0.5 * float(np.einsum("ckl,kl->", self.covariance, self.gram))
+
+    def settled(self, state: FactorState) -> Effects:
+        """A few rounds of q(B), q(τ) and what the weights make of it, μ_u moving by Σ_u times its prior mean's move.
+
+        Effects and weights follow each other slowly otherwise. ``state`` is changed in place. n_users C² a round.
+        """
+        effects = self
+        for _ in range(_ROUNDS):
+            effects = effects.updated(state.mu)
+            prior = effects.prior_mean()
+            state.mu = state.mu + np.einsum("uck,uk->uc", state.Sigma, prior - state.prior)
+            state.prior = prior
+        return effects
 
     def law(self) -> LinearWeights:
         """Of the weights of somebody without answers."""

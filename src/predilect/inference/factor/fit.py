@@ -12,6 +12,7 @@ import numpy.typing as npt
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.effects import Effects
 from predilect.inference.factor.items import ItemDesign
+from predilect.inference.factor.length_scales import theta_gradient
 from predilect.inference.factor.modern import blocks, refreshed, threshold_step
 from predilect.inference.factor.start import random_start
 from predilect.inference.factor.state import FactorPriors, FactorState, Sites
@@ -46,6 +47,8 @@ class FactorFit:
     consensus_scale, component_scales : float, array of float (C,)
         E s_t and E s_c.
     report : Report
+    theta_gradient : array of float, shape (n_parameters,), or None
+        Slope of the bound in the logarithms of the kernel's hyper-parameters, if it was asked for.
     """
 
     posterior: FactorPosterior
@@ -54,6 +57,7 @@ class FactorFit:
     consensus_scale: float
     component_scales: FloatArray
     report: Report
+    theta_gradient: FloatArray | None = None
 
 
 @dataclass(slots=True)
@@ -75,7 +79,7 @@ def fit_factor(
     weight: npt.ArrayLike | None, n_users: int, projection: Projection, *, n_components: int = 20,
     consensus: bool = True, traits: FloatArray | None = None, priors: FactorPriors | None = None,
     delta: float | None = None, n_restarts: int | None = None, tolerance: float = 1e-3, max_iterations: int = 60,
-    random_state: int | np.random.Generator | None = 0, watch: Watch | None = None,
+    random_state: int | np.random.Generator | None = 0, watch: Watch | None = None, with_gradient: bool = False,
 ) -> FactorFit:  # fmt: skip
     """Fit f_u(i) = t(i) + Σ_c w_uc v_c(i) by mean-field variational inference (preset ``modern``).
 
@@ -108,6 +112,9 @@ def fit_factor(
     random_state : int or Generator
     watch : callable, optional
         Called with the number of the sweep and the bound.
+    with_gradient : bool
+        Whether to give ``theta_gradient``, for :func:`~predilect.inference.factor.length_scales.optimise_kernel`; it is
+        exact where the bound has converged.
 
     Returns
     -------
@@ -132,9 +139,10 @@ def fit_factor(
     rng = np.random.default_rng(random_state)
     if n_restarts is None:
         n_restarts = 3 if n_components and len(answers.user) <= _MOST_RESTART_ROWS else 1
+    active = np.diff(answers.user_ptr) > 0
     runs = []
     for _ in range(n_restarts):
-        effects = None if traits is None else Effects.start(np.asarray(traits, dtype=float), n_components)
+        effects = None if traits is None else Effects.start(np.asarray(traits, dtype=float), n_components, active)
         prior = np.zeros((n_users, n_components)) if effects is None else effects.prior_mean()
         state = random_start(answers, design, n_components, consensus, prior, delta, rng)
         sites, slope, _ = refreshed(state, answers, None, 1.0)
@@ -149,9 +157,11 @@ def fit_factor(
         projection.factor.jitter, time.perf_counter() - began, "nats an answer and sweep", "allow more iterations.",
     )  # fmt: skip
     state = best.state
+    gradient = theta_gradient(state, answers, design) if with_gradient else None
     return FactorFit(
-        posterior_of(state, projection, design, best.effects), state.threshold, best.bound, state.s_0, state.s, report
-    )
+        posterior_of(state, projection, design, best.effects), state.threshold, best.bound, state.s_0, state.s, report,
+        gradient,
+    )  # fmt: skip
 
 
 def posterior_of(
@@ -163,10 +173,17 @@ def posterior_of(
     v_mean, v_covariance = np.zeros((M, C)), np.zeros((C, M, M))
     for c, function in enumerate(state.components):
         v_mean[:, c], v_covariance[c] = design.values(function), design.covariance(function)
-    weights: WeightPrior = StandardWeights() if effects is None else effects.law()
+    weights: WeightPrior = StandardWeights()
+    mu, Sigma = state.mu, state.Sigma
+    if effects is not None:
+        weights = effects.law()
+        silent = np.flatnonzero(~effects.active)
+        mu, Sigma = mu.copy(), Sigma.copy()
+        mu[silent], spread = weights.law(C, effects.traits[silent])
+        Sigma[silent] = spread[:, :, None] * np.eye(C)
     return FactorPosterior(
         projection, None if t is None else design.values(t), None if t is None else design.covariance(t), state.s_0,
-        v_mean, v_covariance, state.s, state.mu, state.Sigma, weights,
+        v_mean, v_covariance, state.s, mu, Sigma, weights,
     )  # fmt: skip
 
 
@@ -183,8 +200,7 @@ def _advance(
         if moving and learn_delta:
             threshold_step(run.state, answers, run.slope)
         if moving and run.effects is not None:
-            run.effects = run.effects.updated(run.state.mu)
-            run.state.prior = run.effects.prior_mean()
+            run.effects = run.effects.settled(run.state)
         run.sites, slope, value = refreshed(run.state, answers, run.sites, run.step)
         bound = float(answers.weight @ value) - run.state.divergence(priors, design)
         if run.effects is not None:

@@ -94,20 +94,26 @@ class ItemDesign:
         f = self.G @ x
         return np.asarray(f[self.left] - f[self.right])
 
-    def information(self, W: FloatArray, H: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gᵀ L(W) G, shape (M, M), and Gᵀ Dᵀ H, shape (M,), with D the differences and L(W) = Dᵀ diag(W) D."""
+    def spread(self, H: FloatArray) -> FloatArray:
+        """Dᵀ H, shape (n_items,), with D the differences of the pairs."""
         n = len(self.G)
-        side = np.bincount(self.left, H, n) - np.bincount(self.right, H, n)
+        return np.asarray(np.bincount(self.left, H, n) - np.bincount(self.right, H, n))
+
+    def laplacian(self, W: FloatArray, rows: FloatArray) -> FloatArray:
+        """L(W) rows = Dᵀ diag(W) D rows, for rows of shape (n_items, k)."""
+        n = len(self.G)
         degree = np.bincount(self.left, W, n) + np.bincount(self.right, W, n)
         if n <= _DENSE_ITEMS:
             off = np.bincount(self.left * n + self.right, W, n * n).reshape(n, n)
             laplacian = -(off + off.T)
             laplacian[np.diag_indices(n)] += degree
-            product = laplacian @ self.G
-        else:
-            sparse = csr_array((W, (self.left, self.right)), shape=(n, n))
-            product = degree[:, None] * self.G - (sparse @ self.G + sparse.T @ self.G)
-        return self.G.T @ product, self.G.T @ side
+            return np.asarray(laplacian @ rows)
+        sparse = csr_array((W, (self.left, self.right)), shape=(n, n))
+        return np.asarray(degree[:, None] * rows - (sparse @ rows + sparse.T @ rows))
+
+    def information(self, W: FloatArray, H: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gᵀ L(W) G, shape (M, M), and Gᵀ Dᵀ H, shape (M,)."""
+        return self.G.T @ self.laplacian(W, self.G), self.G.T @ self.spread(H)
 
     def state(self, precision: FloatArray, linear: FloatArray) -> FunctionState:
         """q(x) with natural parameters ``precision`` (M, M), prior included, and ``linear`` (M,)."""

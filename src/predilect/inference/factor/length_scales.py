@@ -1,0 +1,145 @@
+"""The slope of the bound in the hyper-parameters of the item kernel, and their search: modern.md 6, crowdgppl.md 2.5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from predilect.inference.factor.answers import FactorAnswers
+from predilect.inference.factor.items import ItemDesign
+from predilect.inference.factor.modern import refreshed
+from predilect.inference.factor.state import FactorState
+from predilect.posteriors.projection import Projection
+
+__all__ = ["optimise_kernel", "theta_gradient"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_PAIRS_AT_ONCE = 250
+
+
+def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesign) -> FloatArray:
+    """∂ bound / ∂ theta of the kernel at a fixed point, shape (n_parameters,).
+
+    Notes
+    -----
+    The bound at held q in f_m coordinates, where its derivative needs no derivative of q (envelope theorem):
+
+    - KL: ½ Σ_c tr[(s_c K⁻¹(m mᵀ + S)K⁻¹ - K⁻¹) dK_mm];
+    - through A = K_nm K⁻¹: with Ē = ∂ data/∂A from the means and covariances at the items, dA = (dK_nm - A dK_mm) K⁻¹;
+    - through what lies between the points: dR = dK_nn - dA K_mn - A dK_mn over pairs, weighed -λ E w²/(2 s).
+
+    crowdgppl.md eq. 39 has the first term alone, exact only where the points are the items.
+    n_items M C + M³ C operations, and n_pairs M + 250 n_pairs.
+    """
+    projection = design.projection
+    kernel, L = projection.kernel, projection.factor
+    slope_mean, slope_var = _row_slopes(state, answers)
+    functions = [(f, s, c) for c, (f, s) in enumerate(zip(state.components, state.s, strict=True))]
+    if state.consensus is not None:
+        functions.append((state.consensus, state.s_0, -1))
+    M, n = design.n_points, len(design.G)
+    inverse = L.inverse()
+    G_mm = np.zeros((M, M))
+    into_A = np.zeros((n, M))
+    into_R = np.zeros(len(design.left))
+    for f, s, c in functions:
+        m, S = design.values(f), design.covariance(f)
+        G_mm += 0.5 * (s * inverse @ (np.outer(m, m) + S) @ inverse - inverse)
+        if projection.A is None:
+            continue
+        if c < 0:
+            first, second = slope_mean, slope_var
+        else:
+            weight = state.mu[answers.user, c]
+            # ∂V/∂δ_c = 2 (Σ_u δ)_c beside the mean's part
+            cross = np.einsum("pk,pk->p", state.Sigma[answers.user, c], state.delta[answers.pair])
+            first = slope_mean * weight + 2.0 * slope_var * cross
+            second = slope_var * (weight**2 + state.Sigma[answers.user, c, c])
+        H = np.bincount(answers.pair, first, len(design.left))
+        W = np.bincount(answers.pair, second, len(design.left))
+        into_A += np.outer(design.spread(H), m) + 2.0 * design.laplacian(W, projection.A @ S)
+        into_R += W / s
+    gradient = kernel.gradient(projection.points[projection.known_points], None, _part(projection, G_mm))
+    if projection.A is None:
+        return gradient
+    # R = K_nn - A K_mn, with K_mn = K_mm Aᵀ: dR = dK_nn - dK_nm Aᵀ - A dK_mn + A dK_mm Aᵀ, over pairs d R dᵀ.
+    A = projection.A
+    LA = design.laplacian(into_R, A)
+    G_nm = into_A @ inverse - 2.0 * LA
+    G_mm = -A.T @ into_A @ inverse + A.T @ LA
+    known, known_points = projection.known, projection.known_points
+    gradient = gradient + kernel.gradient(
+        projection.features[known], projection.points[known_points], G_nm[np.ix_(known, known_points)]
+    )
+    gradient = gradient + kernel.gradient(projection.points[known_points], None, _part(projection, G_mm))
+    both = known[design.left] & known[design.right]
+    # Between the two items of a pair; diagonals follow.
+    left, right, weights = design.left[both], design.right[both], -2.0 * into_R[both]
+    for start in range(0, len(left), _PAIRS_AT_ONCE):
+        some = slice(start, start + _PAIRS_AT_ONCE)
+        a, b = projection.features[left[some]], projection.features[right[some]]
+        gradient = gradient + kernel.gradient(a, b, np.diag(weights[some]))
+    degree = np.bincount(design.left, into_R, n) + np.bincount(design.right, into_R, n)
+    return np.asarray(gradient + kernel.diagonal_gradient(projection.features[known], degree[known]))
+
+
+def optimise_kernel(
+    projection: Projection, fit: Callable[[Projection], tuple[float, FloatArray]], *, most: int = 20,
+    reach: float = 3.0,
+) -> tuple[Projection, float]:  # fmt: skip
+    """Search the kernel's hyper-parameters by L-BFGS-B on the bound.
+
+    Parameters
+    ----------
+    projection : Projection
+        At the start.
+    fit : callable
+        Bound and its gradient in theta, of a fit with the projection given.
+    most : int
+        Evaluations, about.
+    reach : float
+        theta stays within ± reach of where it starts.
+
+    Returns
+    -------
+    projection : Projection
+        With the best kernel seen.
+    bound : float
+    """
+    start = projection.kernel.theta
+    best: list[tuple[float, FloatArray]] = []
+
+    def loss(theta: FloatArray) -> tuple[float, FloatArray]:
+        bound, gradient = fit(with_theta(projection, theta))
+        if not (np.isfinite(bound) and np.isfinite(gradient).all()):
+            raise FloatingPointError(f"the bound or its gradient is not finite at theta = {theta}")
+        best.append((bound, theta.copy()))
+        return -bound, -gradient
+
+    minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=[(x - reach, x + reach) for x in start],
+        options={"maxfun": most},
+    )  # fmt: skip
+    bound, theta = max(best, key=lambda pair: pair[0])
+    return with_theta(projection, theta), bound
+
+
+def with_theta(projection: Projection, theta: FloatArray) -> Projection:
+    """The projection from the same points with another kernel."""
+    points = None if projection.A is None else projection.points[projection.known_points]
+    return Projection.of(projection.kernel.with_theta(theta), projection.features, projection.known, points)
+
+
+def _row_slopes(state: FactorState, answers: FactorAnswers) -> tuple[FloatArray, FloatArray]:
+    """∂ data/∂ mean and ∂ data/∂ variance of the margin of each row, weights included."""
+    sites, slope, _ = refreshed(state, answers, None, 1.0)
+    return answers.weight * slope, -0.5 * answers.weight * sites.precision
+
+
+def _part(projection: Projection, weights: FloatArray) -> FloatArray:
+    """Of the points that have features."""
+    return np.asarray(weights[np.ix_(projection.known_points, projection.known_points)])

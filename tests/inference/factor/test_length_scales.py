@@ -1,0 +1,65 @@
+"""The slope of the bound in length-scales against finite differences of the bound fitted again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect.inference.factor.answers import FactorAnswers
+from predilect.inference.factor.items import GammaPrior, ItemDesign
+from predilect.inference.factor.length_scales import optimise_kernel, theta_gradient, with_theta
+from predilect.inference.factor.modern import blocks, refreshed
+from predilect.inference.factor.start import random_start
+from predilect.inference.factor.state import FactorPriors
+from simulate_factor import simulate_factor
+
+PRIORS = FactorPriors(GammaPrior(2.0, 3.0), GammaPrior(2.0, 3.0))
+
+
+def fitted(data, projection, sweeps=600):
+    answers = FactorAnswers.of(*data.columns)
+    design = ItemDesign.of(projection, answers.left, answers.right)
+    C = 1
+    state = random_start(
+        answers, design, C, True, np.zeros((data.n_users, C)), None, np.random.default_rng(3)
+    )  # fmt: skip
+    sites = refreshed(state, answers, None, 1.0)[0]
+    for k in range(sweeps):
+        blocks(state, sites, answers, design, PRIORS, scales=k > 2)
+        sites, _, value = refreshed(state, answers, sites, 0.7)
+    return float(answers.weight @ value) - state.divergence(PRIORS, design), state, answers, design
+
+
+@pytest.mark.parametrize("n_points", [None, 4])
+def test_gradient_is_that_of_the_optimised_bound(n_points):
+    """T4.11, T8.6; the first term alone, eq. 39, fails where points are not items."""
+    data = simulate_factor(n_points=n_points, n_users=5, n_answers=120)
+    p = data.projection
+    _, state, answers, design = fitted(data, p)
+    gradient = theta_gradient(state, answers, design)
+    h = 1e-3
+    for d in range(2):
+        step = h * np.eye(2)[d]
+        up, down = (fitted(data, with_theta(p, p.kernel.theta + e))[0] for e in (step, -step))
+        assert gradient[d] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-5)
+    if n_points is not None:
+        inverse = p.factor.inverse()
+        weights = np.zeros_like(inverse)
+        for f, s in [(state.consensus, state.s_0), *zip(state.components, state.s, strict=True)]:
+            m = design.values(f)
+            weights += 0.5 * (s * inverse @ (np.outer(m, m) + design.covariance(f)) @ inverse - inverse)
+        alone = p.kernel.gradient(p.points, None, weights)
+        assert np.abs(alone - gradient).max() > 0.05 * np.abs(gradient).max()
+
+
+def test_the_search_raises_the_bound():
+    data = simulate_factor(n_users=5, n_answers=120)
+    far = with_theta(data.projection, data.projection.kernel.theta - 1.5)
+
+    def fit(projection):
+        value, state, answers, design = fitted(data, projection, 80)
+        return value, theta_gradient(state, answers, design)
+
+    found, bound = optimise_kernel(far, fit, most=8)
+    assert bound > fit(far)[0] + 0.5
+    assert np.all(found.kernel.theta > far.kernel.theta)
