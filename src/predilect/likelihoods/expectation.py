@@ -44,7 +44,7 @@ def _hermite(n_nodes: int) -> tuple[FloatArray, FloatArray]:
 
 def _midpoint(largest: float) -> tuple[FloatArray, FloatArray]:
     step = 0.5 * math.sqrt(8.0 / (8.0 + largest))
-    x: FloatArray = step * (np.arange(math.ceil(_REACH / step)) + 0.5)
+    x = np.asarray(step * (np.arange(math.ceil(_REACH / step)) + 0.5), dtype=np.float64)
     omega = np.exp(-0.5 * x * x)
     return x, np.asarray(omega / (2.0 * omega.sum()))
 
