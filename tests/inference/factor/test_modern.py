@@ -126,7 +126,7 @@ def test_blocks_maximise_the_bound_of_their_sites(n_points):
         M = design.n_points
         dm, dL = rng.normal(size=M), np.tril(rng.normal(size=(M, M)))
         assert abs(slope(lambda x, e, c=c, dm=dm: move_function(x, c, e * dm, 0.0))) < 1e-3
-        assert abs(slope(lambda x, e, c=c, dL=dL: move_function(x, c, np.zeros(M), e * dL))) < 1e-3
+        assert abs(slope(lambda x, e, c=c, dL=dL: move_function(x, c, 0.0, e * dL))) < 1e-3
         assert abs(slope(lambda x, e, c=c: x.set_scale(c, (x.s_0 if c < 0 else x.s[c]) * np.exp(e), design))) < 1e-3
 
     def move_person(moved, e, direction, spread):
@@ -142,7 +142,7 @@ def test_blocks_maximise_the_bound_of_their_sites(n_points):
 
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 def test_the_fixed_point_is_stationary_for_the_bound(delta):
-    """T8.1: with the sites refreshed to the end, the bound with the true likelihood has no slope in people's weights."""
+    """T8.1: with the sites refreshed to the end, the bound with the true likelihood has no slope in the weights."""
     data = simulate(delta=delta, n_users=6)
     answers, design, state, sites = swept(data)
     for _ in range(500):

@@ -118,9 +118,9 @@ class ItemDesign:
     def state(self, precision: FloatArray, linear: FloatArray) -> FunctionState:
         """q(x) with natural parameters ``precision`` (M, M), prior included, and ``linear`` (M,)."""
         factor = factorise(precision)
-        mean = factor.solve(linear)
-        root = factor.solve_lower(self.G.T)
-        inverse = factor.solve_lower(np.eye(len(mean)))
+        inverse = factor.solve_lower(np.eye(len(linear)))
+        mean = inverse.T @ (inverse @ linear)
+        root = inverse @ self.G.T
         square = float(mean @ mean + np.einsum("ij,ij->", inverse, inverse))
         return FunctionState(
             mean, factor.lower, square, -factor.log_det(), self.differences(mean), self._pair_variances(root)

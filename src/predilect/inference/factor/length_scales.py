@@ -1,4 +1,4 @@
-"""The slope of the bound in the hyper-parameters of the item kernel, and their search: modern.md 6, crowdgppl.md 2.5."""
+"""The slope of the bound in the item kernel's hyper-parameters, and their search: modern.md 6, crowdgppl.md 2.5."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
             cross = np.einsum("pk,pk->p", state.Sigma[answers.user, c], state.delta[answers.pair])
             first = slope_mean * weight + 2.0 * slope_var * cross
             second = slope_var * (weight**2 + state.Sigma[answers.user, c, c])
-        H = np.bincount(answers.pair, first, len(design.left))
-        W = np.bincount(answers.pair, second, len(design.left))
+        H: FloatArray = np.asarray(np.bincount(answers.pair, first, len(design.left)), dtype=np.float64)
+        W: FloatArray = np.asarray(np.bincount(answers.pair, second, len(design.left)), dtype=np.float64)
         into_A += np.outer(design.spread(H), m) + 2.0 * design.laplacian(W, projection.A @ S)
         into_R += W / s
     gradient = kernel.gradient(projection.points[projection.known_points], None, _part(projection, G_mm))
@@ -83,8 +83,9 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
         some = slice(start, start + _PAIRS_AT_ONCE)
         a, b = projection.features[left[some]], projection.features[right[some]]
         gradient = gradient + kernel.gradient(a, b, np.diag(weights[some]))
-    degree = np.bincount(design.left, into_R, n) + np.bincount(design.right, into_R, n)
-    return np.asarray(gradient + kernel.diagonal_gradient(projection.features[known], degree[known]))
+    degree: FloatArray = np.zeros(n) + np.bincount(design.left, into_R, n) + np.bincount(design.right, into_R, n)
+    on_diagonal = kernel.diagonal_gradient(projection.features[known], degree[known])
+    return np.asarray(gradient + on_diagonal, dtype=np.float64)
 
 
 def optimise_kernel(

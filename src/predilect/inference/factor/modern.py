@@ -88,7 +88,7 @@ def item_sweep(
             state.mu, state.Sigma, W, H,
         )  # fmt: skip
         precision, linear = design.information(W, H)
-        precision[np.diag_indices(len(precision))] += state.s[c]
+        precision.flat[:: len(precision) + 1] += state.s[c]
         old = state.delta[:, c].copy()
         state.set_component(c, design.state(precision, linear), design)
         margin = margin + state.mu[answers.user, c] * (state.delta[:, c] - old)[answers.pair]
@@ -103,7 +103,7 @@ def consensus_step(
     W = np.asarray(np.bincount(answers.pair, tau, n), dtype=np.float64)
     H = np.bincount(answers.pair, answers.weight * sites.linear - tau * margin, n) + W * state.delta_0
     precision, linear = design.information(W, H)
-    precision[np.diag_indices(len(precision))] += state.s_0
+    precision.flat[:: len(precision) + 1] += state.s_0
     old = state.delta_0
     state.set_consensus(design.state(precision, linear), design)
     return np.asarray(state.delta_0 - old)

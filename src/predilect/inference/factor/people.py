@@ -47,7 +47,7 @@ class PeopleDesign:
     ) -> tuple[FloatArray, FloatArray]:
         """Natural parameters after a step of ``rho`` towards s I + Gᵀ diag(W) G and Gᵀ H; W, H of shape (n_users,)."""
         precision = self.G.T @ (W[:, None] * self.G)
-        precision[np.diag_indices(len(precision))] += s
+        precision.flat[:: len(precision) + 1] += s
         return old[0] + rho * (precision - old[0]), old[1] + rho * (self.G.T @ H - old[1])
 
     def state(self, precision: FloatArray, linear: FloatArray) -> tuple[FunctionState, FloatArray, FloatArray]:
