@@ -137,7 +137,6 @@ def threshold_step(state: FactorState, answers: FactorAnswers, slope: FloatArray
         return
     mean, var = moments(state, answers)
     delta, w = state.threshold, answers.weight
-    # -∂²/∂m² of a strict answer is not λ where v > 0 only by rounding: E commutes with ∂/∂m.
     curvature = expected(answers.outcome[~tie], mean[~tie], var[~tie], delta)[2]
     gradient = -float(w[~tie] @ (answers.outcome[~tie] * slope[~tie]))
     second = -float(w[~tie] @ curvature)

@@ -66,8 +66,9 @@ def fit_paper(
     weight: npt.ArrayLike | None, n_users: int, projection: Projection, *, n_components: int = 20,
     consensus: bool = True, people: Projection | None = None, priors: PaperPriors | None = None,
     noise_var: float = 0.5, form: str = "2020", batch_size: int | None = None, forgetting_rate: float = 0.9,
-    delay: float = 1.0, full_step: float = 0.25, delta: float | None = None, tolerance: float = 2e-3, n_checks: int = 3,
-    max_iterations: int = 200, random_state: int | np.random.Generator | None = 0, watch: Watch | None = None,
+    delay: float = 1.0, full_step: float = 0.25, delta: float | None = None, tolerance: float = 3.5e-3,
+    n_checks: int = 3, max_iterations: int = 200, random_state: int | np.random.Generator | None = 0,
+    watch: Watch | None = None,
 ) -> FactorFit:  # fmt: skip
     """Fit the factor model by the corrected Algorithm 2 of Simpson and Gurevych (2020).
 
@@ -96,7 +97,8 @@ def fit_paper(
         Tie threshold of predictions; by default fitted to the final margins. The surrogate takes a tie as y = ½.
     tolerance, n_checks : float, int
         Stop after ``n_checks`` checks in a row (one every second iteration) in which the plug-in bound changed by less
-        than ``tolerance`` of itself; never within an epoch.
+        than ``tolerance`` of itself; never within an epoch. Scales drift on long after, and predictions become too
+        certain: a tighter rule made them worse on Sushi-B (log loss .477 after 80 iterations, .493 after 156).
     max_iterations : int
         Passes over mini-batches, but at least one epoch.
 
