@@ -80,7 +80,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
     n_inducing : int, None or "auto", default "auto"
         Inducing points M; None: the items. "auto": the items up to 500, then 500 points.
     kernel, kernel_form, length_scales, median
-        As in :class:`~predilect.GPPL`.
+        As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
     user_kernel : str or Kernel, default "matern-3/2"
         Of features of people, for "paper".
     consensus_prior, component_prior, weight_prior : pair of float or "auto", default "auto"
@@ -99,7 +99,9 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
-        Stop when the bound rises by less in a sweep, in nats an answer; "auto": 1e-3.
+        Stop when the bound rises by less in a sweep, in nats an answer; "auto": 3e-3, and 1e-3 beyond 20 000 different
+        answers. For "paper" the relative change of its bound; "auto": 3.5e-3. Both stop early on purpose: longer runs
+        raise the bound and predict new answers no better.
     max_iterations : int or "auto", default "auto"
         Sweeps over all functions and people; "auto": 60, for "paper" 200 batches, but at least one pass.
     n_jobs : int, optional
@@ -162,7 +164,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         kernel: str | Kernel = "matern-3/2",
         kernel_form: str = "isotropic",
         length_scales: Any = "median",
-        median: str = "per-feature",
+        median: str = "auto",
         user_kernel: str | Kernel = "matern-3/2",
         consensus_prior: Any = "auto",
         component_prior: Any = "auto",

@@ -32,6 +32,7 @@ BoolArray = npt.NDArray[np.bool_]
 PRESETS = ("modern", "paper")
 _PAPER = {"consensus_prior": (1.0, 100.0), "component_prior": (1.0, 10.0), "weight_prior": (1.0, 10.0)}
 _ITERATIONS = {"modern": 60, "paper": 200}
+_FEW_ROWS = 20_000
 _MOST_ITEMS_AS_POINTS = 500
 _MOST_POINTS_EVER = 3000  # C M³ operations a sweep, C M² floats
 _PEOPLE_AS_POINTS = 500
@@ -94,6 +95,12 @@ def _iterations(model: Any) -> int:
     return _ITERATIONS[model.preset] if isinstance(model.max_iterations, str) else int(model.max_iterations)
 
 
+def _tolerance(model: Any, n_rows: int) -> float:
+    if not isinstance(model.tolerance, str):
+        return float(model.tolerance)
+    return 3.5e-3 if model.preset == "paper" else 3e-3 if n_rows <= _FEW_ROWS else 1e-3
+
+
 def _fit_modern(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None) -> FactorFit:
     given = {name: getattr(model, f"{name}_prior") for name in ("consensus", "component")}
     priors = {name: GammaPrior(*map(float, pair)) for name, pair in given.items() if not isinstance(pair, str)}
@@ -102,7 +109,7 @@ def _fit_modern(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tr
         *columns, **shared, traits=traits,
         priors=FactorPriors(priors.get("consensus", default.consensus), priors.get("component", default.components)),
         n_restarts=None if isinstance(model.n_restarts, str) else int(model.n_restarts),
-        tolerance=1e-3 if isinstance(model.tolerance, str) else float(model.tolerance),
+        tolerance=_tolerance(model, len(columns[0])),
     )  # fmt: skip
 
 
@@ -124,7 +131,7 @@ def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tra
         noise_var=float(model.noise_variance), form=model.surrogate,
         batch_size=None if isinstance(model.batch_size, str) else model.batch_size,
         forgetting_rate=float(model.forgetting_rate), delay=float(model.delay),
-        tolerance=1e-4 if isinstance(model.tolerance, str) else float(model.tolerance),
+        tolerance=_tolerance(model, len(columns[0])),
     )  # fmt: skip
 
 

@@ -84,8 +84,8 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
     length_scales : "median", "optimise", float or array of float, default "median"
         By the median heuristic; from there by L-BFGS on the evidence or its bound; or given, one for all features or
         one for each column that they make.
-    median : str, default "per-feature"
-        Rule of :func:`~predilect.covariance.kernels.median_length_scales`.
+    median : str, default "auto"
+        Rule of :func:`~predilect.covariance.kernels.median_length_scales`; "auto" is "root".
     user_kernel : str or Kernel, default "matern-3/2"
         Of features of people, for "joint".
     n_inducing : int, None or "auto", default "auto"
@@ -166,7 +166,7 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
         kernel: str | Kernel = "matern-3/2",
         kernel_form: str = "isotropic",
         length_scales: Any = "median",
-        median: str = "per-feature",
+        median: str = "auto",
         user_kernel: str | Kernel = "matern-3/2",
         n_inducing: int | str | None = "auto",
         inference: str = "auto",

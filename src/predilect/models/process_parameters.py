@@ -79,7 +79,7 @@ def check_search(model: Any) -> None:
     if not isinstance(model.kernel, Kernel):
         check_choice("kernel", model.kernel, SHAPES)
     check_choice("kernel_form", model.kernel_form, FORMS)
-    check_choice("median", model.median, MEDIAN_RULES)
+    check_choice("median", model.median, ("auto", *MEDIAN_RULES))
     scales = model.length_scales
     if isinstance(scales, str):
         check_choice("length_scales", scales, ("median", "optimise"))
@@ -115,7 +115,10 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int
     if not n_features or not len(features):
         scales = np.ones(1)
     elif isinstance(scales, str):
-        scales = median_length_scales(features, model.median, random_state)
+        rule = model.median
+        if rule == "auto":
+            rule = "code" if getattr(model, "preset", None) == "paper" else "root"
+        scales = median_length_scales(features, rule, random_state)
     else:
         scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(scales) not in (1, n_features):

@@ -13,13 +13,13 @@ __all__ = ["MEDIAN_RULES", "median_length_scales"]
 
 FloatArray = npt.NDArray[np.float64]
 
-MEDIAN_RULES = ("per-feature", "preprint", "2020", "code", "arguments")
+MEDIAN_RULES = ("root", "per-feature", "preprint", "2020", "code", "arguments")
 _MANY_FEATURES = 200
 _MAX_ROWS = 1000
 _DIFFERENCES = 50_000_000  # in all; beyond it fewer rows are drawn, for 30 000 features some 57
 
 
-def median_length_scales(features: FloatArray, rule: str = "per-feature", random_state: int = 0) -> FloatArray:
+def median_length_scales(features: FloatArray, rule: str = "root", random_state: int = 0) -> FloatArray:
     """The median heuristic for the length-scale of every feature.
 
     Parameters
@@ -27,7 +27,7 @@ def median_length_scales(features: FloatArray, rule: str = "per-feature", random
     features : array of float, shape (n, d)
     rule : str
         With m_d the median of |x_id - x_jd| over pairs of rows, and m'_d that over pairs that differ:
-        "per-feature" and "code" m'_d, times √d for more than 200 features; "2020" m_d; "preprint" d m_d;
+        "root" √d m'_d; "per-feature" and "code" m'_d, times √d for more than 200 features; "2020" m_d; "preprint" d m_d;
         "arguments" 20 √d m_d.
     random_state : int
         Seeds the draw of rows.
@@ -46,7 +46,9 @@ def median_length_scales(features: FloatArray, rule: str = "per-feature", random
     Notes
     -----
     crowdgppl.md 2.5 (eq. 37 of the preprint, of the article of 2020, the authors' code, and their setting for
-    arguments); modern.md 6 is "per-feature". With more than 1 000 rows from as many drawn without replacement; fewer
+    arguments); modern.md 6 is "per-feature". **Differs from the papers**: "root", since the distance between
+    two rows of d features is about √d medians; without the factor, items of ten features and more are alike to no
+    other. With more than 1 000 rows from as many drawn without replacement; fewer
     for more than 100 features, so that 5 · 10⁷ differences are taken at most (a few seconds). A feature that is
     constant in the rows drawn, but not in all, gets the median of what it differs by from that constant.
 
@@ -60,14 +62,14 @@ def median_length_scales(features: FloatArray, rule: str = "per-feature", random
     n_features = features.shape[1]
     drawn = np.ascontiguousarray(_draw(features, random_state).T)
     first, second = np.triu_indices(drawn.shape[1], 1)
-    only_different = rule in ("per-feature", "code")
+    only_different = rule in ("root", "per-feature", "code")
     medians = np.zeros(n_features)
     for d, values in enumerate(drawn):
         medians[d] = _median(np.abs(values[first] - values[second]), only_different)
         if medians[d] == 0.0 and len(values):  # constant in the rows drawn
             medians[d] = _median(np.abs(features[:, d] - values[0]), True)
     root = math.sqrt(n_features)
-    factor = {"preprint": float(n_features), "2020": 1.0, "arguments": 20.0 * root}.get(
+    factor = {"preprint": float(n_features), "2020": 1.0, "arguments": 20.0 * root, "root": root}.get(
         rule, root if n_features > _MANY_FEATURES else 1.0
     )
     return np.where(medians > 0.0, factor * medians, 1.0)
