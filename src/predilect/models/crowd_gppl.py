@@ -81,6 +81,9 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         Inducing points M; None: the items. "auto": the items up to 500, then 500 points.
     kernel, kernel_form, length_scales, median
         As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
+    own_share : float or "auto", default "auto"
+        Share of the prior variance of a utility that its item has to itself, whatever the features say: K becomes
+        (1 - w) K + w I. "auto": 1/2 for "modern" where the items are the inducing points, and 0 otherwise.
     user_kernel : str or Kernel, default "matern-3/2"
         Of features of people, for "paper".
     consensus_prior, component_prior, weight_prior : pair of float or "auto", default "auto"
@@ -165,6 +168,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         kernel_form: str = "isotropic",
         length_scales: Any = "median",
         median: str = "auto",
+        own_share: float | str = "auto",
         user_kernel: str | Kernel = "matern-3/2",
         consensus_prior: Any = "auto",
         component_prior: Any = "auto",
@@ -192,6 +196,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         self.kernel_form = kernel_form
         self.length_scales = length_scales
         self.median = median
+        self.own_share = own_share
         self.user_kernel = user_kernel
         self.consensus_prior = consensus_prior
         self.component_prior = component_prior
@@ -273,6 +278,10 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
     def _check(self) -> None:
         check_search(self)
         check_choice("preset", self.preset, PRESETS)
+        if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
+            check_choice("own_share", self.own_share, ("auto",))
+        if self.preset == "paper" and isinstance(self.length_scales, str):
+            check_choice("length_scales", self.length_scales, ("median",))  # its bound is none, and has no maximum
         check_choice("surrogate", self.surrogate, FORMS)
         check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.kernels import Kernel
+from predilect.covariance.kernels import Kernel, Scaled, Sum, White
 from predilect.errors import DataError
 from predilect.inference.factor.fit import FactorFit, fit_factor
 from predilect.inference.factor.items import GammaPrior
+from predilect.inference.factor.length_scales import optimise_kernel
 from predilect.inference.factor.paper import PaperPriors, fit_paper
 from predilect.inference.factor.state import FactorPriors
 from predilect.inference.inducing import inducing_points
@@ -19,7 +20,7 @@ from predilect.inference.training import Watcher
 from predilect.inference.traits import Traits
 from predilect.models.inputs import Training
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
-from predilect.models.process_parameters import make_kernel, scales_of
+from predilect.models.process_parameters import make_kernel, optimises, scales_of
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.weights import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
@@ -33,6 +34,8 @@ PRESETS = ("modern", "paper")
 _PAPER = {"consensus_prior": (1.0, 100.0), "component_prior": (1.0, 10.0), "weight_prior": (1.0, 10.0)}
 _ITERATIONS = {"modern": 60, "paper": 200}
 _FEW_ROWS = 20_000
+_OWN_SHARE = 0.5
+_REACH = 3.0  # of log hyper-parameters, from where their search starts
 _MOST_ITEMS_AS_POINTS = 500
 _MOST_POINTS_EVER = 3000  # C M³ operations a sweep, C M² floats
 _PEOPLE_AS_POINTS = 500
@@ -66,7 +69,11 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
     personal = answers.has_users and answers.n_users > 1
     known = space.known & bool(model.item_features)
     kernel = make_kernel(model, model.kernel, space.matrix[known], model.random_state)
-    projection = Projection.of(kernel, space.matrix, known, _points(model, kernel, space.matrix, known))
+    points = _points(model, kernel, space.matrix, known)
+    own = _own_share(model, points)
+    if own > 0.0 and known.any():
+        kernel = Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own"))
+    projection = Projection.of(kernel, space.matrix, known, points)
     traits, rows = _traits(model, training) if personal else (None, None)
     columns = (answers.user, answers.left, answers.right, answers.outcome, answers.weight, answers.n_users, projection)
     shared = {
@@ -76,10 +83,17 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
         "random_state": model.random_state,
         "watch": None if watch is None else lambda sweep, bound: watch("fitting the crowd", sweep),
     }  # fmt: skip
-    fit = _fit_paper if model.preset == "paper" else _fit_modern
-    found = fit(model, columns, shared, rows)
+    at_bound: list[str] = []
+    if model.preset == "paper":
+        found = _fit_paper(model, columns, shared, rows)
+    else:
+        if optimises(model) and known.any():
+            projection, at_bound = _optimised(model, columns, shared, rows, watch)
+            columns = (*columns[:-1], projection)
+        found = _fit_modern(model, columns, shared, rows)
     posterior = found.posterior
     search = {
+        "own_share": own, "at_bound": at_bound,
         "preset": model.preset, "n_inducing": projection.n_points, "items_are_points": projection.A is None,
         "component_importances": posterior.importances.tolist(),
     }  # fmt: skip
@@ -99,6 +113,40 @@ def _tolerance(model: Any, n_rows: int) -> float:
     if not isinstance(model.tolerance, str):
         return float(model.tolerance)
     return 3.5e-3 if model.preset == "paper" else 3e-3 if n_rows <= _FEW_ROWS else 1e-3
+
+
+def _own_share(model: Any, points: FloatArray | None) -> float:
+    """What items have to themselves; nothing that inducing points could know of where they are not the items."""
+    if isinstance(model.own_share, str):
+        return _OWN_SHARE if model.preset == "modern" and points is None and isinstance(model.kernel, str) else 0.0
+    if points is not None and model.own_share > 0.0:
+        raise DataError(
+            f"own_share={model.own_share:g} needs every item as an inducing point, for nobody else knows what is an "
+            "item's own. Use n_inducing=None, or own_share=0"
+        )
+    return float(model.own_share)
+
+
+def _optimised(
+    model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None, watch: Watcher | None
+) -> tuple[Projection, list[str]]:
+    """The projection at the kernel of the largest bound, and which hyper-parameters ended where the search ends."""
+    *answers, projection = columns
+    n_fits = 0
+
+    def fit(at: Projection) -> tuple[float, FloatArray]:
+        nonlocal n_fits
+        n_fits += 1
+        if watch:
+            watch("optimising length-scales", n_fits)
+        found = _fit_modern(model, (*answers, at), shared | {"watch": None, "with_gradient": True}, traits)
+        assert found.theta_gradient is not None
+        return found.bound, found.theta_gradient
+
+    best, _ = optimise_kernel(projection, fit, reach=_REACH)
+    moved = np.abs(best.kernel.theta - projection.kernel.theta)
+    names = [name for name, far in zip(best.kernel.names, moved >= _REACH - 1e-6, strict=True) if far]
+    return best, names
 
 
 def _fit_modern(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None) -> FactorFit:

@@ -27,8 +27,8 @@ def median_length_scales(features: FloatArray, rule: str = "root", random_state:
     features : array of float, shape (n, d)
     rule : str
         With m_d the median of |x_id - x_jd| over pairs of rows, and m'_d that over pairs that differ:
-        "root" √d m'_d; "per-feature" and "code" m'_d, times √d for more than 200 features; "2020" m_d; "preprint" d m_d;
-        "arguments" 20 √d m_d.
+        "root" √d m'_d; "per-feature" and "code" m'_d, times √d for more than 200 features; "2020" m_d; "preprint"
+        d m_d; "arguments" 20 √d m_d.
     random_state : int
         Seeds the draw of rows.
 

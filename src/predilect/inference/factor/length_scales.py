@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
+from predilect.errors import PredilectError
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import ItemDesign
 from predilect.inference.factor.modern import refreshed
@@ -110,6 +111,11 @@ def optimise_kernel(
     projection : Projection
         With the best kernel seen.
     bound : float
+
+    Raises
+    ------
+    PredilectError
+        If bound or gradient is not finite.
     """
     start = projection.kernel.theta
     best: list[tuple[float, FloatArray]] = []
@@ -117,7 +123,11 @@ def optimise_kernel(
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
         bound, gradient = fit(with_theta(projection, theta))
         if not (np.isfinite(bound) and np.isfinite(gradient).all()):
-            raise FloatingPointError(f"the bound or its gradient is not finite at theta = {theta}")
+            values = ", ".join(f"{n} = {v:.3g}" for n, v in zip(projection.kernel.names, np.exp(theta), strict=True))
+            raise PredilectError(
+                f"the bound or its gradient is not finite at {values}. Likely causes: features that are not finite or "
+                "of very unlike sizes (standardise them)"
+            )
         best.append((bound, theta.copy()))
         return -bound, -gradient
 
