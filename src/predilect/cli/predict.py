@@ -98,11 +98,9 @@ def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: 
     import polars as pl
 
     from predilect.errors import DataError
-    from predilect.likelihoods.probit import outcome_probabilities
 
     asked = table.select(pl.col(column).alias(role) for role, column in roles.items())
-    mean, variance = model.predict_margin(asked, items=items)
-    chance = outcome_probabilities(mean, model.hyperparameters_.variance_factor * variance, model.tie_threshold_)
+    mean, variance, chance = model.predict_margin_and_proba(asked, items=items)
     added = {
         "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2], "margin": mean,
         "sd": np.sqrt(variance),

@@ -17,7 +17,7 @@ from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.training import extend
 from predilect.inference.traits import Traits
 from predilect.inference.warm_up import warm_up
-from predilect.likelihoods.probit import outcome_probabilities, tilted
+from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from predilect.models.inputs import read_answers
 from predilect.models.queries import Queries, new_item_space, read_queries, rows_of_features
 from predilect.posteriors.gaussian import GaussianPosterior
@@ -73,28 +73,33 @@ class Predicting:
         -----
         population.md section 6 for new items. Microseconds a pair.
         """
-        check_is_fitted(self, "posterior_")
-        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None, self.added_users_)
-        posterior = self._extended(queries, items)
-        if isinstance(posterior, GaussianPosterior):
-            return posterior.margins(queries.users, queries.left, queries.right)
-        traits = self._traits_of_new(queries, users)
-        warm_up()
-        with workers(self.n_jobs) as executor:
-            return posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
+        return self._asked(X, items, users)[:2]
 
     def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
-        """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
-        mean, var = self.predict_margin(X, items=items, users=users)
-        return outcome_probabilities(mean, self.hyperparameters_.variance_factor * var, self.tie_threshold_)
+        """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`.
+
+        Notes
+        -----
+        Where people have tie thresholds of their own, one without answers may have any: their probabilities are
+        averaged over the spread of thresholds.
+        """
+        return self._chances(*self._asked(X, items, users))
+
+    def predict_margin_and_proba(
+        self, X: Any, *, items: Any = None, users: Any = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What :meth:`predict_margin` and :meth:`predict_proba` return, at the cost of one."""
+        asked = self._asked(X, items, users)
+        return asked[0], asked[1], self._chances(*asked)
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, right however small a probability is; shape (n, 3)."""
-        mean, var = self.predict_margin(X, items=items, users=users)
-        var, delta = self.hyperparameters_.variance_factor * var, self.tie_threshold_
-        left, right = (tilted(np.full(len(mean), y), mean, var, delta)[0] for y in (1, -1))
-        tie = tilted(np.zeros(len(mean)), mean, var, delta)[0] if delta > 0.0 else np.full(len(mean), -np.inf)
-        return np.column_stack([left, tie, right])
+        mean, var, queries = self._asked(X, items, users)
+        var = self._factors(queries) * var
+        log_p = outcome_log_probabilities(mean, var, self._thresholds(queries.users))
+        if (open_ := self._open(queries.users)).any():
+            log_p[open_] = self._averaged(mean[open_], var[open_])
+        return log_p
 
     def predict(self, X: Any, *, items: Any = None, users: Any = None) -> npt.NDArray[np.int64]:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
@@ -110,9 +115,52 @@ class Predicting:
                 "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=2,
             )  # fmt: skip
             return -math.inf
-        mean, var = self.predict_margin(answers, items=items)
-        log_p = tilted(answers.outcome, mean, self.hyperparameters_.variance_factor * var, self.tie_threshold_)[0]
+        log_p = self.predict_log_proba(answers, items=items)[np.arange(answers.n_rows), 1 - answers.outcome]
         return float(np.average(log_p, weights=answers.weight))
+
+    def _asked(self, X: Any, items: Any, users: Any) -> tuple[FloatArray, FloatArray, Queries]:
+        """Margins, and the pairs they are of."""
+        check_is_fitted(self, "posterior_")
+        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None, self.added_users_)
+        posterior = self._extended(queries, items)
+        if isinstance(posterior, GaussianPosterior):
+            return *posterior.margins(queries.users, queries.left, queries.right), queries
+        traits = self._traits_of_new(queries, users)
+        warm_up()
+        with workers(self.n_jobs) as executor:
+            margins = posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
+        return *margins, queries
+
+    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        var = self._factors(queries) * var
+        chances = outcome_probabilities(mean, var, self._thresholds(queries.users))
+        if (open_ := self._open(queries.users)).any():
+            chances[open_] = np.exp(self._averaged(mean[open_], var[open_]))
+        return chances
+
+    def _factors(self, queries: Queries) -> FloatArray | float:
+        """What probabilities take a margin's variance times, row by row where it matters what people answered on."""
+        h = self.hyperparameters_
+        if isinstance(self.posterior_, GaussianPosterior) or h.unseen_factor == h.variance_factor:
+            return h.variance_factor
+        n_unseen = self.posterior_.n_unseen(queries.users, queries.left, queries.right)
+        steps = np.linspace(math.log(h.variance_factor), math.log(h.unseen_factor), 3)
+        return np.asarray(np.exp(steps)[n_unseen])
+
+    def _thresholds(self, users: npt.NDArray[np.integer]) -> FloatArray | float:
+        """Tie thresholds, row by row where people have their own."""
+        if isinstance(self.posterior_, GaussianPosterior) or not self.hyperparameters_.tie_spread:
+            return self.tie_threshold_
+        return self.tie_threshold_ * self.posterior_.tie_factors(users)
+
+    def _open(self, users: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+        """Which rows are of someone whose own tie threshold nothing is known of."""
+        if isinstance(self.posterior_, GaussianPosterior) or not self.hyperparameters_.tie_spread:
+            return np.zeros(len(users), dtype=bool)
+        return self.posterior_.are_silent(users)
+
+    def _averaged(self, mean: FloatArray, var: FloatArray) -> FloatArray:
+        return outcome_log_probabilities(mean, var, self.tie_threshold_, self.hyperparameters_.tie_spread)
 
     def _traits_of_new(self, queries: Queries, users: Any) -> FloatArray | None:
         """Traits of the people whom the model does not know, row by row of the queries; None if they do not matter."""

@@ -32,7 +32,7 @@ __all__ = ["FORMAT_VERSION", "load_population", "save_population"]
 
 SCHEMA = "predilect/model"
 FORMAT_VERSION = 1
-_PEOPLE_ARRAYS = ("traits", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
+_PEOPLE_ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 
 
