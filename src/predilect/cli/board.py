@@ -56,7 +56,7 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
             why = " (the answers name one person only)" if comparisons.has_users else " (no column says who answered)"
         talk.say(f"Model: pooled{why}. Each of {amount(model.n_answers_)} answers counts once, whoever gave it.")
     talk.say(scale.meaning)
-    if ties := scale.ties(model.tie_threshold_):
+    if ties := scale.ties(model.tie_threshold_, model.hyperparameters_.tie_spread):
         talk.say(ties)
     talk.say(_fit_line(model))
     if model.features_ is not None:

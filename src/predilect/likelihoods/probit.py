@@ -32,7 +32,7 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-_NODES = 7  # of the quadrature over a threshold that is not known
+_NODES = 15  # of the quadrature over a threshold that is not known
 
 
 @kernel
@@ -169,7 +169,7 @@ def outcome_log_probabilities(
     delta : float or array of float, shape (n,), default 0
         Tie threshold; 0 gives ties probability 0.
     spread : float, default 0
-        σ, where the threshold is not known: its logarithm is N(log δ, σ²), by a Gauss-Hermite rule of seven nodes.
+        σ, where the threshold is not known: its logarithm is N(log δ, σ²), by a Gauss-Hermite rule of 15 nodes.
 
     Returns
     -------
