@@ -131,7 +131,7 @@ def _bars(store: Store, tasks: list[str]) -> str:
                 sign = "≥" if measure == "accuracy" else "≤"
                 rows.append((good, [task, measure.replace("_", " "), f"{sign} {bar:g}", _pair(found, 4)]))
         calibration = pooled_calibration(runs)
-        found_calibration = [task, "calibration error (floor)", f"≤ {CALIBRATION:g}", _calibration(runs)]
+        found_calibration = [task, "calibration error", f"≤ {CALIBRATION:g}", _calibration(runs)]
         rows.append((calibration <= CALIBRATION, found_calibration))
         for other in BETTER_THAN.get(task, ()):
             gap = difference(runs, store.runs(task, other))
