@@ -172,7 +172,8 @@ def test_a_group_of_known_changed_and_new_people():
         expected = person.rows()
         for code, one, weight in ((9, key[:1], 1.0), (1, key[1:], 2.0)):
             expected = expected.plus(one, np.array([weight])) if user == code else expected
-        for found, wanted in zip(person_of(people, sites, place), Person.of(expected, person.traits), strict=True):
+        wished = Person.of(expected, person.traits, person.tie_factor)
+        for found, wanted in zip(person_of(people, sites, place), wished, strict=True):
             np.testing.assert_array_equal(found, wanted)
 
 

@@ -136,7 +136,9 @@ def train_personal(
     bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if None in bases:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
-    searchable = ["strength", "scale", "consensus_scale", "variance_factor", "variance_factor_unseen"]
+    searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
+    if "variance_factor" not in given:  # the other is the same as one that is given
+        searchable.append("variance_factor_unseen")
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given and None in bases:
