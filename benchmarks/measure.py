@@ -23,7 +23,8 @@ from scipy.stats import kendalltau
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import TASKS
-from benchmarks.models import Fitted, build
+from benchmarks.models import REFERENCE, Fitted, build
+from benchmarks.store import pack_predictions
 from benchmarks.task import HeldOut, Task, split_rows
 from predilect import evaluation as ev
 from predilect.data import Comparisons
@@ -61,6 +62,8 @@ def measure(task_name: str, model_name: str, seed: int) -> dict[str, Any]:
             record |= {"scores": _scores(task, logp, fitted), "blocks": _blocks(task, logp), "report": fitted.report()}
             if task.further:
                 record["further"] = {what: further_scores(task, held, fitted) for what, held in task.further.items()}
+            if model_name == REFERENCE:
+                record["predictions"] = _predictions(task, logp)
         except Exception as error:  # noqa: BLE001  a peer may fail in any way; that is a result too
             record["error"] = f"{type(error).__name__}: {error}"
     record["warnings"] = sorted({str(w.message) for w in caught})
@@ -177,6 +180,14 @@ def _blocks(task: Task, logp: np.ndarray) -> dict[str, list[float]] | None:
     block = np.array([zlib.crc32(str(person).encode()) % N_BLOCKS for person in task.test.users.ids])[task.test.user]
     sums = np.bincount(block, weight * losses, N_BLOCKS)
     return {"loss": [float(f"{x:.7g}") for x in sums], "weight": np.bincount(block, weight, N_BLOCKS).tolist()}
+
+
+def _predictions(task: Task, logp: np.ndarray) -> dict[str, Any]:
+    """Every test answer's name, and what was predicted, for what test sets of several seeds have in common."""
+    test = task.test
+    who, left, right = test.users.labels(test.user), test.items.labels(test.left), test.items.labels(test.right)
+    name = [zlib.crc32("|".join(map(str, row)).encode()) for row in zip(who, left, right, test.outcome, strict=True)]
+    return pack_predictions(np.array(name), np.exp(logp), test.weight)
 
 
 def _provenance() -> dict[str, Any]:

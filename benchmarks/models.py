@@ -20,7 +20,9 @@ from benchmarks.task import Task
 from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
 
-__all__ = ["CROWDS", "GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "VARIANTS", "Fitted", "build"]
+__all__ = ["CROWDS", "GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "REFERENCE", "VARIANTS", "Fitted", "build"]
+
+REFERENCE = "population"  # the one that the table is about, and whose predictions are stored
 
 FloatArray = npt.NDArray[np.float64]
 

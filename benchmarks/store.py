@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import os
 import tempfile
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,25 @@ import numpy as np
 from predilect._json import plain
 from predilect.evaluation import (
     CalibrationBins,
+    CalibrationFloor,
     PairedDifference,
     calibration_error,
+    calibration_floor,
     paired_difference,
 )
 
-__all__ = ["Store", "difference", "mean_and_error", "pooled_calibration", "write_whole"]
+__all__ = [
+    "Store",
+    "difference",
+    "mean_and_error",
+    "pack_predictions",
+    "pooled_calibration",
+    "pooled_floor",
+    "write_whole",
+]
 
 FORMAT = 1
+_STEPS = 65_535  # of a stored probability
 Record = dict[str, Any]
 
 
@@ -92,6 +105,48 @@ def mean_and_error(runs: Iterable[Record], section: str, measure: str) -> tuple[
     if len(values) == 1 or not np.isfinite(values).all():
         return float(values.mean()), math.nan
     return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def pack_predictions(name: np.ndarray, proba: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
+    """Predictions as text.
+
+    Parameters
+    ----------
+    name : array of int, shape (n,)
+        Names of the answers, below 2^32; an answer has the same name in every test set.
+    proba : array of float, shape (n, 3)
+        Of left, tie and right; kept to 1 in 65 535.
+    weight : array of float, shape (n,)
+    """
+    return {
+        "name": _packed(name.astype("<u4")),
+        "proba": _packed(np.rint(proba[:, :2] * _STEPS).astype("<u2")),
+        "weight": None if np.all(weight == 1.0) else weight.tolist(),
+    }
+
+
+def _packed(values: np.ndarray) -> str:
+    return base64.b85encode(zlib.compress(values.tobytes(), 9)).decode()
+
+
+def _unpacked(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype=kind)
+
+
+def pooled_floor(runs: Sequence[Record]) -> CalibrationFloor | None:
+    """Calibration error that chance alone makes of all seeds together; None if a run has no predictions."""
+    if not runs or any("predictions" not in run for run in runs):
+        return None
+    names, probabilities, weights = [], [], []
+    for run in runs:
+        stored = run["predictions"]
+        names.append(_unpacked(stored["name"], "<u4"))
+        two = _unpacked(stored["proba"], "<u2").reshape(-1, 2) / _STEPS
+        probabilities.append(np.column_stack([two, np.maximum(1.0 - two.sum(axis=1), 0.0)]))
+        weights.append(np.ones(len(two)) if stored["weight"] is None else np.array(stored["weight"]))
+    with np.errstate(divide="ignore"):
+        log_proba = np.log(np.concatenate(probabilities))
+    return calibration_floor(log_proba, np.concatenate(names), np.concatenate(weights))
 
 
 def pooled_calibration(runs: Sequence[Record]) -> float:

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.bars import ANCHORS, BARS, BETTER_THAN, CALIBRATION, REASONS
-from benchmarks.store import Store, difference, mean_and_error, pooled_calibration
+from benchmarks.models import REFERENCE
+from benchmarks.store import Record, Store, difference, mean_and_error, pooled_calibration, pooled_floor
 from predilect.evaluation import PairedDifference
 
 __all__ = ["markdown"]
 
-REFERENCE = "population"
 # Heading: section, measure, digits.
 COLUMNS = {
     "accuracy": ("scores", "accuracy", 4),
@@ -131,7 +131,7 @@ def _bars(store: Store, tasks: list[str]) -> str:
                 sign = "≥" if measure == "accuracy" else "≤"
                 rows.append((good, [task, measure.replace("_", " "), f"{sign} {bar:g}", _pair(found, 4)]))
         calibration = pooled_calibration(runs)
-        found_calibration = [task, "calibration error", f"≤ {CALIBRATION:g}", _number(calibration, 4)]
+        found_calibration = [task, "calibration error", f"≤ {CALIBRATION:g}", _calibration(runs)]
         rows.append((calibration <= CALIBRATION, found_calibration))
         for other in BETTER_THAN.get(task, ()):
             gap = difference(runs, store.runs(task, other))
@@ -160,14 +160,20 @@ def _task(store: Store, task: str) -> str:
         for heading in shown:
             section, measure, digits = COLUMNS[heading]
             cells.append(_pair(mean_and_error(runs[model], section, measure), digits))
-        body.append([*cells, _number(pooled_calibration(runs[model]), 4)])
+        body.append([*cells, _calibration(runs[model])])
     for who, *numbers in ANCHORS.get(task, []):
         known = dict(zip(("accuracy", "log loss", "tau person", "tau pooled", "fit CPU s"), numbers, strict=True))
         stored = [_number(known.get(heading), COLUMNS[heading][2] or 3) for heading in shown]
         body.append([f"*{who}*", "", *stored, ""])
-    parts = [f"## {task}", _counts(store, task), _rows(["model", "seeds", *shown, "cal. error"], body)]
+    parts = [f"## {task}", _counts(store, task), _rows(["model", "seeds", *shown, "cal. error (floor)"], body)]
     parts += _failures(store, task)
     return "\n\n".join(part for part in parts if part)
+
+
+def _calibration(runs: list[Record]) -> str:
+    """Calibration error of all seeds together; mean and 95 % point of what chance alone makes of it, where known."""
+    floor, found = pooled_floor(runs), _number(pooled_calibration(runs), 4)
+    return found if floor is None else f"{found} ({_number(floor.mean, 4)}, {_number(floor.upper, 4)})"
 
 
 def _worth_showing(run: dict[str, Any], section: str, measure: str) -> bool:

@@ -9,11 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.store import Store, difference, mean_and_error, pooled_calibration, write_whole
+from benchmarks.store import (
+    Store,
+    difference,
+    mean_and_error,
+    pack_predictions,
+    pooled_calibration,
+    pooled_floor,
+    write_whole,
+)
 from benchmarks.table import markdown
 
 from benchmarks import __main__ as command
 from benchmarks import workers
+from predilect.evaluation import calibration_floor
 from tolerances import EXACT
 
 
@@ -51,6 +60,24 @@ def test_records_come_back(tmp_path: Path) -> None:
     assert not store.has("jura", "pooled", 1)
     assert store.runs("sushi-a", "pooled") == [record("pooled", 0, 0.4), record("pooled", 1, 0.4)]
     assert [path.name for path in tmp_path.iterdir()] == ["sushi-a.json"]
+
+
+def test_predictions_come_back_as_a_floor(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    proba, weight = rng.dirichlet([2.0, 1.0, 2.0], (2, 90)), rng.integers(1, 3, (2, 90)).astype(float)
+    names = np.stack([np.arange(90), np.arange(60, 150)]) + 2**31
+    store = filled(tmp_path)
+    assert pooled_floor(store.runs("sushi-a", "population")) is None
+    for seed in (0, 1):
+        stored = pack_predictions(names[seed], proba[seed], weight[seed])
+        store.add(record("population", seed, 0.5, predictions=stored))
+    runs = Store(tmp_path).runs("sushi-a", "population")
+    floor = pooled_floor(runs)
+    expected = calibration_floor(np.log(proba.reshape(-1, 3)), names.ravel(), weight.ravel())
+    assert floor is not None
+    assert abs(floor.mean - expected.mean) < 1e-4  # probabilities are kept to 1 in 65 535
+    assert f"({floor.mean:.4f}, {floor.upper:.4f})" in markdown(store)
+    assert pooled_floor(runs[:1]).mean > floor.mean
 
 
 def test_a_repeated_run_replaces_the_old_one(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from predilect.inference.calibration import variance_factor
+from predilect.inference.calibration import variance_factor, variance_factors
 from predilect.likelihoods.probit import tilted
 from tolerances import EXACT, STATISTICAL
 
@@ -102,3 +102,39 @@ def test_sides_do_not_matter_and_a_weight_is_that_many_answers():
     assert abs(variance_factor(-outcome, -mean, var, np.full(400, 3.0), 0.4) - found) < EXACT
     copies = (np.tile(values, 3) for values in (outcome, mean, var))
     assert abs(variance_factor(*copies, np.ones(1200), 0.4) - found) < TOLERANCE * found
+
+
+def test_items_that_were_not_answered_on_get_a_factor_of_their_own():
+    rng = np.random.default_rng(5)
+    n, var = 30_000, 4.0
+    n_unseen = rng.integers(3, size=n)
+    true = np.exp(np.log([0.2, math.sqrt(0.2 * 1.5), 1.5]))[n_unseen]
+    mean = 1.5 * rng.standard_normal(n)
+    z = mean + np.sqrt(true * var) * rng.standard_normal(n) + rng.standard_normal(n)
+    outcome = np.where(np.abs(z) < 0.4, 0, np.sign(z)).astype(np.int8)
+    delta, ones = np.full(n, 0.4), np.ones(n)
+    both = variance_factor(outcome, mean, np.full(n, var), ones, delta)
+    seen, unseen = variance_factors(outcome, mean, np.full(n, var), ones, delta, n_unseen, both)
+    assert seen < both < unseen
+    assert abs(math.log(seen / 0.2)) < 0.25
+    assert abs(math.log(unseen / 1.5)) < 0.15
+
+    def loss(a, b):
+        factor = np.exp(a + 0.5 * (b - a) * n_unseen)
+        return -tilted(outcome, mean, factor * var, delta)[0].sum() + 4.0 * (abs(a) + abs(b - a))
+
+    a, b = math.log(seen), math.log(unseen)
+    for step in [(0.03, 0.0), (-0.03, 0.0), (0.0, 0.03), (0.0, -0.03), (0.03, 0.03), (-0.03, -0.03)]:
+        assert loss(a, b) < loss(a + step[0], b + step[1])
+
+
+def test_few_answers_or_one_kind_of_pair_make_no_difference():
+    rng = np.random.default_rng(6)
+    outcome = np.where(rng.random(30) < 0.5, 1, -1).astype(np.int8)
+    columns = outcome, rng.standard_normal(30), np.ones(30), np.ones(30), np.zeros(30)
+    for number in (0, 2):
+        assert variance_factors(*columns, np.full(30, number), 0.7) == (0.7, 0.7)
+    few = (np.arange(30) < 2).astype(int)
+    factor = variance_factor(*columns)
+    seen, unseen = variance_factors(*columns, few, factor)
+    assert abs(math.log(unseen / seen)) < TOLERANCE

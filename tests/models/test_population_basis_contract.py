@@ -40,7 +40,7 @@ class Featured(Population):
 
 class OnABasis(PredictionContract):
     personal = True
-    fixed = FIXED | {"tolerance": 1e-11}
+    fixed = FIXED | {"tolerance": 1e-12}
     rounding = EXACT  # queries of a person are one matrix product, which BLAS cuts by their number
     basis: str
 

@@ -36,8 +36,8 @@ def probabilities(mean, var, delta):
 def test_a_tie_threshold_that_is_given_is_kept(personal):
     model = Population(personal, n_jobs=1, tie_threshold=0.7, **GIVEN).fit(CROWD)
     assert model.tie_threshold_ == 0.7
-    factor = model.hyperparameters_.variance_factor
-    assert (factor == 1.0) == (not personal)  # the pooled model has none to choose
+    factor = model.hyperparameters_.unseen_factor  # of someone who has answered on nothing
+    assert (model.hyperparameters_.variance_factor == 1.0) == (not personal)  # the pooled model has none to choose
     mean, var = model.predict_margin({"left": [0], "right": [1]})
     expected = probabilities(mean, factor * var, 0.7)
     np.testing.assert_allclose(model.predict_proba({"left": [0], "right": [1]})[0], expected, atol=EXACT)
@@ -168,7 +168,8 @@ def test_a_flat_prior(personal):
 
 
 def test_people_who_cannot_differ_are_the_pooled_model():
-    rigid = Population(n_jobs=1, strength=1e4, scale=1e-8, consensus_scale=4.0, tolerance=1e-13).fit(CROWD)
+    rigid = Population(n_jobs=1, strength=1e4, scale=1e-8, consensus_scale=4.0, tie_spread=0.0, tolerance=1e-13)
+    rigid.fit(CROWD)
     pooled = Population(False, n_jobs=1, consensus_scale=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
     for one, other in zip(rigid.consensus_distribution(), pooled.consensus_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)

@@ -20,7 +20,7 @@ from tolerances import CONVERGED, EXACT
 
 N_ITEMS, DELTA = 7, 0.3
 ROWS = crowd(4, 9, N_ITEMS, [4, 30, 1, 9, 12, 80, 6, 2, 5], delta=DELTA)
-PEOPLE_ARRAYS = ("answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight", "traits")
+PEOPLE_ARRAYS = ("answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight", "traits", "tie_factor")
 KINDS = ["items", "traits", "basis", "own parts"]
 
 
@@ -29,6 +29,7 @@ def posterior_of(kind: str, largest_state: int = 600) -> PopulationPosterior:
     M = N_ITEMS if kind in ("items", "traits") else 3
     traits = rng.standard_normal((9, 2)) if kind in ("traits", "own parts") else None
     people = lay_out(comparisons(ROWS), traits=traits, largest_state=largest_state)
+    people = replace(people, tie_factor=rng.uniform(0.5, 2.0, 9))
     basis = effects = None
     if M == 3:
         own = rng.uniform(0.1, 0.5, N_ITEMS) if kind == "own parts" else np.zeros(0)
@@ -171,7 +172,8 @@ def test_a_group_of_known_changed_and_new_people():
         expected = person.rows()
         for code, one, weight in ((9, key[:1], 1.0), (1, key[1:], 2.0)):
             expected = expected.plus(one, np.array([weight])) if user == code else expected
-        for found, wanted in zip(person_of(people, sites, place), Person.of(expected, person.traits), strict=True):
+        wished = Person.of(expected, person.traits, person.tie_factor)
+        for found, wanted in zip(person_of(people, sites, place), wished, strict=True):
             np.testing.assert_array_equal(found, wanted)
 
 

@@ -46,6 +46,9 @@ def test_elo_gap_of_100_is_64_percent_and_ties_are_explained():
     assert "tie in 38 % of answers" in told  # 2 Φ(.5) - 1 = .383
     assert "preferred in 69 %, the other in 7 %" in told  # Φ(1 - .5) = .691, Φ(-1 - .5) = .067
     assert f"{SCALES['elo'].per_probit:.0f} apart" in SCALES["elo"].ties(0.5)
+    # People from half to twice the threshold: 2 Φ(.25) - 1 = .197, 2 Φ(1) - 1 = .683.
+    assert "tie in 20 to 68 % of answers on equal items" in SCALES["probit"].ties(0.5, np.log(2.0))
+    assert SCALES["probit"].ties(0.5, np.log(2.0)).startswith(told)
 
 
 def test_rescaling_touches_scores_alone():

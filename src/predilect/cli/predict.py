@@ -100,8 +100,7 @@ def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: 
     from predilect.errors import DataError
 
     asked = table.select(pl.col(column).alias(role) for role, column in roles.items())
-    mean, variance = model.predict_margin(asked, items=items)
-    chance = model.probabilities_of(mean, variance)
+    mean, variance, chance = model.predict_margin_and_proba(asked, items=items)
     added = {
         "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2], "margin": mean,
         "sd": np.sqrt(variance),

@@ -9,6 +9,7 @@
 1.0397
 """
 
+from predilect.evaluation.calibration import CalibrationFloor, calibration_floor
 from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
     CalibrationBins,
@@ -29,6 +30,7 @@ from predilect.evaluation.verdict import Contest, Verdict
 
 __all__ = [
     "CalibrationBins",
+    "CalibrationFloor",
     "Contest",
     "PairedDifference",
     "Verdict",
@@ -37,6 +39,7 @@ __all__ = [
     "brier",
     "calibration_bins",
     "calibration_error",
+    "calibration_floor",
     "judge",
     "kendall_tau_per_person",
     "kendall_tau_pooled",

@@ -80,7 +80,7 @@ def accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.Array
         If shapes do not fit, an outcome is none of the three, or a row does not hold log-probabilities.
     """
     y, logp, w = _checked(outcome, log_proba, weight)
-    return float(np.average(_credit(y, logp), weights=w))
+    return float(np.average(credit_of(y, logp), weights=w))
 
 
 def strict_accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
@@ -94,7 +94,7 @@ def strict_accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: np
         return float("nan")
     two = logp[strict].copy()
     two[:, 1] = -np.inf
-    return float(np.average(_credit(y[strict], two), weights=w[strict]))
+    return float(np.average(credit_of(y[strict], two), weights=w[strict]))
 
 
 def answer_losses(outcome: npt.ArrayLike, log_proba: npt.ArrayLike) -> FloatArray:
@@ -130,13 +130,18 @@ def calibration_bins(
     """Sums for :func:`calibration_error` and for a reliability plot; parameters and raises as in :func:`accuracy`."""
     y, logp, w = _checked(outcome, log_proba, weight)
     confidence = np.exp(logp.max(axis=1))
-    # A bin is open below and closed above; the small step back keeps .7 (held as .7000000000000001) in (.6, .7].
-    place = np.clip(np.ceil(confidence * N_BINS - 1e-9).astype(int) - 1, 0, N_BINS - 1)
+    place = bin_of(confidence)
     count, sum_confidence, correct = (
         np.bincount(place, w * value, N_BINS).astype(float)
-        for value in (np.ones_like(confidence), confidence, _credit(y, logp))
+        for value in (np.ones_like(confidence), confidence, credit_of(y, logp))
     )
     return CalibrationBins(count, sum_confidence, correct)
+
+
+def bin_of(confidence: FloatArray) -> npt.NDArray[np.int64]:
+    """In which of the ten bins probabilities lie; shape (n,)."""
+    # A bin is open below and closed above; the small step back keeps .7 (held as .7000000000000001) in (.6, .7].
+    return np.clip(np.ceil(confidence * N_BINS - 1e-9).astype(np.int64) - 1, 0, N_BINS - 1)
 
 
 def calibration_error(bins: CalibrationBins) -> float:
@@ -242,7 +247,7 @@ def _sorted_by(
     return p[order], g[order], np.flatnonzero(np.diff(code[order])) + 1
 
 
-def _credit(y: npt.NDArray[np.int64], logp: FloatArray) -> FloatArray:
+def credit_of(y: npt.NDArray[np.int64], logp: FloatArray) -> FloatArray:
     """1 where the outcome alone is likeliest, 1/k where it is one of k that are equally likely, else 0."""
     best = logp == logp.max(axis=1, keepdims=True)
     credit: FloatArray = best[np.arange(len(y)), _COLUMN[y + 1]] / best.sum(axis=1)

@@ -32,6 +32,8 @@ class PersonPass:
         Xᵀ α and Xᵀ Q X on those items.
     out : array of float, shape (4,)
         Evidence, its gradient and curvature in δ, largest change of a margin.
+    ties : array of float, shape (2,)
+        Gradient and curvature in the logarithm of the person's own threshold.
     """
 
     user: int
@@ -39,6 +41,7 @@ class PersonPass:
     x: FloatArray
     Q: FloatArray
     out: FloatArray
+    ties: FloatArray
 
 
 def dense_pass(
@@ -51,13 +54,15 @@ def dense_pass(
     The same fixed point as sequential sweeps. One factorisation of the person's state a sweep.
     """
     rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
+    factor = float(people.tie_factor[user])
+    own_delta = delta * factor
     outcome, weight = people.outcome[rows], people.weight[rows]
     precision, linear = sites.precision[rows], sites.linear[rows]  # views: the sites change in place
     items, person = people.dense(user, law)
     state = person.condition(weight * precision, weight * linear)
     step, last, largest = 1.0, math.inf, 0.0
     for _ in range(n_sweeps):
-        largest = refresh_sites(outcome, weight, state.mean, state.var, precision, linear, delta, step)
+        largest = refresh_sites(outcome, weight, state.mean, state.var, precision, linear, own_delta, step)
         if largest > last:
             step = max(0.5 * step, _SMALLEST_STEP)
         last = largest
@@ -65,7 +70,11 @@ def dense_pass(
         if largest < tolerance:
             break
     out = np.zeros(4)
-    answers_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, delta, out)
+    answers_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, out)
     out[0] += 0.5 * (state.quadratic - state.log_det)
     out[3] = largest
-    return PersonPass(user, items, *person.sums(state), out)
+    slope = own_delta * out[1]
+    ties = np.array([slope, own_delta * own_delta * out[2] + slope])
+    out[1] *= factor
+    out[2] *= factor * factor
+    return PersonPass(user, items, *person.sums(state), out, ties)

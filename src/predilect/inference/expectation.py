@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +46,9 @@ class Expectation:
         Gradient of the evidence in the tie threshold, and its curvature with the cavities held.
     largest_change : float
         Largest change that the last sweep made to a margin, in units of its noise.
+    ties : array of float, shape (n_users, 2)
+        Gradient and curvature, with the cavities held, of each person's evidence in the logarithm of their own tie
+        threshold.
     """
 
     evidence: float
@@ -59,6 +62,7 @@ class Expectation:
     slope_delta: float
     curvature_delta: float
     largest_change: float
+    ties: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
 
 
 def expectation(
@@ -80,7 +84,7 @@ def expectation(
     law : Law
         The population.
     delta : float
-        Tie threshold (0: no ties).
+        Tie threshold (0: no ties); each person's own is that times their ``tie_factor``.
     n_sweeps, tolerance : int, float
         At most so many sweeps a person; fewer once a sweep changes no margin by more than ``tolerance``.
     executor : ThreadPoolExecutor, optional
@@ -99,6 +103,7 @@ def expectation(
         )  # fmt: skip
         return _on_basis(found, law)
     M = law.Phi.shape[1] if law.has_basis else people.n_items
+    ties = np.zeros((people.n_users, 2))  # each person in one shard: written, not summed
 
     def work(shard: Shard) -> _Sums:
         sums = _Sums.empty(people, law, M)
@@ -106,8 +111,8 @@ def expectation(
         em_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
             people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho,
-            law.mean, law.shift, delta, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits,
-            sums.own_H, sums.own_D, sums.out,
+            law.mean, law.shift, delta, people.tie_factor, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r,
+            sums.r_traits, sums.own_H, sums.own_D, ties, sums.out,
         )  # fmt: skip
         return sums._replace(D=D.T @ D) if law.has_basis else sums
 
@@ -125,14 +130,16 @@ def expectation(
             lower += np.tril(lower, -1).T
     for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
         _add_dense(total, person, law, people.traits[person.user])
+        ties[person.user] = person.ties
     H, D, r, r_traits = total.H, total.D, total.r, total.r_traits
     if law.has_basis:
         H, r, r_traits = symmetrise(law.Phi.T @ H), law.Phi.T @ r, law.Phi.T @ r_traits
         D = D - H
     out = total.out
     return Expectation(
-        float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]), float(out[3])
-    )
+        float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]),
+        float(out[3]), ties,
+    )  # fmt: skip
 
 
 def _on_basis(found: Expectation, law: Law) -> Expectation:

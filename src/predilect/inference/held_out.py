@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons, Vocabulary, k_folds_answers
-from predilect.inference.calibration import variance_factor
+from predilect.inference.calibration import variance_factor, variance_factors
 from predilect.inference.candidate import Candidate
 from predilect.inference.population import PopulationState, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
@@ -49,23 +49,28 @@ class Trial:
         One a fold.
     factor : float
         That variance factor.
+    runs : sequence of Predicted
+        What was predicted.
     """
 
     losses: FloatArray
     weights: FloatArray
     states: list[PopulationState]
     factor: float
+    runs: Sequence[Predicted] = ()
 
     @classmethod
     def of(cls, runs: Sequence[Predicted], given: float | None) -> Trial:
         """From the predictions of the folds, at a given variance factor or at the best one."""
-        outcome, mean, var, weight = (
-            np.concatenate([getattr(run, name) for run in runs]) for name in ("outcome", "mean", "var", "weight")
-        )
-        delta = float(np.mean([run.state.delta for run in runs]))
+        outcome, mean, var, weight, delta = _put_together(runs)[:5]
         factor = variance_factor(outcome, mean, var, weight, delta) if given is None else given
         losses = -tilted(outcome, mean, factor * var, delta)[0]
-        return cls(losses, weight, [run.state for run in runs], factor)
+        return cls(losses, weight, [run.state for run in runs], factor, runs)
+
+    def factors(self) -> tuple[float, float]:
+        """The best variance factor where people answered on the items, and where they did not."""
+        outcome, mean, var, weight, delta, n_unseen = _put_together(self.runs)
+        return variance_factors(outcome, mean, var, weight, delta, n_unseen, self.factor)
 
     @property
     def loss(self) -> float:
@@ -82,6 +87,16 @@ def is_better(trial: Trial, best: Trial) -> bool:
     return mean > _SIGNIFICANCE * error
 
 
+def _put_together(runs: Sequence[Predicted]) -> tuple[Any, ...]:
+    """Outcome, mean, variance, weight, tie threshold and number of unseen items of the rows of all folds."""
+    outcome, mean, var, weight, tie_factor, n_unseen = (
+        np.concatenate([getattr(run, name) for run in runs])
+        for name in ("outcome", "mean", "var", "weight", "tie_factor", "n_unseen")
+    )
+    delta = float(np.mean([run.state.delta for run in runs])) * tie_factor
+    return outcome, mean, var, weight, delta, n_unseen
+
+
 class Predicted(NamedTuple):
     """Margins of the answers that a fold held out, and the fit."""
 
@@ -89,6 +104,8 @@ class Predicted(NamedTuple):
     mean: FloatArray
     var: FloatArray
     weight: FloatArray
+    tie_factor: FloatArray
+    n_unseen: npt.NDArray[np.int8]
     state: PopulationState
 
 
@@ -134,7 +151,10 @@ class Fold:
         test = self.test
         posterior = state.posterior(people, prior)
         mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
-        return Predicted(test.outcome, mean, var, test.weight, state)
+        return Predicted(
+            test.outcome, mean, var, test.weight, posterior.tie_factors(test.user),
+            posterior.n_unseen(test.user, test.left, test.right), state,
+        )  # fmt: skip
 
 
 def some_people(

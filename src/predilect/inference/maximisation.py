@@ -18,11 +18,14 @@ __all__ = [
     "offset_step",
     "own_scale_step",
     "threshold_step",
+    "tie_spread_of",
+    "ties_step",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 
 _LARGEST_LOG_STEP = 1.0
+_MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3
 
 
 def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, FloatArray]:
@@ -151,3 +154,47 @@ def threshold_step(delta: float, current: Expectation) -> float:
     curvature = delta * delta * current.curvature_delta + slope
     step = -slope / curvature if curvature < 0.0 else math.copysign(_LARGEST_LOG_STEP, slope)
     return delta * math.exp(float(np.clip(step, -_LARGEST_LOG_STEP, _LARGEST_LOG_STEP)))
+
+
+def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tuple[FloatArray, FloatArray]:
+    """Newton step of each person's own threshold, log δ_u = log δ + θ_u with θ_u ~ N(0, σ²), the cavities held.
+
+    Parameters
+    ----------
+    log_factor : array of float, shape (n_users,)
+        θ_u at which ``current`` was computed.
+    spread : float
+        σ.
+    current : Expectation
+        Sums over people.
+
+    Returns
+    -------
+    log_factor, information : arrays of float, shape (n_users,)
+        The new θ_u, a step of at most a factor e away; and what each person's answers say about it, without the prior.
+    """
+    slope, curvature = current.ties.T
+    information = np.maximum(-curvature, 0.0)
+    step = (slope - log_factor / spread**2) / (information + spread**-2)
+    return log_factor + np.clip(step, -_LARGEST_LOG_STEP, _LARGEST_LOG_STEP), information
+
+
+def tie_spread_of(log_factor: FloatArray, information: FloatArray, spread: float) -> float:
+    """The σ of largest evidence, by EM, taking each person's likelihood of θ_u for Gaussian about its mode.
+
+    Parameters
+    ----------
+    log_factor, information : arrays of float, shape (n,)
+        Modes under N(0, ``spread``²), and what these people's answers say about them.
+    spread : float
+        The σ that they were found with.
+    """
+    linear = log_factor * (information + spread**-2)  # of the likelihood alone
+    for _ in range(_MOST_SPREAD_STEPS):
+        variance = 1.0 / (information + spread**-2)
+        new = math.sqrt(float(np.mean((linear * variance) ** 2 + variance)))
+        done = abs(new - spread) < _SPREAD_TOLERANCE * spread
+        spread = max(new, _SMALLEST_SPREAD)
+        if done:
+            break
+    return spread

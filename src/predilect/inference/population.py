@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,14 @@ from predilect.inference.expectation import Expectation, expectation
 from predilect.inference.population_prior import PopulationPrior
 from predilect.inference.report import Report
 from predilect.inference.search import Point, Progress, Search
+from predilect.inference.thresholds import thresholds_at_rest
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.posteriors.basis import Basis, Effects
 from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 from predilect.posteriors.population import PopulationPosterior
 
-__all__ = ["MOST_SETTLING_SWEEPS", "PopulationPrior", "PopulationState", "fit_population", "settle"]
+__all__ = ["MOST_SETTLING_SWEEPS", "PopulationPrior", "PopulationState", "fit_population", "settle", "settle_all"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -60,6 +61,9 @@ class PopulationState:
         Variance over people of what an item has to itself, per unit of its share.
     B, C_B : arrays of float, shapes (M, n_traits) and (M, M)
         Effects of traits of people, and the covariance of each of them.
+    log_tie_factor, tie_information : arrays of float, shape (n_users,)
+        Logarithm of what the tie threshold is multiplied by for each person, and what the person's answers say about
+        it, without the prior; empty where all share one.
     """
 
     m: FloatArray
@@ -75,6 +79,8 @@ class PopulationState:
     own_scale: float
     B: FloatArray
     C_B: FloatArray
+    log_tie_factor: FloatArray
+    tie_information: FloatArray
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """What the fit says of everybody."""
@@ -84,7 +90,12 @@ class PopulationState:
                 prior.Phi, self.own_scale * prior.own_share, self.offset, self.offset_variance, self.own_scale
             )
         effects = Effects(self.B, self.C_B) if self.B.shape[1] else None
+        people = self.people_with_ties(people)
         return PopulationPosterior(self.m, self.C_m, self.Sigma, people, self.sites, basis, effects)
+
+    def people_with_ties(self, people: People) -> People:
+        """The people of the fit with their own tie thresholds."""
+        return replace(people, tie_factor=np.exp(self.log_tie_factor)) if len(self.log_tie_factor) else people
 
 
 def fit_population(
@@ -103,6 +114,8 @@ def fit_population(
     progress: Progress | None = None,
 ) -> PopulationState:
     """Maximise J over m, Σ and, where there are ties, δ; with a basis also over what items have to themselves.
+
+    Where the prior has a spread of thresholds, each person's own factor of δ is maximised over too.
 
     Parameters
     ----------
@@ -157,7 +170,9 @@ def fit_population(
         offset = start.offset if len(start.offset) == len(point.offset) else point.offset
         B = start.B if start.B.shape == point.B.shape else point.B
         own_scale = start.own_scale if len(point.offset) else point.own_scale
-        point = Point(start.m, start.Sigma, delta or 0.0, offset, own_scale, B)
+        same = len(start.log_tie_factor) == len(point.log_tie_factor) and start is not population
+        log_tie_factor = start.log_tie_factor if same else point.log_tie_factor
+        point = Point(start.m, start.Sigma, delta or 0.0, offset, own_scale, B, log_tie_factor)
     search.sites = sites
     point, metric = search.closed_form(point, n_closed_form)
     residual, again = math.inf, True
@@ -165,7 +180,12 @@ def fit_population(
         point, residual, again = search.lbfgs(point, metric, tolerance * people.n_answers, max_passes)
         if again:
             point, metric = search.closed_form(point, 0)
-    final = settle(people, sites, search.law(point), point.delta, tolerance=site_tolerance, executor=executor)
+    law = search.law(point)
+    log_tie_factor, final, _ = settle_all(
+        people, sites, law, point.delta, prior.tie_spread if search.learn_ties else 0.0, point.log_tie_factor,
+        tolerance=site_tolerance, executor=executor,
+    )  # fmt: skip
+    point = replace(point, log_tie_factor=log_tie_factor)
     search.passes += 1
     metric = search.metric(point, final)
     residual /= people.n_answers
@@ -183,8 +203,43 @@ def fit_population(
     objective = final.evidence + search.log_prior(point)
     return PopulationState(
         point.m, point.Sigma, metric.C_m, point.delta, sites, final.evidence, objective, report, point.offset,
-        metric.offset_variance, point.own_scale, point.B, metric.C_B,
+        metric.offset_variance, point.own_scale, point.B, metric.C_B, point.log_tie_factor, metric.tie_information,
     )  # fmt: skip
+
+
+def settle_all(
+    people: People,
+    sites: Sites,
+    law: Law,
+    delta: float,
+    spread: float,
+    log_tie_factor: FloatArray,
+    *,
+    tolerance: float = 1e-9,
+    executor: ThreadPoolExecutor | None = None,
+) -> tuple[FloatArray, Expectation, float]:
+    """The same with people's own tie thresholds, which come to rest too; they are left alone if ``spread`` is 0.
+
+    Returns
+    -------
+    log_tie_factor, found, last
+        Thresholds, sums over people, and the step of a threshold that was left.
+    """
+    found: Expectation | None = None
+    last = 0.0
+
+    def evaluate(theta: FloatArray) -> FloatArray:
+        nonlocal found
+        own = replace(people, tie_factor=np.exp(theta)) if spread else people
+        found = settle(own, sites, law, delta, tolerance=tolerance, executor=executor)
+        return found.ties
+
+    if spread:
+        log_tie_factor, last = thresholds_at_rest(evaluate, log_tie_factor, spread, tolerance)
+    else:
+        evaluate(log_tie_factor)
+    assert found is not None
+    return log_tie_factor, found, last
 
 
 def settle(

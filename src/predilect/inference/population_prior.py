@@ -37,6 +37,8 @@ class PopulationPrior:
         Share of the prior variance that an item has to itself; empty if none has any.
     trait_scale : float
         s_b, prior variance of the effect of a trait of people; its shape is K_t.
+    tie_spread : float
+        σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all.
     """
 
     K: FloatArray
@@ -47,6 +49,7 @@ class PopulationPrior:
     Phi: FloatArray | None = None
     own_share: FloatArray = field(default_factory=lambda: np.zeros(0))
     trait_scale: float = 1.0
+    tie_spread: float = 0.0
 
     @classmethod
     def of(
@@ -62,11 +65,11 @@ class PopulationPrior:
             Phi = functions.rows(space) if Phi is None else Phi
             share = functions.own_share(Phi, space.known, h.feature_weight)
             K = functions.prior_covariance(h.feature_weight)
-            return cls(K, h.strength, h.scale, h.consensus_scale, None, Phi, share, traits)
+            return cls(K, h.strength, h.scale, h.consensus_scale, None, Phi, share, traits, h.tie_spread)
         K = space.covariance(h.feature_weight, h.length_scale)
         shared = h.consensus_weight == h.feature_weight
         K_t = None if shared else space.covariance(h.consensus_weight, h.length_scale)
-        return cls(K, h.strength, h.scale, h.consensus_scale, K_t, trait_scale=traits)
+        return cls(K, h.strength, h.scale, h.consensus_scale, K_t, trait_scale=traits, tie_spread=h.tie_spread)
 
     @property
     def n_functions(self) -> int:

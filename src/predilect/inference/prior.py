@@ -39,6 +39,11 @@ class Hyperparameters:
         κ: the probability of an answer comes from a margin of mean E z and variance κ Var z. 1 where utilities are as
         Gaussian as the model has them; smaller where people are easier to predict than that, as with a few levels of
         liking; larger where a point estimate of the population is too bold.
+    variance_factor_unseen : float, optional
+        κ₀: the same for two items that the person has no answer on, whose utilities are only inferred; κ unless given.
+        A pair with one such item takes √(κ κ₀).
+    tie_spread : float
+        σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
     """
 
     strength: float
@@ -49,15 +54,25 @@ class Hyperparameters:
     consensus_feature_weight: float | None = None
     trait_scale: float = 0.0
     variance_factor: float = 1.0
+    variance_factor_unseen: float | None = None
+    tie_spread: float = 0.0
 
     @property
     def consensus_weight(self) -> float:
         """W of the consensus, whether given or shared."""
         return self.feature_weight if self.consensus_feature_weight is None else self.consensus_feature_weight
 
+    @property
+    def unseen_factor(self) -> float:
+        """κ₀, whether given or the same as κ."""
+        return self.variance_factor if self.variance_factor_unseen is None else self.variance_factor_unseen
+
     def to_dict(self) -> dict[str, float]:
         """As plain values."""
-        return {**asdict(self), "consensus_feature_weight": self.consensus_weight}
+        return {
+            **asdict(self), "consensus_feature_weight": self.consensus_weight,
+            "variance_factor_unseen": self.unseen_factor,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from predilect.inference.maximisation import (
     offset_step,
     own_scale_step,
     threshold_step,
+    ties_step,
 )
 from predilect.inference.population_prior import PopulationPrior
 from predilect.posteriors.law import Law
@@ -49,15 +50,20 @@ class Point:
     offset: FloatArray
     own_scale: float
     B: FloatArray
+    log_tie_factor: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Posterior covariances with the sites held: of the consensus, of its offsets, and of the effect of a trait."""
+    """Posterior covariances with the sites held: of the consensus, of its offsets, and of the effect of a trait.
+
+    And what people's answers say of the logarithm of their own tie threshold, without its prior.
+    """
 
     C_m: FloatArray
     offset_variance: FloatArray
     C_B: FloatArray
+    tie_information: FloatArray
 
 
 class Search:
@@ -78,6 +84,8 @@ class Search:
         self.progress = progress
         self.window = window
         self.learn_delta = learn_delta
+        # Without ties nothing tells thresholds apart.
+        self.learn_ties = prior.tie_spread > 0.0 and bool(np.any(people.outcome == 0))
         factor_K = factorise(prior.K)
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
         self.jitter = max(factor_K.jitter, factor_t.jitter)
@@ -98,7 +106,8 @@ class Search:
         B = np.zeros((M, self.people.traits.shape[1]))
         # Where no item has anything to itself, nothing is learned of it, and a new one that has gets the prior.
         own_scale = first if n_own else self.prior.scale
-        return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B)
+        log_tie_factor = np.zeros(self.people.n_users if self.learn_ties else 0)
+        return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor)
 
     def law(self, point: Point) -> Law:
         """The population as everybody's prior."""
@@ -110,11 +119,17 @@ class Search:
             mean += point.offset
         return Law(point.Sigma, mean, Phi, point.own_scale * self.prior.own_share, Phi @ point.B)
 
+    def people_at(self, point: Point) -> People:
+        """The people with their own tie thresholds."""
+        if not self.learn_ties:
+            return self.people
+        return replace(self.people, tie_factor=np.exp(point.log_tie_factor))
+
     def evaluate(self, point: Point, n_sweeps: int = 2) -> Expectation:
         """One pass over the answers; sites move."""
         self.passes += 1
         return expectation(
-            self.people, self.sites, self.law(point), point.delta, n_sweeps=n_sweeps,
+            self.people_at(point), self.sites, self.law(point), point.delta, n_sweeps=n_sweeps,
             tolerance=self.site_tolerance, executor=self.executor,
         )  # fmt: skip
 
@@ -132,13 +147,18 @@ class Search:
             value -= 0.5 * self.prior.strength * (math.log(point.own_scale) + self.prior.scale / point.own_scale)
         if point.B.size:
             value -= 0.5 * float(np.vdot(point.B, self.trait_precision @ point.B))
+        if self.learn_ties:
+            value -= 0.5 * float(point.log_tie_factor @ point.log_tie_factor) / self.prior.tie_spread**2
         return value
 
     def metric(self, point: Point, current: Expectation) -> Metric:
         """Posterior covariances with the sites held."""
         _, C_m = consensus_step(point.m, self.precision, current)
         C_B = effects_step(point.B, self.trait_precision, current)[1] if point.B.size else np.zeros((0, 0))
-        return Metric(C_m, 1.0 / (self.offset_precision + current.own_H), C_B)
+        information = np.zeros(0)
+        if self.learn_ties:
+            information = ties_step(point.log_tie_factor, self.prior.tie_spread, current)[1]
+        return Metric(C_m, 1.0 / (self.offset_precision + current.own_H), C_B, information)
 
     def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Metric]:
         """The M step of population.md section 4, over-relaxed by 2; returns the point and its metric."""
@@ -146,20 +166,33 @@ class Search:
         current = self.evaluate(point, n_sweeps=3)
         for _ in range(n_steps):
             n_active = self.people.n_active
+            delta, log_tie_factor = self._thresholds(point, current)
             point = Point(
                 m=consensus_step(point.m, self.precision, current)[0],
                 Sigma=covariance_step(point.Sigma, current, n_active, prior.scale * prior.K, prior.strength, power=2.0),
-                delta=threshold_step(point.delta, current) if self.learn_delta else point.delta,
+                delta=delta,
                 offset=offset_step(point.offset, self.offset_precision, current),
                 own_scale=own_scale_step(
                     point.own_scale, prior.own_share, current, len(self.people.item_idx), prior.scale, prior.strength
                 ),
                 B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
+                log_tie_factor=log_tie_factor,
             )
             current = self.evaluate(point)
             if self.progress:
                 self.progress(self.passes, math.nan)
         return point, self.metric(point, current)
+
+    def _thresholds(self, point: Point, current: Expectation) -> tuple[float, FloatArray]:
+        """The M step of δ and of what people multiply it by."""
+        if not self.learn_ties:
+            return threshold_step(point.delta, current) if self.learn_delta else point.delta, point.log_tie_factor
+        log_factor, _ = ties_step(point.log_tie_factor, self.prior.tie_spread, current)
+        if not self.learn_delta:
+            return point.delta, log_factor
+        # What all people have in common is δ. A step of its own would come on top of theirs, for the same reason.
+        common = float(np.average(log_factor, weights=np.diff(self.people.answer_ptr) > 0))
+        return point.delta * math.exp(common), log_factor - common
 
     def lbfgs(self, start: Point, metric: Metric, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
         """Maximise J from ``start`` in coordinates whitened there; the point, J's last rise, and whether to go on."""
@@ -206,7 +239,8 @@ class _Coordinates:
     """Parameters as one vector in which the Hessian of J is about 1 where the answers determine them well.
 
     In its order: the consensus m, the Cholesky factor of the whitened Σ (logarithms on its diagonal), the offsets of
-    the items, the logarithm of their scale, the effects of traits, the logarithm of δ.
+    the items, the logarithm of their scale, the effects of traits, the logarithm of δ, and those of people's own
+    factors of it.
     """
 
     def __init__(self, search: Search, start: Point, metric: Metric) -> None:
@@ -224,14 +258,18 @@ class _Coordinates:
         self.scale_of_factor = 1.0 / math.sqrt(people.n_active + nu)
         self.scale_of_own = 1.0 / math.sqrt(len(people.item_idx) + nu) if n_own else 0.0
         self.scale_of_delta = 1.0 / math.sqrt(people.n_answers) if search.learn_delta else 0.0
-        ends = np.cumsum([M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1]).tolist()
+        n_ties = len(start.log_tie_factor)
+        spread = search.prior.tie_spread
+        self.t_ties = 1.0 / np.sqrt(metric.tie_information + spread**-2) if n_ties else np.zeros(0)
+        ends = np.cumsum([M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1, n_ties]).tolist()
         starts = [0, *ends[:-1]]
-        self.m, self.factor, self.offset, self.own, self.B, self.delta = map(slice, starts, ends)
+        self.m, self.factor, self.offset, self.own, self.B, self.delta, self.ties = map(slice, starts, ends)
         # A line search that leaps farther finds overflow; if the maximum lies beyond, the caller starts again there.
         self.reach = np.full(ends[-1], _LARGEST_MOVE)
         self.reach[self.factor] = _LARGEST_LOG_MOVE / self.scale_of_factor
         self.reach[self.own] = _LARGEST_LOG_MOVE / (self.scale_of_own or 1.0)
         self.reach[self.delta] = _LARGEST_LOG_MOVE / (self.scale_of_delta or 1.0)
+        self.reach[self.ties] = _LARGEST_LOG_MOVE / self.t_ties
 
     def point(self, x: FloatArray) -> tuple[Point, FloatArray, FloatArray]:
         """The parameters, the factor of the whitened Σ, and that of Σ."""
@@ -250,6 +288,7 @@ class _Coordinates:
             offset=start.offset + self.t_offset * x[self.offset],
             own_scale=own,
             B=start.B + self.T_B @ x[self.B].reshape(start.B.shape) if start.B.size else start.B,
+            log_tie_factor=start.log_tie_factor + self.t_ties * x[self.ties],
         )
         return point, F, A
 
@@ -279,4 +318,7 @@ class _Coordinates:
         if point.B.size:
             gradient[self.B] = (self.T_B.T @ (current.r_traits - search.trait_precision @ point.B)).ravel()
         gradient[self.delta] = self.scale_of_delta * point.delta * current.slope_delta
+        if search.learn_ties:
+            pull = point.log_tie_factor / search.prior.tie_spread**2
+            gradient[self.ties] = self.t_ties * (current.ties[:, 0] - pull)
         return value, gradient

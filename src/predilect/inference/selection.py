@@ -33,6 +33,7 @@ from predilect.inference.held_out import (
     some_people,
     with_items_of,
 )
+from predilect.inference.maximisation import tie_spread_of
 from predilect.inference.population import PopulationState
 from predilect.inference.population_prior import PopulationPrior
 from predilect.inference.prior import FeatureSpace, Hyperparameters
@@ -60,6 +61,7 @@ _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
 _PEOPLE_FOR_BASIS = (160, 500)  # a quarter of the crowd, within these
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
+_FIRST_TIE_SPREAD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +195,15 @@ def select_model(
         candidate = Candidate.of(best.candidate.functions, where)
         known = best.trial.states[0]
         best = _Found(candidate, best.setting, search.run(candidate, best.setting, None, known))
+    if "tie_spread" in free:
+        best = search.with_own_thresholds(best)
     best = search.walk(best)
     if traits is not None and not traits_must:
         best = search.with_traits(best, traits)
     setting = replace(best.setting, variance_factor=best.trial.factor)
+    if {"variance_factor", "variance_factor_unseen"} <= set(free):
+        seen, unseen = best.trial.factors()
+        setting = replace(setting, variance_factor=seen, variance_factor_unseen=unseen)
     start_state = best.trial.states[0]
     if few:  # the offsets are those of the items that took part
         start_state = replace(start_state, offset=np.zeros(0))
@@ -268,6 +275,22 @@ class _Search:
                 if moved:
                     break
         return best
+
+    def with_own_thresholds(self, best: _Found) -> _Found:
+        """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
+        setting = replace(best.setting, tie_spread=_FIRST_TIE_SPREAD)
+        trial = self.run(best.candidate, setting, best.trial)
+        log_factor, information = (
+            np.concatenate([getattr(state, name) for state in trial.states])
+            for name in ("log_tie_factor", "tie_information")
+        )
+        if not information.any():  # the training answers of the folds hold no tie
+            return best
+        active = information > 0.0
+        spread = tie_spread_of(log_factor[active], information[active], _FIRST_TIE_SPREAD)
+        setting = replace(setting, tie_spread=spread)
+        trial = self.run(best.candidate, setting, trial)
+        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
     def with_traits(self, best: _Found, traits: FloatArray) -> _Found:
         """The same with the traits of people, if they gain; the scale of their effects by its EM step."""

@@ -137,6 +137,8 @@ def train_personal(
     if None in bases:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
     searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
+    if "variance_factor" not in given:  # the other is the same as one that is given
+        searchable.append("variance_factor_unseen")
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given and None in bases:
@@ -144,6 +146,11 @@ def train_personal(
             if _may_search_weight(comparisons, space, given):
                 weight = _search_pooled(comparisons, space, start, given, delta, watch).weight
             start = replace(start, consensus_feature_weight=weight)
+    # A threshold that is given is everybody's.
+    if comparisons.has_ties and delta is None:
+        searchable.append("tie_spread")
+    if not comparisons.has_ties:  # nothing tells thresholds apart
+        start = replace(start, tie_spread=0.0)
     selection = select_model(
         comparisons,
         space,

@@ -6,18 +6,24 @@ is that of a person with these answers, however and in whatever order they came.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from predilect.inference.compiled.person_ep import em_pass
 from predilect.inference.dense_ep import dense_pass
-from predilect.inference.population import MOST_SETTLING_SWEEPS, settle
+from predilect.inference.population import MOST_SETTLING_SWEEPS, settle_all
+from predilect.inference.thresholds import thresholds_at_rest
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import Person, person_of
 from predilect.posteriors.people import People, Sites
 
 __all__ = ["LOOSE_TOLERANCE", "SITE_TOLERANCE", "is_quick", "settled", "settled_together"]
+
+FloatArray = npt.NDArray[np.float64]
 
 SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
 LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
@@ -33,7 +39,9 @@ def is_quick(person: Person, law: Law) -> bool:
     return min(n, k) < 64 and min(n, k) ** 2 * law.Phi.shape[1] < _QUICK
 
 
-def settled(person: Person, law: Law, delta: float, *, largest_state: int) -> tuple[Person, float]:
+def settled(
+    person: Person, law: Law, delta: float, *, largest_state: int, spread: float = 0.0
+) -> tuple[Person, float]:  # fmt: skip
     """One person at the fixed point of expectation propagation.
 
     Parameters
@@ -46,11 +54,13 @@ def settled(person: Person, law: Law, delta: float, *, largest_state: int) -> tu
         Tie threshold.
     largest_state : int
         As in :class:`~predilect.posteriors.people.People`.
+    spread : float
+        σ of the logarithm of people's own tie thresholds, which come to rest too; 0: they are left alone.
 
     Returns
     -------
     person : Person
-        With new sites.
+        With new sites, and with ``spread`` a new threshold.
     change : float
         What the last sweep changed, in units of a margin's noise; above :data:`SITE_TOLERANCE` if it did not converge.
 
@@ -61,15 +71,20 @@ def settled(person: Person, law: Law, delta: float, *, largest_state: int) -> tu
     """
     n = len(person.outcome)
     if not n:
-        return person, 0.0
+        return (person._replace(tie_factor=np.ones(1)) if spread else person), 0.0
     person = person._replace(precision=person.precision.copy(), linear=person.linear.copy())
     items = person.items
     k = len(items)
     if min(n, k) > largest_state // 8:
         people, sites = person.layout(len(law.mean), largest_state)
         if people.is_heavy[0]:
-            done = dense_pass(people, 0, sites, law, delta, MOST_SETTLING_SWEEPS, SITE_TOLERANCE)
-            return person, float(done.out[3])
+
+            def sweep_dense(factor: FloatArray) -> tuple[float, FloatArray]:
+                own = replace(people, tie_factor=factor)
+                done = dense_pass(own, 0, sites, law, delta, MOST_SETTLING_SWEEPS, SITE_TOLERANCE)
+                return float(done.out[3]), done.ties[None]
+
+            return _at_rest(person, sweep_dense, spread)
     if law.has_basis:
         cov, Phi = law.cov[items], law.Phi[items]
         rho = law.rho[items] if len(law.rho) else law.rho
@@ -77,19 +92,53 @@ def settled(person: Person, law: Law, delta: float, *, largest_state: int) -> tu
     else:
         cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
         H, D = np.zeros((k, k)), np.zeros((k, k))
-    own, out = np.zeros(len(rho)), np.zeros(4)
-    em_pass(
-        0, 1, np.array([0, n]), np.array([0, k]), np.arange(k, dtype=np.int32), person.left, person.right,
-        person.outcome, person.weight, person.traits, person.precision, person.linear, cov, Phi, rho, law.mean[items],
-        law.shift[items], delta, MOST_SETTLING_SWEEPS, SITE_TOLERANCE, _FIRST, H, D, np.zeros(k),
-        np.zeros((k, person.traits.shape[1])), own, own.copy(), out,
-    )  # fmt: skip
-    return person, float(out[3])
+    answer_ptr, item_ptr, own_items = np.array([0, n]), np.array([0, k]), np.arange(k, dtype=np.int32)
+    mean, shift = law.mean[items], law.shift[items]
+    own, r, r_traits = np.zeros(len(rho)), np.zeros(k), np.zeros((k, person.traits.shape[1]))
+
+    def sweep(factor: FloatArray) -> tuple[float, FloatArray]:
+        ties, out = np.zeros((1, 2)), np.zeros(4)
+        em_pass(
+            0, 1, answer_ptr, item_ptr, own_items, person.left, person.right, person.outcome, person.weight,
+            person.traits, person.precision, person.linear, cov, Phi, rho, mean, shift, delta, factor,
+            MOST_SETTLING_SWEEPS, SITE_TOLERANCE, _FIRST, H, D, r, r_traits, own, own, ties, out,
+        )  # fmt: skip
+        return float(out[3]), ties
+
+    return _at_rest(person, sweep, spread)
+
+
+def _at_rest(
+    person: Person, sweep: Callable[[FloatArray], tuple[float, FloatArray]], spread: float
+) -> tuple[Person, float]:
+    """The person's sites, which ``sweep`` brings to rest in place, and threshold."""
+    if not spread:
+        return person, sweep(person.tie_factor)[0]
+    change = 0.0
+
+    def evaluate(theta: FloatArray) -> FloatArray:
+        nonlocal change
+        change, ties = sweep(np.exp(theta))
+        return ties
+
+    theta, last = thresholds_at_rest(evaluate, np.log(person.tie_factor), spread, SITE_TOLERANCE)
+    return person._replace(tie_factor=np.exp(theta)), max(change, last)
 
 
 def settled_together(
-    people: People, sites: Sites, law: Law, delta: float, executor: ThreadPoolExecutor | None
+    people: People,
+    sites: Sites,
+    law: Law,
+    delta: float,
+    executor: ThreadPoolExecutor | None,
+    *,
+    spread: float = 0.0,
 ) -> tuple[list[Person], float]:
     """The same for many people, in threads; ``sites`` change in place."""
-    change = settle(people, sites, law, delta, tolerance=SITE_TOLERANCE, executor=executor).largest_change
+    theta, found, last = settle_all(
+        people, sites, law, delta, spread, np.log(people.tie_factor), tolerance=SITE_TOLERANCE, executor=executor
+    )
+    if spread:
+        people = replace(people, tie_factor=np.exp(theta))
+    change = max(found.largest_change, last)
     return [person_of(people, sites, user) for user in range(people.n_users)], change

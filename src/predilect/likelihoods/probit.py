@@ -20,9 +20,19 @@ from scipy.special import ndtri
 from predilect._compile import kernel
 from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_curvature_scalar, mills_ratio_scalar
 
-__all__ = ["at", "moments_scalar", "outcome_probabilities", "threshold_for_tie_share", "tilted", "tilted_scalar"]
+__all__ = [
+    "at",
+    "moments_scalar",
+    "outcome_log_probabilities",
+    "outcome_probabilities",
+    "threshold_for_tie_share",
+    "tilted",
+    "tilted_scalar",
+]
 
 FloatArray = npt.NDArray[np.float64]
+
+_NODES = 15  # of the quadrature over a threshold that is not known
 
 
 @kernel
@@ -67,9 +77,11 @@ def moments_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[floa
 
 
 @kernel
-def _tilted_arrays(outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float, out: FloatArray) -> None:
+def _tilted_arrays(
+    outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: FloatArray, out: FloatArray
+) -> None:
     for p in range(m.shape[0]):
-        value, slope, curvature, slope_delta, curvature_delta = tilted_scalar(outcome[p], m[p], v[p], delta)
+        value, slope, curvature, slope_delta, curvature_delta = tilted_scalar(outcome[p], m[p], v[p], delta[p])
         out[0, p] = value
         out[1, p] = slope
         out[2, p] = curvature
@@ -78,7 +90,7 @@ def _tilted_arrays(outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, 
 
 
 def tilted(
-    outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: float = 0.0
+    outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Log E P(outcome | z) for z ~ N(m, v), with its derivatives.
 
@@ -88,7 +100,7 @@ def tilted(
         +1 left, 0 tie, -1 right.
     m, v : arrays of float, shape (n,)
         Mean and variance of the margin, in units of the answer noise.
-    delta : float, default 0
+    delta : float or array of float, shape (n,), default 0
         Tie threshold, in the same units; ties need ``delta > 0``.
 
     Returns
@@ -108,25 +120,25 @@ def tilted(
         np.ascontiguousarray(y).ravel(),
         np.ascontiguousarray(m).ravel(),
         np.ascontiguousarray(v).ravel(),
-        float(delta),
+        np.full(m.shape, delta, dtype=float).ravel(),
         out,
     )
     return out[0], out[1], out[2], out[3], out[4]
 
 
-def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: float = 0.0) -> tuple[FloatArray, ...]:
+def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> tuple[FloatArray, ...]:
     """Log P(outcome | z) with its derivatives: :func:`tilted` at variance 0, for Laplace and maximum likelihood."""
     return tilted(outcome, z, np.zeros(np.shape(z)), delta)
 
 
-def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: float = 0.0) -> FloatArray:
+def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
     """Probabilities of (left, tie, right) for margins z ~ N(m, v).
 
     Parameters
     ----------
     m, v : arrays of float, shape (n,)
         Mean and variance of the margin.
-    delta : float, default 0
+    delta : float or array of float, shape (n,), default 0
         Tie threshold; 0 gives ties probability 0.
 
     Returns
@@ -138,11 +150,46 @@ def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: float = 0.0
     s = np.sqrt(1.0 + np.asarray(v, dtype=float))
     left = np.exp(log_ndtr((m - delta) / s))
     right = np.exp(log_ndtr((-m - delta) / s))
-    if delta == 0.0:
+    if not np.any(delta):
         return np.column_stack([left, np.zeros_like(left), right])
     tie = np.exp(tilted(np.zeros(m.shape, dtype=np.int8), m, s * s - 1.0, delta)[0])
     probabilities = np.column_stack([left, tie, right])
     return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+
+def outcome_log_probabilities(
+    m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0, spread: float = 0.0
+) -> FloatArray:
+    """Log-probabilities of (left, tie, right) for margins z ~ N(m, v).
+
+    Parameters
+    ----------
+    m, v : arrays of float, shape (n,)
+        Mean and variance of the margin.
+    delta : float or array of float, shape (n,), default 0
+        Tie threshold; 0 gives ties probability 0.
+    spread : float, default 0
+        σ, where the threshold is not known: its logarithm is N(log δ, σ²), by a Gauss-Hermite rule of 15 nodes.
+
+    Returns
+    -------
+    log_probabilities : array of float, shape (n, 3)
+        Right for any margin; nothing is clipped.
+    """
+    if spread:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        parts = [
+            outcome_log_probabilities(m, v, np.asarray(delta) * math.exp(spread * node)) + math.log(weight)
+            for node, weight in zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True)
+        ]
+        return np.asarray(np.logaddexp.reduce(parts))
+    m, v = np.asarray(m, dtype=float), np.asarray(v, dtype=float)
+    delta = np.full(m.shape, delta, dtype=float)
+    left, right = (tilted(np.full(m.shape, y), m, v, delta)[0] for y in (1, -1))
+    tie = np.full(m.shape, -np.inf)
+    may_tie = delta > 0.0
+    tie[may_tie] = tilted(0, m[may_tie], v[may_tie], delta[may_tie])[0]
+    return np.column_stack([left, tie, right])
 
 
 def threshold_for_tie_share(share: float) -> float:

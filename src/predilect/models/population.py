@@ -18,7 +18,11 @@ from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
 from predilect.models.inputs import answers_by_item, feature_lines, read_training
 from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
-from predilect.models.population_margins import population_margins
+from predilect.models.population_predictions import (
+    population_chances,
+    population_log_chances,
+    population_margins,
+)
 from predilect.models.predictions import Predicting
 from predilect.models.queries import Queries
 from predilect.models.storage import load_population, save_population
@@ -57,6 +61,9 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     variance_factor : float or "auto", default "auto"
         κ: probabilities of answers take a margin's variance times κ. "auto" is what held-out answers ask for; 1 for the
         pooled model.
+    variance_factor_unseen : float or "auto", default "auto"
+        κ₀: the same for two items that the person has no answer on, with √(κ κ₀) for a pair with one such item. "auto"
+        is what held-out answers ask for, and κ where they do not tell the two apart or κ is given.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
         What utilities hang on. "items": each item is its own function, at most 3 000. "attributes": linear in the item
         features, a hierarchical probit. "inducing": a kernel of the features through inducing points, and what each
@@ -69,6 +76,10 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         Whether features of people shift what is expected of them; "auto" asks held-out answers.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tie_spread : float or "auto", default "auto"
+        σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²), and is learned with everything else; 0 is
+        one threshold for all. "auto" gives people their own where held-out answers gain by it, with the spread that
+        their evidence asks for; a ``tie_threshold`` that is given is everybody's then.
     tolerance : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
@@ -131,10 +142,12 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         consensus_feature_weight: Auto = "auto",
         length_scale: Auto = "auto",
         variance_factor: Auto = "auto",
+        variance_factor_unseen: Auto = "auto",
         basis: str = "auto",
         n_inducing: int | str = "auto",
         user_features: bool | str = "auto",
         tie_threshold: Auto = "auto",
+        tie_spread: Auto = "auto",
         tolerance: Auto = "auto",
         max_passes: int = 300,
         n_jobs: int | None = None,
@@ -149,10 +162,12 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.consensus_feature_weight = consensus_feature_weight
         self.length_scale = length_scale
         self.variance_factor = variance_factor
+        self.variance_factor_unseen = variance_factor_unseen
         self.basis = basis
         self.n_inducing = n_inducing
         self.user_features = user_features
         self.tie_threshold = tie_threshold
+        self.tie_spread = tie_spread
         self.tolerance = tolerance
         self.max_passes = max_passes
         self.n_jobs = n_jobs
@@ -260,13 +275,14 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
             "user_features": self.traits_ is not None,
         }
 
-    @property
-    def variance_factor_(self) -> float:
-        """κ."""
-        return self.hyperparameters_.variance_factor
-
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         return population_margins(self, queries, self._new_items(queries, items), users)
+
+    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        return population_chances(self, mean, var, queries)
+
+    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        return population_log_chances(self, mean, var, queries)
 
     def _answers_of(self, user: int) -> FloatArray:
         assert isinstance(self.posterior_, PopulationPosterior)

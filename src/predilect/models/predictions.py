@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect.data import ItemFeatures, Vocabulary
 from predilect.errors import DataWarning
 from predilect.inference.prior import FeatureSpace
-from predilect.likelihoods.probit import outcome_probabilities, tilted
+from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from predilect.models.inputs import read_answers
 from predilect.models.queries import Queries, new_item_space, read_queries
 
@@ -38,8 +38,6 @@ class Predicting(ABC):
         How item features are encoded.
     space_ : FeatureSpace
         The features of the items.
-    variance_factor_ : float
-        Probabilities take the variance of a margin times this.
     """
 
     items_: Vocabulary
@@ -53,11 +51,6 @@ class Predicting(ABC):
     @abstractmethod
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the margins; ``items`` and ``users`` as :meth:`predict_margin` takes them."""
-
-    @property
-    def variance_factor_(self) -> float:
-        """What probabilities of answers multiply the variance of a margin by."""
-        return 1.0
 
     @property
     def classes_(self) -> list[str]:
@@ -91,30 +84,22 @@ class Predicting(ABC):
         -----
         Microseconds a pair.
         """
-        check_is_fitted(self, "posterior_")
-        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None, self.added_users_)
-        if queries.n_unknown_users:
-            warnings.warn(
-                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
-                "the population's prediction is given", DataWarning, stacklevel=3,
-            )  # fmt: skip
-        return self._margins(queries, items, users)
-
-    def probabilities_of(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        """Probabilities of left, tie and right at margins that :meth:`predict_margin` gave; shape (n, 3)."""
-        return outcome_probabilities(mean, self.variance_factor_ * variance, self.tie_threshold_)
+        return self._asked(X, items, users)[:2]
 
     def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
-        return self.probabilities_of(*self.predict_margin(X, items=items, users=users))
+        return self._chances(*self._asked(X, items, users))
+
+    def predict_margin_and_proba(
+        self, X: Any, *, items: Any = None, users: Any = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What :meth:`predict_margin` and :meth:`predict_proba` return, at the cost of one."""
+        asked = self._asked(X, items, users)
+        return asked[0], asked[1], self._chances(*asked)
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, right however small a probability is; shape (n, 3)."""
-        mean, var = self.predict_margin(X, items=items, users=users)
-        var, delta = self.variance_factor_ * var, self.tie_threshold_
-        left, right = (tilted(np.full(len(mean), y), mean, var, delta)[0] for y in (1, -1))
-        tie = tilted(np.zeros(len(mean)), mean, var, delta)[0] if delta > 0.0 else np.full(len(mean), -np.inf)
-        return np.column_stack([left, tie, right])
+        return self._log_chances(*self._asked(X, items, users))
 
     def predict(self, X: Any, *, items: Any = None, users: Any = None) -> npt.NDArray[np.int64]:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
@@ -130,9 +115,27 @@ class Predicting(ABC):
                 "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=2,
             )  # fmt: skip
             return -math.inf
-        mean, var = self.predict_margin(answers, items=items)
-        log_p = tilted(answers.outcome, mean, self.variance_factor_ * var, self.tie_threshold_)[0]
+        log_p = self.predict_log_proba(answers, items=items)[np.arange(answers.n_rows), 1 - answers.outcome]
         return float(np.average(log_p, weights=answers.weight))
+
+    def _asked(self, X: Any, items: Any, users: Any) -> tuple[FloatArray, FloatArray, Queries]:
+        """Margins, and the pairs they are of."""
+        check_is_fitted(self, "posterior_")
+        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None, self.added_users_)
+        if queries.n_unknown_users:
+            warnings.warn(
+                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
+                "the population's prediction is given", DataWarning, stacklevel=3,
+            )  # fmt: skip
+        return *self._margins(queries, items, users), queries
+
+    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        """Probabilities of the answers at margins with this mean and variance."""
+        return outcome_probabilities(mean, var, self.tie_threshold_)
+
+    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        """Their logarithms."""
+        return outcome_log_probabilities(mean, var, self.tie_threshold_)
 
     def _new_items(self, queries: Queries, items: Any) -> FeatureSpace | None:
         """Where the items lie that the model does not know; None if it knows them all."""

@@ -26,7 +26,7 @@ __all__ = ["fit_separate_gppl", "pack_separate", "unpack_separate", "with_new_it
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
-_PEOPLE_ARRAYS = ("traits", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
+_PEOPLE_ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 
 
 def fit_separate_gppl(

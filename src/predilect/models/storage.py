@@ -23,7 +23,7 @@ from predilect.posteriors.rows import Rows, keys_of, sides_of
 
 __all__ = ["load_population", "save_population"]
 
-_PEOPLE_ARRAYS = ("traits", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
+_PEOPLE_ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 
 

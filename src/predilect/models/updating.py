@@ -98,16 +98,19 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
 
 def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
     """The people touched, settled on their new answers."""
-    posterior, delta = model.posterior_, model.tie_threshold_
+    posterior, delta, spread = model.posterior_, model.tie_threshold_, model.hyperparameters_.tie_spread
     traits = _new_traits(model, batch.new, users)
     if batch.users[0] == batch.users[-1]:
         codes = [int(batch.users[0])]
         known = codes[0] < posterior.n_users
         person = posterior.answers_of(codes[0]) if known else Person.silent(traits)
-        person = Person.of(_changed_rows(model, batch, sign, person.rows(), batch.key), person.traits)
+        rows = _changed_rows(model, batch, sign, person.rows(), batch.key)
+        person = Person.of(rows, person.traits, person.tie_factor)
         # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
         with nullcontext() if is_quick(person, posterior.law) else workers(1):
-            person, residual = settled(person, posterior.law, delta, largest_state=posterior.people.largest_state)
+            person, residual = settled(
+                person, posterior.law, delta, largest_state=posterior.people.largest_state, spread=spread
+            )
         persons = [person]
     else:
         unique, owner = np.unique(batch.users, return_inverse=True)
@@ -115,7 +118,9 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
         group = Group.of(posterior, unique, traits, batch.key)
         rows = _changed_rows(model, batch, sign, group.rows, group.keys(owner, batch.key))
         with workers(model.n_jobs) as executor:
-            persons, residual = settled_together(*group.layout(rows, posterior), posterior.law, delta, executor)
+            persons, residual = settled_together(
+                *group.layout(rows, posterior), posterior.law, delta, executor, spread=spread
+            )
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
     return dict(zip(codes, persons, strict=True))

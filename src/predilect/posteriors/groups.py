@@ -27,12 +27,13 @@ class Group(NamedTuple):
         Answers and their sites.
     kinds : int64[n_kinds]
         Keys of one person's answers, ascending, that occur among these people and in the change.
-    traits : float64[n_people, n_traits]
+    traits, tie_factor : float64[n_people, n_traits], float64[n_people]
     """
 
     rows: Rows
     kinds: CodeArray
     traits: FloatArray
+    tie_factor: FloatArray
 
     @classmethod
     def of(cls, posterior: PopulationPosterior, users: CodeArray, traits: FloatArray, key: CodeArray) -> Group:
@@ -68,7 +69,9 @@ class Group(NamedTuple):
         own = keys_of(people.item_idx[start + people.left], people.item_idx[start + people.right], people.outcome)
         kinds = np.unique(np.concatenate((own, key)))
         place = owner * len(kinds) + kinds.searchsorted(own)
-        return cls(Rows.of(place, people.weight, (sites.precision, sites.linear)), kinds, people.traits)
+        return cls(
+            Rows.of(place, people.weight, (sites.precision, sites.linear)), kinds, people.traits, people.tie_factor
+        )
 
     def keys(self, owner: CodeArray, key: CodeArray) -> CodeArray:
         """Keys in the group of answers of its people, given by their places among them."""
@@ -79,6 +82,6 @@ class Group(NamedTuple):
         left, right, outcome = sides_of(self.kinds[rows.key % len(self.kinds)])
         people = lay_out_columns(
             rows.key // len(self.kinds), left, right, outcome, rows.weight, n_items=like.n_items, traits=self.traits,
-            largest_state=like.people.largest_state, n_basis=like.n_basis,
+            tie_factor=self.tie_factor, largest_state=like.people.largest_state, n_basis=like.n_basis,
         )  # fmt: skip
         return people, Sites(rows.carried[0].copy(), rows.carried[1].copy())

@@ -22,6 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 _LOOK_UP_ONE_BY_ONE = 1000
+_LIKE_THE_CROWD = np.ones(1)
 
 
 class Person(NamedTuple):
@@ -36,6 +37,8 @@ class Person(NamedTuple):
     precision, linear : float64[n]
         Sites of one copy of each answer.
     traits : float64[1, n_traits]
+    tie_factor : float64[1]
+        What the tie threshold is multiplied by for this person.
     """
 
     items: npt.NDArray[np.int32]
@@ -46,6 +49,7 @@ class Person(NamedTuple):
     precision: FloatArray
     linear: FloatArray
     traits: FloatArray
+    tie_factor: FloatArray = _LIKE_THE_CROWD
 
     @classmethod
     def silent(cls, traits: FloatArray) -> Person:
@@ -54,7 +58,7 @@ class Person(NamedTuple):
         return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, flat, flat, traits)
 
     @classmethod
-    def of(cls, rows: Rows, traits: FloatArray) -> Person:
+    def of(cls, rows: Rows, traits: FloatArray, tie_factor: FloatArray = _LIKE_THE_CROWD) -> Person:
         """From answers, with the sites that their rows carry."""
         left, right, outcome = sides_of(rows.key)
         n = len(left)
@@ -65,7 +69,9 @@ class Person(NamedTuple):
         items = items[first]
         place = items.searchsorted(both).astype(np.int32)
         precision, linear = rows.carried
-        return cls(items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits)
+        return cls(
+            items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits, tie_factor
+        )
 
     def rows(self) -> Rows:
         """The answers, each once, with their sites."""
@@ -83,7 +89,7 @@ class Person(NamedTuple):
         """As a layout of one person."""
         people = People(
             np.array([0, len(self.outcome)]), np.array([0, len(self.items)]), self.items, self.left, self.right,
-            self.outcome, self.weight, n_items, [(0, 1)], largest_state, self.traits,
+            self.outcome, self.weight, n_items, [(0, 1)], largest_state, self.traits, self.tie_factor,
         )  # fmt: skip
         return people, Sites(self.precision, self.linear)
 
@@ -120,7 +126,7 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
     return Person(
         people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]], people.left[rows], people.right[rows],
         people.outcome[rows], people.weight[rows], sites.precision[rows], sites.linear[rows],
-        people.traits[user : user + 1],
+        people.traits[user : user + 1], people.tie_factor[user : user + 1],
     )  # fmt: skip
 
 
@@ -146,6 +152,7 @@ def side_by_side(
         shards=shards_of(answer_ptr, item_ptr, n_items, largest_state, n_basis),
         largest_state=largest_state,
         traits=column("traits"),
+        tie_factor=column("tie_factor"),
     )
     return people, Sites(column("precision"), column("linear"))
 
@@ -168,6 +175,7 @@ def picked(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites
         shards=[(0, len(users))],
         largest_state=people.largest_state,
         traits=people.traits[users],
+        tie_factor=people.tie_factor[users],
     )
     return layout, Sites(sites.precision[rows], sites.linear[rows])
 
@@ -212,6 +220,7 @@ def joined(
         shards=[],
         largest_state=people.largest_state,
         traits=column("traits"),
+        tie_factor=column("tie_factor"),
     )
     precision = np.concatenate((sites.precision, more_sites.precision))
     layout, sites = picked(both, Sites(precision, np.concatenate((sites.linear, more_sites.linear))), order)

@@ -49,6 +49,8 @@ class People:
         items, are *heavy*: dense factorisations serve them better than rank-one updates. 0 makes everybody heavy.
     traits : float64[n_users, n_traits]
         What is known of the people, for a shift of their prior mean; by default nothing, no columns.
+    tie_factor : float64[n_users]
+        What the tie threshold is multiplied by for each person; by default 1.
     is_heavy : bool[n_users]
     heavy : int64[...]
         Codes of heavy people.
@@ -65,12 +67,15 @@ class People:
     shards: list[Shard]
     largest_state: int = LARGEST_STATE
     traits: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    tie_factor: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     is_heavy: npt.NDArray[np.bool_] = field(init=False)
     heavy: npt.NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
             object.__setattr__(self, "traits", np.zeros((self.n_users, 0)))
+        if not len(self.tie_factor):
+            object.__setattr__(self, "tie_factor", np.ones(self.n_users))
         is_heavy = _is_heavy(np.diff(self.answer_ptr), np.diff(self.item_ptr), self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
@@ -187,10 +192,11 @@ def lay_out_columns(
     *,
     n_items: int,
     traits: npt.NDArray[np.float64],
+    tie_factor: npt.NDArray[np.float64] | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
 ) -> People:
-    """The same from columns of codes, sorted by user; ``traits`` has a row for each person."""
+    """The same from columns of codes, sorted by user; ``traits`` and ``tie_factor`` have a row for each person."""
     n_users, n = len(traits), len(user)
     user = user.astype(np.int64)
     keys = np.concatenate([user * n_items + left, user * n_items + right])
@@ -211,6 +217,7 @@ def lay_out_columns(
         shards=shards_of(answer_ptr, item_ptr, n_items, largest_state, n_basis),
         largest_state=largest_state,
         traits=np.ascontiguousarray(traits),
+        tie_factor=np.ones(n_users) if tie_factor is None else tie_factor,
     )
 
 

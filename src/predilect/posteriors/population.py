@@ -150,6 +150,34 @@ class PopulationPosterior:
             mean[rows], var[rows] = margins_in(self, people, sites, codes, left[rows], right[rows], known, executor)
         return mean, var
 
+    def n_unseen(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
+        """On how many of two items, 0 to 2, people, by code, have no answer; shape (n,). O((n + n_rows) log n_rows)."""
+        number = np.full(len(users), 2, dtype=np.int8)
+        for rows, people, _, codes in self._where(np.asarray(users, dtype=np.int64)):
+            # Items of a person ascend, and so do these keys; nobody's (-1) are below all.
+            owner = np.repeat(np.arange(people.n_users), np.diff(people.item_ptr))
+            known = owner * self.n_items + people.item_idx
+            for side in (left, right) if len(known) else ():
+                key = codes * self.n_items + side[rows]
+                number[rows] -= known[np.minimum(known.searchsorted(key), len(known) - 1)] == key
+        return number
+
+    def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether some people, by code, have no answers: they are like anyone drawn from the population."""
+        users = np.asarray(users, dtype=np.int64)
+        silent = np.ones(len(users), dtype=bool)
+        for rows, people, _, codes in self._where(users):
+            silent[rows] = (codes < 0) | (np.diff(people.answer_ptr)[codes] == 0)
+        return silent
+
+    def tie_factors(self, users: IntArray) -> FloatArray:
+        """What the tie threshold is multiplied by for some people, by code; 1 for someone without answers (-1)."""
+        users = np.asarray(users, dtype=np.int64)
+        factor = np.ones(len(users))
+        for rows, people, _, codes in self._where(users):
+            factor[rows] = np.where(codes >= 0, people.tie_factor[codes], 1.0)
+        return factor
+
     def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
         """One person's utilities in factored form, for any number of items.
 

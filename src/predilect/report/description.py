@@ -24,7 +24,8 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
     """
     model, comparisons = ranking.model, ranking.comparisons
     lines = [_name(model, comparisons.n_users, comparisons.has_users, wanted_personal), scale.meaning]
-    if ties := scale.ties(model.tie_threshold_):
+    spread = model.hyperparameters_.tie_spread if isinstance(model, Population) else 0.0
+    if ties := scale.ties(model.tie_threshold_, spread):
         lines.append(ties)
     if isinstance(model, Population):
         lines.append(_fit_line(model))

@@ -40,8 +40,11 @@ class Scale:
         """As plain values, for JSON."""
         return {"name": self.name, "per_probit": self.per_probit, "unit": self.unit, "meaning": self.meaning}
 
-    def ties(self, threshold: float) -> str:
-        """What the tie threshold, in probit units, means; empty without ties."""
+    def ties(self, threshold: float, spread: float = 0.0) -> str:
+        """What the tie threshold, in probit units, means; empty without ties.
+
+        With a spread of its logarithm over people the numbers are of the middle one of them.
+        """
         if threshold <= 0.0:
             return ""
         equal = math.erf(threshold / math.sqrt(2.0))
@@ -50,6 +53,15 @@ class Scale:
             "That is without ties; with them, as here, two items with equal "
             f"scores tie in {100 * equal:.0f} % of answers; {self.per_probit:.{self.digits}f} apart, the better one is "
             f"preferred in {100 * better:.0f} %, the other in {100 * worse:.0f} %, and the rest are ties."
+        ) + self._spread_of_ties(threshold, spread)
+
+    def _spread_of_ties(self, threshold: float, spread: float) -> str:
+        if spread <= 0.0:
+            return ""
+        low, high = (math.erf(threshold * math.exp(sign * spread) / math.sqrt(2.0)) for sign in (-1.0, 1.0))
+        return (
+            " That is the middle person: people differ in how readily they call a tie, and two thirds of them tie in "
+            f"{100 * low:.0f} to {100 * high:.0f} % of answers on equal items."
         )
 
 

@@ -219,7 +219,7 @@ def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, 
 @kernel
 def em_pass(
     start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
-    delta, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, out,
+    delta, tie_factor, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, ties, out,
 ):  # fmt: skip
     """Sweep people ``start .. stop`` once (or until they stand still) and add up what they contribute.
 
@@ -241,8 +241,8 @@ def em_pass(
         Prior covariance, as in :mod:`predilect.posteriors.compiled.person_state`.
     m, shift : float64[n_items], float64[n_items, n_traits]
         Prior mean of the utilities, and how traits move it.
-    delta : float
-        Tie threshold.
+    delta, tie_factor : float, float64[n_users]
+        Tie threshold, and what it is multiplied by for each person.
     n_sweeps, tolerance : int, float
         At most so many sweeps a person, fewer if the largest change falls below the tolerance.
     skip : bool[n_users]
@@ -254,6 +254,8 @@ def em_pass(
         Added to: the sum of Xᵀ α, and of its products with the traits.
     own_H, own_D : float64[n_items]
         Added to where ``rho`` is given: diagonals of the two sums over items.
+    ties : float64[n_users, 2]
+        Set: gradient and curvature of each person's evidence in the logarithm of their own threshold.
     out : float64[4]
         Added to: evidence, its gradient and curvature in δ; and the largest site change (a maximum).
     """
@@ -275,6 +277,7 @@ def em_pass(
     Q = np.empty((max_k, max_k) if items_are_basis else (max_d, max_d))
     P = np.empty((max_d, max_d))
     W = np.empty((max_d, max_d))
+    own_out = np.empty(3)
     for u in range(start, stop):
         first = answer_ptr[u]
         n = answer_ptr[u + 1] - first
@@ -284,21 +287,29 @@ def em_pass(
             continue
         in_pair_space = n <= k
         d = n if in_pair_space else k
+        factor = tie_factor[u]
+        own_delta = delta * factor
         prior_mean(u, items, m, shift, traits, own)
         prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
         log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
         largest = 0.0
         for _ in range(n_sweeps):
             change_of_log_det, largest = _sweep(
-                in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c
+                in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, C, mu, c
             )
             log_det += change_of_log_det
             if largest < tolerance:
                 break
         out[3] = max(out[3], largest)
+        own_out[:] = 0.0
         _person_evidence(
-            in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, own, C, mu, c, log_det, out
+            in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, own, C, mu, c, log_det, own_out
         )
+        out[0] += own_out[0]
+        out[1] += factor * own_out[1]
+        out[2] += factor * factor * own_out[2]
+        ties[u, 0] = own_delta * own_out[1]
+        ties[u, 1] = own_delta * own_delta * own_out[2] + ties[u, 0]
         if items_are_basis or not in_pair_space:
             person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
         else:

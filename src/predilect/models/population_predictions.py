@@ -1,0 +1,112 @@
+"""Margins and answers by the population model, with items and people that it does not know."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.inference.prior import FeatureSpace
+from predilect.inference.training import extend
+from predilect.inference.warm_up import warm_up
+from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
+from predilect.models.queries import Queries, rows_of_features
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.scale.shards import workers
+
+__all__ = ["population_chances", "population_log_chances", "population_margins"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def population_margins(
+    model: Any, queries: Queries, new: FeatureSpace | None, users: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of f_u(left) - f_u(right) for each pair asked about; shapes (n,).
+
+    Parameters
+    ----------
+    model : Population
+    queries : Queries
+    new : FeatureSpace or None
+        Where the items lie that the model does not know.
+    users : data frame or None
+        Features of people whom the model does not know.
+
+    Notes
+    -----
+    population.md section 6.
+    """
+    posterior = model.posterior_
+    if new is not None:
+        posterior = extend(posterior, model.hyperparameters_, model.space_, new, model.functions_)
+    if isinstance(posterior, GaussianPosterior):
+        return posterior.margins(queries.users, queries.left, queries.right)
+    traits = _traits_of_new(model, queries, users)
+    warm_up()
+    with workers(model.n_jobs) as executor:
+        mean, var = posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
+    return mean, var
+
+
+def _traits_of_new(model: Any, queries: Queries, users: Any) -> FloatArray | None:
+    """Traits of the people whom the model does not know, row by row of the queries; None if they do not matter."""
+    people = model.user_features_
+    if users is None or model.traits_ is None or people is None or not queries.new_users:
+        return None
+    traits = model.traits_.transform(*rows_of_features(queries.new_users, people, users))
+    return np.where((queries.unknown_users >= 0)[:, None], traits[queries.unknown_users], 0.0)
+
+
+def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+    """Probabilities of left, tie and right, shape (n, 3).
+
+    Notes
+    -----
+    Where people have tie thresholds of their own, one without answers may have any: their probabilities are averaged
+    over the spread of thresholds.
+    """
+    var = _factors(model, queries) * var
+    chances = outcome_probabilities(mean, var, _thresholds(model, queries.users))
+    if (open_ := _open(model, queries.users)).any():
+        chances[open_] = np.exp(_averaged(model, mean[open_], var[open_]))
+    return chances
+
+
+def population_log_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+    """Logarithms of :func:`population_chances`."""
+    var = _factors(model, queries) * var
+    log_p = outcome_log_probabilities(mean, var, _thresholds(model, queries.users))
+    if (open_ := _open(model, queries.users)).any():
+        log_p[open_] = _averaged(model, mean[open_], var[open_])
+    return log_p
+
+
+def _factors(model: Any, queries: Queries) -> FloatArray | float:
+    """What probabilities take a margin's variance times, row by row where it matters what people answered on."""
+    h, posterior = model.hyperparameters_, model.posterior_
+    if isinstance(posterior, GaussianPosterior) or h.unseen_factor == h.variance_factor:
+        return float(h.variance_factor)
+    n_unseen = posterior.n_unseen(queries.users, queries.left, queries.right)
+    steps = np.linspace(math.log(h.variance_factor), math.log(h.unseen_factor), 3)
+    return np.asarray(np.exp(steps)[n_unseen])
+
+
+def _thresholds(model: Any, users: npt.NDArray[np.integer]) -> FloatArray | float:
+    """Tie thresholds, row by row where people have their own."""
+    if isinstance(model.posterior_, GaussianPosterior) or not model.hyperparameters_.tie_spread:
+        return float(model.tie_threshold_)
+    return np.asarray(model.tie_threshold_ * model.posterior_.tie_factors(users))
+
+
+def _open(model: Any, users: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    """Which rows are of someone whose own tie threshold nothing is known of."""
+    if isinstance(model.posterior_, GaussianPosterior) or not model.hyperparameters_.tie_spread:
+        return np.zeros(len(users), dtype=bool)
+    return np.asarray(model.posterior_.are_silent(users))
+
+
+def _averaged(model: Any, mean: FloatArray, var: FloatArray) -> FloatArray:
+    return outcome_log_probabilities(mean, var, model.tie_threshold_, model.hyperparameters_.tie_spread)
