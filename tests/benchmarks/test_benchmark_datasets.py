@@ -13,7 +13,8 @@ from predilect.errors import DataError
 
 WITHOUT_DATA = not os.environ.get("PREDILECT_DATA")
 needs_data = pytest.mark.skipif(WITHOUT_DATA, reason="PREDILECT_DATA, the folder of the real data sets, is not set")
-REAL = [name for name in TASKS if not name.startswith("generator")]
+# The arguments by topic, whose seed is the topic, have tests of their own (test_benchmark_arguments.py).
+REAL = [name for name in TASKS if not name.startswith(("generator", "ukp-topics"))]
 
 # Task: people, items, training and test answers; None where they depend on the seed.
 SHAPES: dict[str, tuple[int | None, ...]] = {

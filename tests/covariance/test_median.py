@@ -27,8 +27,8 @@ def by_definition(column, only_different):
 
 @pytest.mark.parametrize("rule", MEDIAN_RULES)
 def test_each_rule_by_its_definition(rule):
-    only = rule in ("per-feature", "code")
-    factor = {"preprint": 4.0, "arguments": 40.0}.get(rule, 1.0)
+    only = rule in ("per-feature", "root", "code")
+    factor = {"preprint": 4.0, "arguments": 40.0, "root": 2.0}.get(rule, 1.0)
     expected = [factor * by_definition(X[:, d], only) for d in range(3)] + [1.0]
     np.testing.assert_allclose(median_length_scales(X, rule), expected, atol=EXACT)
 
@@ -50,6 +50,7 @@ def test_more_than_two_hundred_features(n_features):
     expected = {
         "per-feature": plain * (root if n_features > 200 else 1.0),
         "code": plain * (root if n_features > 200 else 1.0),
+        "root": plain * root,
         "2020": plain,
         "preprint": plain * n_features,
         "arguments": plain * 20.0 * root,

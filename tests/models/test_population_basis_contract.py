@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_population_contract import FIXED
+from test_population_contract import FIXED, INFINITE, TRUSTING
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
@@ -41,6 +41,8 @@ class Featured(Population):
 class OnABasis(PredictionContract):
     personal = True
     fixed = FIXED | {"tolerance": 1e-12}
+    trusting_features = TRUSTING
+    beyond_json = INFINITE
     rounding = EXACT  # queries of a person are one matrix product, which BLAS cuts by their number
     basis: str
 
