@@ -78,7 +78,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         False leaves t out; the crowd's board is then the average person's. (Kept in the attribute ``with_consensus``,
         since ``consensus()`` gives the crowd's utilities.)
     n_inducing : int, None or "auto", default "auto"
-        Inducing points M; None: the items. "auto": the items up to 500, then 500 points.
+        Inducing points M; None: the items. "auto": the items up to 200, then 300 points.
     kernel, kernel_form, length_scales, median
         As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
     own_share : float or "auto", default "auto"
@@ -87,8 +87,9 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
     user_kernel : str or Kernel, default "matern-3/2"
         Of features of people, for "paper".
     consensus_prior, component_prior, weight_prior : pair of float or "auto", default "auto"
-        Shape and rate of the Gamma priors of s_t, s_c and, for "paper", of the weights' s_w. "auto": (1, 10) for all
-        ("modern"); (1, 100), (1, 10) and (1, 10) ("paper").
+        Shape and rate of the Gamma priors of s_t, s_c and, for "paper", of the weights' s_w. "auto" for "modern":
+        (1, 10), and for the components the one of (10, 100), (10, 10) and (10, 1) under which held-out answers are
+        likeliest; (1, 10) beyond 20 000 different answers. "auto" for "paper": (1, 100), (1, 10) and (1, 10).
     noise_variance : float, default 0.5
         Noise of one item in one answer in the units of the rates: 1/2 in the paper, 1 in its authors' code.
     surrogate : {"2020", "corrected"}, default "2020"
@@ -98,7 +99,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
     forgetting_rate, delay : float, default 0.9 and 1.0
         r and ε of the steps ρ_i = (i + ε)^-r, for "paper".
     n_restarts : int or "auto", default "auto"
-        Random starts, of which the best goes on; "auto": 3, and 1 beyond 20 000 different answers.
+        Random starts, of which the best goes on; "auto": 3, and 1 beyond 20 000 different answers or 100 points.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.kernels import Kernel, Scaled, Sum, White
+from predilect.data import Comparisons, k_folds_answers
 from predilect.errors import DataError
 from predilect.inference.factor.fit import FactorFit, fit_factor
 from predilect.inference.factor.items import GammaPrior
 from predilect.inference.factor.length_scales import optimise_kernel
 from predilect.inference.factor.paper import PaperPriors, fit_paper
+from predilect.inference.factor.prior_search import choose_component_prior
 from predilect.inference.factor.state import FactorPriors
 from predilect.inference.inducing import inducing_points
 from predilect.inference.report import Report
@@ -36,7 +39,7 @@ _ITERATIONS = {"modern": 60, "paper": 200}
 _FEW_ROWS = 20_000
 _OWN_SHARE = 0.5
 _REACH = 3.0  # of log hyper-parameters, from where their search starts
-_MOST_ITEMS_AS_POINTS = 500
+_MOST_ITEMS_AS_POINTS, _POINTS = 200, 300
 _MOST_POINTS_EVER = 3000  # C M³ operations a sweep, C M² floats
 _PEOPLE_AS_POINTS = 500
 
@@ -84,16 +87,18 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
         "watch": None if watch is None else lambda sweep, bound: watch("fitting the crowd", sweep),
     }  # fmt: skip
     at_bound: list[str] = []
+    trials: list[dict[str, float]] = []
     if model.preset == "paper":
         found = _fit_paper(model, columns, shared, rows)
     else:
+        prior, trials = _component_prior(model, answers, columns, shared, rows)
         if optimises(model) and known.any():
-            projection, at_bound = _optimised(model, columns, shared, rows, watch)
+            projection, at_bound = _optimised(model, columns, shared, rows, prior, watch)
             columns = (*columns[:-1], projection)
-        found = _fit_modern(model, columns, shared, rows)
+        found = _fit_modern(model, columns, shared, rows, prior)
     posterior = found.posterior
     search = {
-        "own_share": own, "at_bound": at_bound,
+        "own_share": own, "at_bound": at_bound, "trials": trials,
         "preset": model.preset, "n_inducing": projection.n_points, "items_are_points": projection.A is None,
         "component_importances": posterior.importances.tolist(),
     }  # fmt: skip
@@ -127,8 +132,30 @@ def _own_share(model: Any, points: FloatArray | None) -> float:
     return float(model.own_share)
 
 
+def _component_prior(
+    model: Any, answers: Comparisons, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None
+) -> tuple[GammaPrior, list[dict[str, float]]]:
+    """The prior of s_c: as given, by held-out answers of everybody, or, where answers are many, the vague one."""
+    if not isinstance(model.component_prior, str):
+        return GammaPrior(*map(float, model.component_prior)), []
+    if not shared["n_components"] or answers.n_rows > _FEW_ROWS:
+        return FactorPriors().components, []
+    *rows, n_users, projection = columns
+    held_out = k_folds_answers(answers, 5, random_state=model.random_state) == 0
+
+    def fit(some: list[Any], prior: GammaPrior) -> FactorFit:
+        return _fit_modern(model, (*some, n_users, projection), shared, traits, prior)
+
+    return choose_component_prior(rows, held_out, fit)
+
+
 def _optimised(
-    model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None, watch: Watcher | None
+    model: Any,
+    columns: tuple[Any, ...],
+    shared: dict[str, Any],
+    traits: FloatArray | None,
+    prior: GammaPrior,
+    watch: Watcher | None,
 ) -> tuple[Projection, list[str]]:
     """The projection at the kernel of the largest bound, and which hyper-parameters ended where the search ends."""
     *answers, projection = columns
@@ -139,7 +166,7 @@ def _optimised(
         n_fits += 1
         if watch:
             watch("optimising length-scales", n_fits)
-        found = _fit_modern(model, (*answers, at), shared | {"watch": None, "with_gradient": True}, traits)
+        found = _fit_modern(model, (*answers, at), shared | {"watch": None, "with_gradient": True}, traits, prior)
         assert found.theta_gradient is not None
         return found.bound, found.theta_gradient
 
@@ -149,13 +176,18 @@ def _optimised(
     return best, names
 
 
-def _fit_modern(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None) -> FactorFit:
-    given = {name: getattr(model, f"{name}_prior") for name in ("consensus", "component")}
-    priors = {name: GammaPrior(*map(float, pair)) for name, pair in given.items() if not isinstance(pair, str)}
-    default = FactorPriors()
+def _fit_modern(
+    model: Any,
+    columns: tuple[Any, ...],
+    shared: dict[str, Any],
+    traits: FloatArray | None,
+    component_prior: GammaPrior,
+) -> FactorFit:
+    priors = FactorPriors()
+    if not isinstance(model.consensus_prior, str):
+        priors = replace(priors, consensus=GammaPrior(*map(float, model.consensus_prior)))
     return fit_factor(
-        *columns, **shared, traits=traits,
-        priors=FactorPriors(priors.get("consensus", default.consensus), priors.get("component", default.components)),
+        *columns, **shared, traits=traits, priors=replace(priors, components=component_prior),
         n_restarts=None if isinstance(model.n_restarts, str) else int(model.n_restarts),
         tolerance=_tolerance(model, len(columns[0])),
     )  # fmt: skip
@@ -186,7 +218,7 @@ def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tra
 def _points(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray | None:
     n_items, n_points = len(features), model.n_inducing
     if isinstance(n_points, str):
-        n_points = None if n_items <= _MOST_ITEMS_AS_POINTS else _MOST_ITEMS_AS_POINTS
+        n_points = None if n_items <= _MOST_ITEMS_AS_POINTS else _POINTS
     alone = n_items if n_points is None else int((~known).sum())
     if alone > _MOST_POINTS_EVER:
         raise DataError(

@@ -30,7 +30,8 @@ _STEP = 0.7
 _SMALLEST_STEP = 0.05
 _FIRST_SCALES = 3  # sweeps before scales, the tie threshold and effects of traits move
 _TRIAL_SWEEPS = 8  # of each restart; the best of them goes on
-_MOST_RESTART_ROWS = 20_000  # with more rows one start has to do: each costs a third of the fit
+# With more rows, or points, one start has to do: each costs a third of the fit.
+_MOST_RESTART_ROWS, _MOST_RESTART_POINTS = 20_000, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,8 @@ def fit_factor(
     delta : float, optional
         Tie threshold, kept as given; by default it maximises the bound where there are ties.
     n_restarts : int, optional
-        Random starts, of which the one with the largest bound after 8 sweeps goes on. By default 3, or 1 from
-        20 000 rows on.
+        Random starts, of which the one with the largest bound after 8 sweeps goes on. By default 3, or 1 with more
+        than 20 000 rows or 100 points.
     tolerance : float
         Stop once the bound rises by less than this in nats an answer in a sweep.
     max_iterations : int
@@ -138,7 +139,8 @@ def fit_factor(
         raise ValueError("a factor model without consensus needs at least one component")
     rng = np.random.default_rng(random_state)
     if n_restarts is None:
-        n_restarts = 3 if n_components and len(answers.user) <= _MOST_RESTART_ROWS else 1
+        few = len(answers.user) <= _MOST_RESTART_ROWS and design.n_points <= _MOST_RESTART_POINTS
+        n_restarts = 3 if n_components and few else 1
     active = np.diff(answers.user_ptr) > 0
     runs = []
     for _ in range(n_restarts):
