@@ -78,7 +78,8 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         False leaves t out; the crowd's board is then the average person's. (Kept in the attribute ``with_consensus``,
         since ``consensus()`` gives the crowd's utilities.)
     n_inducing : int, None or "auto", default "auto"
-        Inducing points M; None: the items. "auto": the items up to 200, then 300 points.
+        Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
+        number of answers, from 50 to 300.
     kernel, kernel_form, length_scales, median
         As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
     own_share : float or "auto", default "auto"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ _ITERATIONS = {"modern": 60, "paper": 200}
 _FEW_ROWS = 20_000
 _OWN_SHARE = 0.5
 _REACH = 3.0  # of log hyper-parameters, from where their search starts
-_MOST_ITEMS_AS_POINTS, _POINTS = 200, 300
+_MOST_ITEMS_AS_POINTS, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
 _MOST_POINTS_EVER = 3000  # C M³ operations a sweep, C M² floats
 _PEOPLE_AS_POINTS = 500
 
@@ -72,7 +73,7 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
     personal = answers.has_users and answers.n_users > 1
     known = space.known & bool(model.item_features)
     kernel = make_kernel(model, model.kernel, space.matrix[known], model.random_state)
-    points = _points(model, kernel, space.matrix, known)
+    points = _points(model, kernel, space.matrix, known, answers.n_rows)
     own = _own_share(model, points)
     if own > 0.0 and known.any():
         kernel = Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own"))
@@ -215,10 +216,10 @@ def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tra
     )  # fmt: skip
 
 
-def _points(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray | None:
+def _points(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray, n_rows: int) -> FloatArray | None:
     n_items, n_points = len(features), model.n_inducing
     if isinstance(n_points, str):
-        n_points = None if n_items <= _MOST_ITEMS_AS_POINTS else _POINTS
+        n_points = None if n_items <= _MOST_ITEMS_AS_POINTS else int(np.clip(2.0 * math.sqrt(n_rows), *_POINTS))
     alone = n_items if n_points is None else int((~known).sum())
     if alone > _MOST_POINTS_EVER:
         raise DataError(

@@ -70,6 +70,8 @@ class ItemDesign:
     left, right : arrays of int, shape (n_pairs,)
     residual : array of float, shape (n_pairs,)
         Variance of r(left) - r(right) at s = 1.
+    rows : array of float, shape (n_pairs, M), or None
+        Differences of rows of G, kept where there are fewer pairs than items: all sums then go over pairs.
     """
 
     projection: Projection
@@ -77,12 +79,14 @@ class ItemDesign:
     left: IntArray
     right: IntArray
     residual: FloatArray
+    rows: FloatArray | None = None
 
     @classmethod
     def of(cls, projection: Projection, left: IntArray, right: IntArray) -> ItemDesign:
         """For the pairs given."""
-        G = projection.expand(projection.factor.lower)
-        return cls(projection, np.ascontiguousarray(G), left, right, projection.residual_pairs(left, right))
+        G = np.ascontiguousarray(projection.expand(projection.factor.lower))
+        rows = G[left] - G[right] if len(left) <= len(G) else None
+        return cls(projection, G, left, right, projection.residual_pairs(left, right), rows)
 
     @property
     def n_points(self) -> int:
@@ -91,6 +95,8 @@ class ItemDesign:
 
     def differences(self, x: FloatArray) -> FloatArray:
         """f(left) - f(right) of f = G x; shape (n_pairs,) or (n_pairs, k)."""
+        if self.rows is not None:
+            return np.asarray(self.rows @ x)
         f = self.G @ x
         return np.asarray(f[self.left] - f[self.right])
 
@@ -113,6 +119,8 @@ class ItemDesign:
 
     def information(self, W: FloatArray, H: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gᵀ L(W) G, shape (M, M), and Gᵀ Dᵀ H, shape (M,)."""
+        if self.rows is not None:
+            return self.rows.T @ (W[:, None] * self.rows), self.rows.T @ H
         return self.G.T @ self.laplacian(W, self.G), self.G.T @ self.spread(H)
 
     def state(self, precision: FloatArray, linear: FloatArray) -> FunctionState:
@@ -120,15 +128,13 @@ class ItemDesign:
         factor = factorise(precision)
         inverse = factor.solve_lower(np.eye(len(linear)))
         mean = inverse.T @ (inverse @ linear)
-        root = inverse @ self.G.T
         square = float(mean @ mean + np.einsum("ij,ij->", inverse, inverse))
-        return FunctionState(
-            mean, factor.lower, square, -factor.log_det(), self.differences(mean), self._pair_variances(root)
-        )
+        variances = self._pair_variances(inverse)
+        return FunctionState(mean, factor.lower, square, -factor.log_det(), self.differences(mean), variances)
 
     def prior_variances(self) -> FloatArray:
         """Variance of f(left) - f(right) at s = 1, without that of r; shape (n_pairs,)."""
-        return self._pair_variances(np.ascontiguousarray(self.G.T))
+        return self._pair_variances(np.eye(self.n_points))
 
     def covariance(self, state: FunctionState) -> FloatArray:
         """Of the values at the points, L_K S L_Kᵀ, shape (M, M)."""
@@ -139,9 +145,12 @@ class ItemDesign:
         """Mean at the points, shape (M,)."""
         return np.asarray(self.projection.factor.lower @ state.mean)
 
-    def _pair_variances(self, root: FloatArray) -> FloatArray:
-        """|root_left - root_right|² of columns of ``root``, shape (n_pairs,)."""
-        n = len(self.G)
+    def _pair_variances(self, inverse: FloatArray) -> FloatArray:
+        """Variance of f(left) - f(right) for x with covariance inverseᵀ inverse, shape (n_pairs,)."""
+        if self.rows is not None:
+            spread = self.rows @ inverse.T
+            return np.asarray(np.einsum("ij,ij->i", spread, spread))
+        n, root = len(self.G), inverse @ self.G.T
         if n <= _DENSE_ITEMS and n * n <= 4 * len(self.left):
             square = root.T @ root
             d = np.diagonal(square)
