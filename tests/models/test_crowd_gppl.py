@@ -58,7 +58,8 @@ VARIANTS = [
     {"consensus": False},
     {"preset": "paper", "consensus": False},
     {"n_inducing": 5},
-    {"preset": "paper", "n_inducing": 5},
+    # Without a prior to hold it, the scale of the linearised model drifts off where points are few.
+    {"preset": "paper", "n_inducing": 5, "consensus_prior": (2.0, 2.0), "component_prior": (2.0, 2.0)},
     {"n_components": 0},
     {"n_components": 60},
     {"preset": "paper", "batch_size": 60},
@@ -156,7 +157,7 @@ def test_everybodys_utilities_at_once_are_those_one_by_one(modern):
         assert code >= -1
 
 
-@pytest.mark.parametrize("changes", [{"n_inducing": 4}, {"preset": "paper", "n_inducing": 4, "consensus": False}])
+@pytest.mark.parametrize("changes", [{"n_inducing": 4}, {"preset": "paper", "n_inducing": 4, "max_iterations": 30, "tolerance": 0.1}])
 def test_everybodys_utilities_through_inducing_points(changes):
     posterior = fitted(**changes).posterior_
     mean, var = posterior.centred_utilities(np.array([2]))
@@ -214,7 +215,7 @@ def test_some_items_without_features():
 
 
 def test_own_shares_and_inducing_points_contradict_each_other():
-    with pytest.raises(DataError, match="own_share=0.3 needs every item as an inducing point"):
+    with pytest.raises(DataError, match=r"own_share=0\.3 needs every item as an inducing point"):
         fitted(own_share=0.3, n_inducing=4)
 
 
