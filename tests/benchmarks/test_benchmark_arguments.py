@@ -29,7 +29,8 @@ def topics(task: Task, side: str, topic_of: dict[str, int]) -> set[int]:
     return {topic_of[item] for item in rows.items.labels(np.unique(both)).tolist()}
 
 
-@pytest.mark.parametrize("name", [pytest.param("ukp-topics", marks=pytest.mark.slow), "ukp-topics-all"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ukp-topics", "ukp-topics-all"])
 def test_no_label_of_the_test_topic_is_trained_on(name: str, topic_of: dict[str, int]) -> None:
     task = TASKS[name](5)
     assert topics(task, "train", topic_of) == set(range(N_TOPICS)) - {5}

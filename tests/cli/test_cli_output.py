@@ -109,6 +109,7 @@ def test_a_disk_that_fills_up_while_replacing_keeps_the_old_results(votes, tmp_p
     assert files_beside(tmp_path) == ["out", "votes.csv"]
 
 
+@pytest.mark.slow
 def test_a_real_limit_on_file_size_is_reported(votes, tmp_path, results):  # results: so that loops are compiled
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
