@@ -29,6 +29,7 @@ def topics(task: Task, side: str, topic_of: dict[str, int]) -> set[int]:
     return {topic_of[item] for item in rows.items.labels(np.unique(both)).tolist()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ukp-topics", "ukp-topics-all"])
 def test_no_label_of_the_test_topic_is_trained_on(name: str, topic_of: dict[str, int]) -> None:
     task = TASKS[name](5)
@@ -42,6 +43,7 @@ def test_no_label_of_the_test_topic_is_trained_on(name: str, topic_of: dict[str,
     assert task.train.n_items == 1_052
 
 
+@pytest.mark.slow
 def test_every_label_of_the_sample_is_tested_once() -> None:
     total = sum(TASKS["ukp-topics"](k).test.n_answers for k in (0, 9, 31))
     wanted = strict_labels(crowd_sample=True).filter(pl.col("topic_id").is_in([0, 9, 31]))

@@ -15,6 +15,13 @@ WITHOUT_DATA = not os.environ.get("PREDILECT_DATA")
 needs_data = pytest.mark.skipif(WITHOUT_DATA, reason="PREDILECT_DATA, the folder of the real data sets, is not set")
 # The arguments by topic, whose seed is the topic, have tests of their own (test_benchmark_arguments.py).
 REAL = [name for name in TASKS if not name.startswith(("generator", "ukp-topics"))]
+# The large ones, seconds each: a table of a million ratings, all votes of five conversations, 84 000 labels of pairs.
+LARGE = ("movielens", "polis", "sushi-b", "sushi-original-b", "ukpconvarg")
+
+
+def each(names: list[str]) -> list[object]:
+    return [pytest.param(n, marks=pytest.mark.slow) if n.startswith(LARGE) else n for n in names]
+
 
 # Task: people, items, training and test answers; None where they depend on the seed.
 SHAPES: dict[str, tuple[int | None, ...]] = {
@@ -48,7 +55,7 @@ WITH_TIES = {"llmfao-models", "llmfao-responses", "ukpconvarg", "ukpconvarg-crow
 
 @pytest.mark.data
 @needs_data
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", each(REAL))
 def test_splits(name: str) -> None:
     task, again, other = (TASKS[name](seed) for seed in (0, 0, 1))
     assert task.name == name
@@ -68,7 +75,7 @@ def test_splits(name: str) -> None:
 
 @pytest.mark.data
 @needs_data
-@pytest.mark.parametrize("name", [n for n in REAL if not n.startswith(("electricity", "swissmetro"))])
+@pytest.mark.parametrize("name", each([n for n in REAL if not n.startswith(("electricity", "swissmetro"))]))
 def test_no_pair_of_a_person_is_on_both_sides(name: str) -> None:
     task = TASKS[name](0)
     sides = [
@@ -117,6 +124,7 @@ def test_implied_sushi_answers_are_right_and_as_common_as_stated() -> None:
         assert abs(implied.mean() - stated) < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @needs_data
 def test_polis_holds_out_statements() -> None:

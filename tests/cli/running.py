@@ -9,9 +9,11 @@ from typer.testing import CliRunner
 
 from predilect.cli.main import app
 
-__all__ = ["ITEMS", "files_beside", "rank_json", "run"]
+__all__ = ["ITEMS", "QUICK", "files_beside", "rank_json", "run"]
 
 ITEMS = ["apple", "banana", "cherry", "[bold]date[/]", "elderberry"]
+# Where a test is not about the verdict, which takes as long as everything else: what it would favour, without it.
+QUICK = ("--personal", "yes", "--no-verdict")
 
 
 def run(*arguments: object):

@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from cli.running import files_beside, rank_json, run
+from cli.running import QUICK, files_beside, rank_json, run
 
 HEADER = "user,left,right,winner\n"
 CYCLE = "u,x,y,x\nv,y,z,y\nw,z,x,z\n"
@@ -114,7 +114,7 @@ def test_features_that_cannot_be_used_are_refused(tmp_path, features, said):
 
 def test_features_for_some_items_and_constant_ones_are_reported(votes, tmp_path):
     (tmp_path / "items.csv").write_text("item,x,one\napple,1,1\nbanana,2,1\ncherry,,1\n")
-    lines = rank_json(votes, "--items", tmp_path / "items.csv")["model"]["features"]
+    lines = rank_json(votes, *QUICK, "--items", tmp_path / "items.csv")["model"]["features"]
     assert any("2 of 5 items have no features" in line for line in lines)
     assert any("one" in line for line in lines)
 

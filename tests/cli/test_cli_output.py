@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.running import files_beside, run
+from cli.running import QUICK, files_beside, run
 from predilect import ConvergenceWarning, Population
 from predilect.errors import ConvergenceError
 from predilect.report import folder as report_folder
@@ -28,13 +28,13 @@ COMMAND = [sys.executable, "-m", "predilect"]
 
 def test_an_existing_folder_is_kept_unless_forced(votes, tmp_path):
     out = tmp_path / "out"
-    assert run("rank", votes, "--out", out).exit_code == 0
+    assert run("rank", votes, *QUICK, "--out", out).exit_code == 0
     before = (out / "leaderboard.csv").read_bytes()
     ran = run("rank", votes, "--out", out, "--scale", "elo")
     assert ran.exit_code == 2
     assert "--force" in ran.stderr
     assert (out / "leaderboard.csv").read_bytes() == before
-    assert run("rank", votes, "--out", out, "--scale", "elo", "--force").exit_code == 0
+    assert run("rank", votes, *QUICK, "--out", out, "--scale", "elo", "--force").exit_code == 0
     assert (out / "leaderboard.csv").read_bytes() != before
     assert files_beside(tmp_path) == ["out", "votes.csv"]
 
@@ -51,7 +51,7 @@ def test_force_never_replaces_a_folder_with_other_things_in_it(votes, tmp_path):
 def test_a_link_to_a_folder_stays_a_link(votes, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    assert run("rank", votes, "--out", tmp_path / "link", "--force").exit_code == 0
+    assert run("rank", votes, *QUICK, "--out", tmp_path / "link", "--force").exit_code == 0
     assert (tmp_path / "link").is_symlink()
     assert "leaderboard.csv" in files_beside(tmp_path / "real")
 
@@ -83,7 +83,7 @@ def test_a_full_disk_leaves_nothing_behind_but_the_board_on_the_screen(votes, tm
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(report_folder, writer, full)
-    ran = run("rank", votes, "--out", tmp_path / "out", "--by", "language")
+    ran = run("rank", votes, *QUICK, "--out", tmp_path / "out", "--by", "language")
     assert ran.exit_code == 1
     assert "No space left on device" in ran.stderr
     assert "apple" in ran.stdout
@@ -92,7 +92,7 @@ def test_a_full_disk_leaves_nothing_behind_but_the_board_on_the_screen(votes, tm
 
 def test_a_disk_that_fills_up_while_replacing_keeps_the_old_results(votes, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    assert run("rank", votes, "--out", out).exit_code == 0
+    assert run("rank", votes, *QUICK, "--out", out).exit_code == 0
     before = (out / "leaderboard.csv").read_bytes()
     rename = Path.rename
 
@@ -103,18 +103,19 @@ def test_a_disk_that_fills_up_while_replacing_keeps_the_old_results(votes, tmp_p
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fail_once)
-    ran = run("rank", votes, "--out", out, "--force", "--scale", "elo")
+    ran = run("rank", votes, *QUICK, "--out", out, "--force", "--scale", "elo")
     assert ran.exit_code == 1
     assert (out / "leaderboard.csv").read_bytes() == before
     assert files_beside(tmp_path) == ["out", "votes.csv"]
 
 
+@pytest.mark.slow
 def test_a_real_limit_on_file_size_is_reported(votes, tmp_path, results):  # results: so that loops are compiled
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
 
     ran = subprocess.run(
-        [*COMMAND, "rank", votes, "--out", tmp_path / "out"],
+        [*COMMAND, "rank", votes, *QUICK, "--out", tmp_path / "out"],
         check=False, capture_output=True, text=True, preexec_fn=limit,
     )  # fmt: skip
     assert ran.returncode == 1, ran.stderr
@@ -127,13 +128,14 @@ def test_a_real_limit_on_file_size_is_reported(votes, tmp_path, results):  # res
 def test_standard_output_that_is_full_is_reported(votes):
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
-            [*COMMAND, "rank", votes, "--json"], check=False, stdout=full, stderr=subprocess.PIPE, text=True
+            [*COMMAND, "rank", votes, *QUICK, "--json"], check=False, stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert ran.returncode == 1
     assert "No space left on device" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.slow
 def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path):
     rng = np.random.default_rng(0)
     n = 60_000
@@ -176,11 +178,11 @@ def test_strict_ends_with_3_and_otherwise_it_is_a_one_line_warning(votes, tmp_pa
         return self
 
     monkeypatch.setattr(Population, "fit", not_quite)
-    ran = run("rank", votes, "--strict", "--out", tmp_path / "out")
+    ran = run("rank", votes, *QUICK, "--strict", "--out", tmp_path / "out")
     assert ran.exit_code == 3
     assert ran.stderr.startswith("Error: population EP stopped after 300 passes")
     assert files_beside(tmp_path) == ["votes.csv"]
-    ran = run("rank", votes, "--json")
+    ran = run("rank", votes, *QUICK, "--json")
     assert ran.exit_code == 0
     assert "Warning: population EP stopped after 300 passes\n" in ran.stderr
     assert ".py" not in ran.stderr

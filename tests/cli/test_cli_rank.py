@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.running import ITEMS, files_beside, rank_json, run
+from cli.running import ITEMS, QUICK, files_beside, rank_json, run
 from predilect import Population, read_comparisons
 from predilect.decisions.ranking import BOARD_COLUMNS
 from predilect.report import folder as report_folder
@@ -77,7 +77,7 @@ def test_two_runs_differ_in_nothing_but_the_timing(votes, tmp_path):
 
 @pytest.mark.parametrize(("scale", "unit"), [("logit", 1.702), ("elo", 1.702 * 400 / math.log(10))])
 def test_a_scale_converts_every_output(votes, results, tmp_path, scale, unit):
-    ran = run("rank", votes, "--scale", scale, "--out", tmp_path / "out")
+    ran = run("rank", votes, *QUICK, "--scale", scale, "--out", tmp_path / "out")
     assert ran.exit_code == 0
     document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
     assert document["scale"]["name"] == scale
@@ -96,7 +96,7 @@ def test_json_is_the_only_thing_on_standard_output(votes):
     ran = run("rank", votes, "--json")
     assert json.loads(ran.stdout)["schema"] == "predilect/leaderboard"
     assert "Read 240 rows" in ran.stderr
-    assert run("rank", votes, "--json", "--quiet").stderr == ""
+    assert run("rank", votes, *QUICK, "--json", "--quiet").stderr == ""
 
 
 def test_quiet_prints_warnings_only(votes_frame, tmp_path):
@@ -107,7 +107,7 @@ def test_quiet_prints_warnings_only(votes_frame, tmp_path):
 
 
 def test_top_limits_what_is_printed(votes):
-    shown = run("rank", votes, "--top", "2").stdout
+    shown = run("rank", votes, *QUICK, "--top", "2").stdout
     assert "apple" in shown
     assert "elderberry" not in shown
     assert "3 more items" in shown
@@ -193,7 +193,7 @@ def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):
 
 def test_without_matplotlib_one_line_says_how_to_get_the_plot(votes, tmp_path, monkeypatch):
     monkeypatch.setattr(report_folder, "can_plot", lambda: False)
-    ran = run("rank", votes, "--out", tmp_path / "out")
+    ran = run("rank", votes, *QUICK, "--out", tmp_path / "out")
     assert ran.exit_code == 0
     assert 'pip install "predilect[plots]"' in ran.stdout
     assert files_beside(tmp_path / "out") == [name for name in OUTPUTS if not name.endswith(("png", "svg"))]
@@ -210,7 +210,7 @@ def test_by_makes_a_board_for_each_segment(votes, votes_frame, tmp_path):
     german = votes_frame.filter(pl.col("language") == "de")
     german.write_csv(tmp_path / "german.csv")
     # A segment follows the verdict on the whole, and has none of its own.
-    alone = pl.DataFrame(rank_json(tmp_path / "german.csv", "--personal", "yes")["board"])
+    alone = pl.DataFrame(rank_json(tmp_path / "german.csv", *QUICK)["board"])
     assert document["verdict"]["returned"] == "population"
     assert not any("verdict" in segment for segment in document["segments"])
     segments = pl.read_csv(tmp_path / "out" / "segments.csv")
@@ -224,7 +224,7 @@ def test_a_segment_that_cannot_be_ranked_is_named_and_the_others_are_not_lost(vo
         winner=pl.when(pl.col("language") == "de").then(pl.lit("tie")).otherwise(pl.col("winner"))
     )
     tied.write_csv(tmp_path / "tied.csv")
-    ran = run("rank", tmp_path / "tied.csv", "--by", "language", "--json")
+    ran = run("rank", tmp_path / "tied.csv", *QUICK, "--by", "language", "--json")
     assert ran.exit_code == 0
     assert "Warning: de cannot be ranked: all" in ran.stderr
     german, english = json.loads(ran.stdout)["segments"]
@@ -246,7 +246,7 @@ def test_item_map_ranks_what_the_items_stand_for(votes, tmp_path):
     kinds = ["pome", "berry", "stone", "stone", "shrub"]
     pl.DataFrame({"item": ITEMS, "kind": kinds, "note": ["x"] * 5}).write_csv(tmp_path / "map.csv")
     drop = ["--drop-self", "--item-map-column", "kind"]
-    board = rank_json(votes, "--item-map", tmp_path / "map.csv", *drop)["board"]
+    board = rank_json(votes, *QUICK, "--item-map", tmp_path / "map.csv", *drop)["board"]
     assert {row["item"] for row in board} == set(kinds)
     ran = run("rank", votes, "--item-map", tmp_path / "map.csv")
     assert ran.exit_code == 2
@@ -255,7 +255,7 @@ def test_item_map_ranks_what_the_items_stand_for(votes, tmp_path):
 
 def test_items_without_answers_are_ranked_by_their_features(votes, tmp_path):
     pl.DataFrame({"item": [*ITEMS, "fig"], "sweet": [5, 4, 3, 2, 1, 5], "same": [1] * 6}).write_csv(tmp_path / "i.csv")
-    ran = run("rank", votes, "--items", tmp_path / "i.csv", "--json")
+    ran = run("rank", votes, *QUICK, "--items", tmp_path / "i.csv", "--json")
     assert ran.exit_code == 0
     document = json.loads(ran.stdout)
     assert {row["item"]: row["n"] for row in document["board"]}["fig"] == 0

@@ -93,14 +93,22 @@ class EstimatorContract:
     def test_a_pickled_model_is_the_same_model(self, model):
         same_bits(pickle.loads(pickle.dumps(model)), model)
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def score_by_fold(cls):
+        y = votes(order=SHUFFLED)[1]
+        scores = []
+        for train, test in KFold(3).split(y):
+            X, X_test = votes(order=SHUFFLED[train])[0], votes(order=SHUFFLED[test])[0]
+            scores.append(cls.make(**cls.fixed).fit(X, y[train]).score(X_test, y[test]))
+        return scores
+
     @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-    def test_cross_val_score(self, kind):
+    def test_cross_val_score(self, kind, score_by_fold):
         columns, y = votes(order=SHUFFLED)
         frame = kind(columns)
         found = cross_val_score(self.make(**self.fixed), frame, y, cv=KFold(3), error_score="raise")
-        for score, (train, test) in zip(found, KFold(3).split(y), strict=True):
-            X, X_test = votes(order=SHUFFLED[train])[0], votes(order=SHUFFLED[test])[0]
-            assert score == self.make(**self.fixed).fit(X, y[train]).score(X_test, y[test])
+        assert found.tolist() == score_by_fold
         assert np.all((np.log(0.01) < found) & (found < 0))
 
     def test_comparisons_and_frames_are_one_and_the_same(self, model):
@@ -162,13 +170,13 @@ class EstimatorContract:
     def test_the_number_of_threads(self):
         rows = crowd(3, 200, 20, 30, delta=0.3)
         asked = questions(200, np.array([(0, 1), (19, 3), (7, 8)]))
-        found = [self.make(**self.fixed, n_jobs=n).fit(*votes(rows)) for n in (1, 2, 4)]
+        found = [self.make(**self.fixed, n_jobs=n).fit(*votes(rows)) for n in (1, 3)]
         self.check_shards(found[0])
-        for other in found[1:]:
-            for a, b in zip(found[0].predict_margin(asked), other.predict_margin(asked), strict=True):
-                np.testing.assert_array_equal(a, b)
-            assert found[0].rank().equals(other.rank())
-            assert found[0].log_evidence_ == other.log_evidence_
+        one, other = found
+        for a, b in zip(one.predict_margin(asked), other.predict_margin(asked), strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert one.rank().equals(other.rank())
+        assert one.log_evidence_ == other.log_evidence_
 
     def check_shards(self, model: Any) -> None:
         """Asserts that the answers of the threads' test are more than one piece of work."""

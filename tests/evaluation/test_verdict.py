@@ -113,21 +113,33 @@ def test_the_share_of_ties_is_that_of_the_training_answers_and_preferences_stay(
     assert np.abs(shares - np.average(data.outcome == 0, weights=data.weight)).max() < 0.03
 
 
-def test_features_that_say_everything_and_features_that_say_nothing():
+def one_feature_that_says_everything() -> tuple[Comparisons, np.ndarray, np.random.Generator]:
     n_items = 30
     rng = np.random.default_rng(4)
     x = rng.standard_normal(n_items)
     user = np.repeat(np.arange(30), 8)
     left, right = random_pairs(rng, len(user), n_items)
     z = 2.0 * np.where(user % 2, 1, -1) * (x[left] - x[right]) + rng.standard_normal(len(user))
-    data = comparisons(answers(user, left, right, np.sign(z).astype(int), n_items=n_items))
-    told = ItemFeatures.from_frame({"item": np.arange(n_items), "x": x})
-    verdict = judge(Population(n_jobs=1), data, told)
+    return comparisons(answers(user, left, right, np.sign(z).astype(int), n_items=n_items)), x, rng
+
+
+def test_features_that_say_everything():
+    data, x, _ = one_feature_that_says_everything()
+    told = ItemFeatures.from_frame({"item": np.arange(30), "x": x})
+    verdict = judge(Population(**FIXED | {"scale": 4.0}), data, told)  # with the weight of features searched for
     assert (verdict.personal.outcome, verdict.features.outcome) == ("better", "better")
     assert [contest.question for contest in verdict.contests] == ["personal", "features"]
-    noise = ItemFeatures.from_frame({"item": np.arange(n_items), "x": rng.standard_normal(n_items)})
-    assert judge(Population(n_jobs=1), data, noise).features.outcome != "better"
     assert judge(Population(**FIXED), data).features is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("everything", [True, False])
+def test_features_that_say_everything_or_nothing_after_a_whole_search(everything):
+    data, x, rng = one_feature_that_says_everything()
+    told = ItemFeatures.from_frame({"item": np.arange(30), "x": x if everything else rng.standard_normal(30)})
+    verdict = judge(Population(n_jobs=1), data, told)
+    assert verdict.personal.outcome == "better"
+    assert (verdict.features.outcome == "better") is everything
 
 
 # Folds
@@ -358,7 +370,7 @@ def test_a_damaged_verdict_makes_a_damaged_model(tmp_path, change, divided):
 
 def test_progress_is_told():
     told: list[str] = []
-    Population(n_jobs=1).fit(comparisons(camps(0))).verdict(watch=lambda stage, _: told.append(stage))
+    Population(**FIXED).fit(comparisons(camps(0))).verdict(watch=lambda stage, _: told.append(stage))
     assert "held-out answers: personal rankings, part 1 of 5" in told
     assert "held-out answers: one ranking for all, part 1 of 5" in told
 

@@ -48,8 +48,9 @@ class OnABasis(PredictionContract):
 
     @classmethod
     def make(cls, **changes: Any) -> Population:
-        # Two numbers are given, since the walk on them is the same for every basis and takes most of the time.
-        return Featured(**({"n_jobs": 1, "basis": cls.basis, "strength": 10.0, "scale": 2.0} | changes))
+        # What is given is chosen in the same way for every basis, and that would take most of the time.
+        given = {"strength": 10.0, "scale": 2.0, "tie_spread": 0.3}
+        return Featured(**({"n_jobs": 1, "basis": cls.basis} | given | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(strength=10.0, scale=2.0, consensus_scale=4.0, max_passes=2, **changes)

@@ -18,6 +18,12 @@ def fitted(users, crowd=CROWD, answers=(COLUMNS, OUTCOME), **changes):
     return Population(**(GIVEN | {"basis": "attributes"} | changes)).fit(*answers, items=crowd.items, users=users)
 
 
+@pytest.fixture(scope="module")
+def plain():
+    """The model without features of people."""
+    return fitted(None)
+
+
 def log_loss(model, asked, outcome, users=None) -> float:
     proba = model.predict_proba(asked, users=users)
     return -float(np.mean(np.log(proba[np.arange(len(outcome)), 1 - outcome])))
@@ -59,8 +65,8 @@ def test_traits_that_say_nothing_are_left_out_of_most_fits():
     assert np.mean(used) < 0.5
 
 
-def test_told_not_to_they_are_not_used():
-    model, plain = fitted(CROWD.users, user_features=False), fitted(None)
+def test_told_not_to_they_are_not_used(plain):
+    model = fitted(CROWD.users, user_features=False)
     assert model.choices_["user_features"] is False
     assert model.rank().equals(plain.rank())
     assert model.hyperparameters_ == plain.hyperparameters_
@@ -77,10 +83,10 @@ SILENT = {
 
 @pytest.mark.parametrize("must", [True, "auto"])
 @pytest.mark.parametrize("what", SILENT)
-def test_people_who_do_not_differ_are_as_good_as_none(what, must, tmp_path):
+def test_people_who_do_not_differ_are_as_good_as_none(plain, what, must, tmp_path):
     model = fitted(SILENT[what], user_features=must)
     assert model.choices_["user_features"] is False
-    assert model.rank().equals(fitted(None).rank())
+    assert model.rank().equals(plain.rank())
     model.save(tmp_path / "model")
     assert Population.load(tmp_path / "model").choices_ == model.choices_
 

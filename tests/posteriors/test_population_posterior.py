@@ -170,6 +170,7 @@ def test_new_items_of_the_consensus_are_gaussian_conditioning():
     np.testing.assert_allclose(extended.mean, covariance[:, :n_old] @ linear, atol=EXACT)
 
 
+@pytest.mark.slow
 def test_new_items_of_the_population_are_the_mean_of_the_inverse_wishart():
     # Σ ~ IW over all items with mean s K and ν + n + 1 degrees of freedom. If the formulas are E[Σ_** | Σ_oo] and
     # E[Σ_*o | Σ_oo], then what is left has mean zero and is uncorrelated with every function of Σ_oo; four are tried.

@@ -66,7 +66,7 @@ _RULES = _rules()
 def _value_and_slope(outcome, z, delta):  # type: ignore[no-untyped-def]
     """(ℓ, ℓ') of one answer."""
     if outcome == 0:
-        value, slope, _, _, _ = tilted_scalar(0, z, 0.0, delta)
+        value, slope, _, _, _ = tilted_scalar(outcome, z, 0.0, delta)
         return value, slope
     r = outcome * z - delta
     if r < -5.0:

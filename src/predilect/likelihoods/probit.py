@@ -117,7 +117,7 @@ def tilted(
     )
     out = np.empty((5, m.size))
     _tilted_arrays(
-        np.ascontiguousarray(y).ravel(),
+        np.array(y).ravel(),  # a copy: the loop would be compiled again for a column that is read-only
         np.ascontiguousarray(m).ravel(),
         np.ascontiguousarray(v).ravel(),
         np.full(m.shape, delta, dtype=float).ravel(),

@@ -30,12 +30,12 @@ def _strict(y, z, delta):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _tie(z, delta):  # type: ignore[no-untyped-def]
+def _tie(outcome, z, delta):  # type: ignore[no-untyped-def]
     # Odd in z: work with z >= 0, where b is the nearer end, and P φ-ratios follow from ∂ log P/∂δ = N_a + N_b.
     size = abs(z)
     a = -delta - size
     b = delta - size
-    _, slope, curvature, slope_delta, _ = tilted_scalar(0, size, 0.0, delta)
+    _, slope, curvature, slope_delta, _ = tilted_scalar(outcome, size, 0.0, delta)
     n_a = slope_delta / (1.0 + math.exp(2.0 * delta * size))
     n_b = slope_delta - n_a
     third = (a * a - 1.0) * n_a - (b * b - 1.0) * n_b + slope * (3.0 * curvature - slope * slope)
@@ -45,7 +45,7 @@ def _tie(z, delta):  # type: ignore[no-untyped-def]
 @kernel
 def _arrays(outcome, z, delta, out):  # type: ignore[no-untyped-def]
     for p in range(z.shape[0]):
-        out[p] = _tie(z[p], delta) if outcome[p] == 0 else _strict(outcome[p], z[p], delta)
+        out[p] = _tie(outcome[p], z[p], delta) if outcome[p] == 0 else _strict(outcome[p], z[p], delta)
 
 
 def curvature_slope(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: float = 0.0) -> FloatArray:

@@ -197,6 +197,7 @@ class FactorPosterior:
         """Mean and covariance of weights, and the row of each entry of ``users`` in them."""
         mu = self.w_mean
         Sigma = self.w_covariance if self.w_covariance.ndim == 3 else self.w_covariance[:, :, None]
+        Sigma = np.ascontiguousarray(Sigma)  # what a view lacks, and a second compilation would be for
         unknown = np.flatnonzero(users < 0)
         if not len(unknown):
             return mu, Sigma, users

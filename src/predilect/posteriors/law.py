@@ -44,6 +44,8 @@ class Law:
     def __post_init__(self) -> None:
         if not self.shift.shape[1]:
             object.__setattr__(self, "shift", np.zeros((len(self.mean), 0)))
+        # A solver returns columns, a product rows: the compiled loops would be compiled again for each layout.
+        object.__setattr__(self, "shift", np.ascontiguousarray(self.shift))
         object.__setattr__(self, "cov", self.Phi @ self.Sigma if self.has_basis else self.Sigma)
 
     @property

@@ -26,7 +26,11 @@ def fitted(data, projection, sweeps=600):
     sites = refreshed(state, answers, None, 1.0)[0]
     for k in range(sweeps):
         blocks(state, sites, answers, design, PRIORS, scales=k > 2)
+        before = sites
         sites, _, value = refreshed(state, answers, sites, 0.7)
+        change = max(np.abs(sites.linear - before.linear).max(), np.abs(sites.precision - before.precision).max())
+        if k > 2 and change < 1e-13:  # the sites stand still to the last digits: further sweeps change nothing
+            break
     return float(answers.weight @ value) - state.divergence(PRIORS, design), state, answers, design
 
 
