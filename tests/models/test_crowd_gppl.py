@@ -22,6 +22,9 @@ ITEMS = {"item": [f"i{k}" for k in range(N_ITEMS)], "x": X[:, 0], "z": X[:, 1]}
 USERS = {"user": [f"u{k}" for k in range(N_USERS)], "side": SIDE, "noise": RNG.normal(size=N_USERS)}
 QUICK: dict[str, Any] = {"n_components": 3, "component_prior": (1.0, 10.0), "n_restarts": 1}
 
+# Where points are few the scales of the linearised model drift for ever, and with them its bound.
+STOPPED: dict[str, Any] = {"preset": "paper", "max_iterations": 30, "tolerance": 0.1}
+
 
 def answers(seed: int, n: int, users: Any = None) -> tuple[dict[str, list[str]], np.ndarray]:
     rng = np.random.default_rng(seed)
@@ -58,8 +61,7 @@ VARIANTS = [
     {"consensus": False},
     {"preset": "paper", "consensus": False},
     {"n_inducing": 5},
-    # Without a prior to hold it, the scale of the linearised model drifts off where points are few.
-    {"preset": "paper", "n_inducing": 5, "consensus_prior": (2.0, 2.0), "component_prior": (2.0, 2.0)},
+    {"n_inducing": 5, **STOPPED},
     {"n_components": 0},
     {"n_components": 60},
     {"preset": "paper", "batch_size": 60},
@@ -157,7 +159,7 @@ def test_everybodys_utilities_at_once_are_those_one_by_one(modern):
         assert code >= -1
 
 
-@pytest.mark.parametrize("changes", [{"n_inducing": 4}, {"preset": "paper", "n_inducing": 4, "max_iterations": 30, "tolerance": 0.1}])
+@pytest.mark.parametrize("changes", [{"n_inducing": 4}, {"n_inducing": 4, **STOPPED}])
 def test_everybodys_utilities_through_inducing_points(changes):
     posterior = fitted(**changes).posterior_
     mean, var = posterior.centred_utilities(np.array([2]))
