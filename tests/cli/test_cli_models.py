@@ -1,0 +1,91 @@
+"""``predilect rank --model``: the other models through the same command, and their predictions."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from cli.running import ITEMS, files_beside, rank_json, run
+from predilect import GPPL, CrowdGPPL, load_model, read_comparisons
+
+FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory):
+    path = tmp_path_factory.mktemp("features") / "items.csv"
+    FEATURES.write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    pl.DataFrame({"user": [f"p{k:02d}" for k in range(12)], "age": [20.0 + k * k for k in range(12)]}).write_csv(path)
+    return path
+
+
+def test_the_numbers_are_those_of_the_library(votes, features):
+    answers = read_comparisons(votes)
+    for name, model in (("gppl", GPPL()), ("crowd-gppl", CrowdGPPL())):
+        document = rank_json(votes, "--items", features, "--model", name)
+        expected = model.fit(answers, items=FEATURES).rank()
+        assert pl.DataFrame(document["board"]).equals(pl.DataFrame(expected))
+        assert document["model"]["name"] == name
+        assert document["verdict"] is None
+        assert document["provenance"]["options"]["model"] == name
+
+
+def test_a_process_a_person_and_people_with_items(votes, features, people):
+    ran = run("rank", votes, "--model", "gppl", "--personal", "yes")
+    assert ran.exit_code == 0
+    assert "A utility function for each of 12 people, each learned alone" in ran.stdout
+    ran = run("rank", votes, "--model", "gppl", "--personal", "yes", "--items", features, "--people", people)
+    assert ran.exit_code == 0
+    assert "learned together by their features" in ran.stdout
+
+
+def test_the_crowd_in_words_files_and_predictions(votes, features, tmp_path):
+    folder = tmp_path / "results"
+    ran = run("rank", votes, "--items", features, "--model", "crowd-gppl", "--out", folder)
+    assert ran.exit_code == 0, ran.output
+    for said in ("Model: crowd-gppl.", "each of 12 people differs", "components matter", "Item features: size, kind"):
+        assert said in ran.stdout, said
+    assert "users.parquet" in files_beside(folder)
+    model = load_model(folder / "model")
+    assert isinstance(model, CrowdGPPL)
+    own = pl.read_parquet(folder / "users.parquet").filter(pl.col("user") == "p03")
+    board = model.rank(user="p03")
+    assert own["item"].to_list() == board["item"].to_list()
+    assert own["mean"].to_list() == pytest.approx(board["mean"].to_list())
+    assert own["sd"].to_list() == pytest.approx(board["sd"].to_list())
+    assert own["n"].to_list() == board["n"].to_list()
+
+    pairs = tmp_path / "pairs.csv"
+    asked = pl.DataFrame({"user": ["p03"], "left": [ITEMS[0]], "right": [ITEMS[1]]})
+    asked.write_csv(pairs)
+    ran = run("predict", folder, pairs, "--json")
+    assert ran.exit_code == 0, ran.output
+    document = json.loads(ran.stdout)
+    assert document["model"] == "crowd-gppl"
+    left, tie, right = model.predict_proba(asked)[0].tolist()
+    found = document["predictions"][0]
+    assert (found["p_left"], found["p_tie"], found["p_right"]) == pytest.approx((left, tie, right))
+
+
+def test_segments_are_fitted_with_the_same_model(votes, tmp_path):
+    table = pl.read_csv(votes).with_row_index().with_columns(half=pl.col("index") % 2).drop("index")
+    table.write_csv(tmp_path / "votes.csv")
+    document = rank_json(tmp_path / "votes.csv", "--model", "gppl", "--by", "half")
+    assert [segment["model"]["name"] for segment in document["segments"]] == ["gppl", "gppl"]
+
+
+def test_contradictions(votes):
+    ran = run("rank", votes, "--model", "crowd-gppl", "--pooled")
+    assert ran.exit_code == 2
+    assert "without people it is --model gppl" in ran.stderr.replace("\n", " ")
+    ran = run("rank", votes, "--model", "svm")
+    assert ran.exit_code == 2
+    assert "crowd-gppl" in ran.output
