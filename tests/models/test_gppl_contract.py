@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
@@ -32,6 +33,7 @@ class TestPooled(PredictionContract, SavingContract):
         return self.make(max_iterations=1, tie_threshold=0.4, **changes)
 
 
+@pytest.mark.slow  # the same estimator as TestPooled, with another loop
 class TestInBatches(TestPooled):
     @classmethod
     def make(cls, **changes: Any) -> GPPL:

@@ -96,5 +96,6 @@ class TestAttributes(OnABasis):
         np.testing.assert_allclose(mean, (x - x.mean()) * mean[0] / (x[0] - x.mean()), atol=EXACT)
 
 
+@pytest.mark.slow  # TestAttributes runs the same code on a basis at every commit
 class TestInducing(OnABasis, SavingContract):
     basis = "inducing"
