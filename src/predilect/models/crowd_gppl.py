@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
-from predilect.inference.factor.linearised import FORMS
+from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
@@ -284,7 +284,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
             check_choice("own_share", self.own_share, ("auto",))
         if self.preset == "paper" and isinstance(self.length_scales, str):
             check_choice("length_scales", self.length_scales, ("median",))  # its bound is none, and has no maximum
-        check_choice("surrogate", self.surrogate, FORMS)
+        check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("batch_size", self.batch_size, 1, None, "auto")

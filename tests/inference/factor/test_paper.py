@@ -4,54 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.special import ndtr
 
 from predilect.covariance.kernels import matern
 from predilect.inference.factor import paper
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import GammaPrior, ItemDesign
-from predilect.inference.factor.linearised import answer_variances, linearised_sites, variance_of_probability
 from predilect.inference.factor.paper import PaperPriors, fit_paper
+from predilect.inference.sparse.sites import linearised_sites
 from predilect.posteriors.projection import Projection
 from simulate_factor import simulate_factor
-from tolerances import EXACT, ITERATIVE
+from tolerances import EXACT
 
 FIXED = GammaPrior(1e9, 1e9)
-
-
-def test_variance_of_an_answer():
-    """T4.2."""
-    x, w = np.polynomial.hermite_e.hermegauss(200)
-    for V in (0.01, 0.5, 3.0, 40.0):
-        p = ndtr(np.sqrt(V) * x)
-        expected = float(w @ (p - 0.5) ** 2 / w.sum())
-        v = variance_of_probability(np.array([V]))[0]
-        assert v == pytest.approx(expected, rel=1e-6 if V < 10 else 2e-3)
-        for outcome in (1, 0, -1):
-            gamma = (1 / (4 * v) - 1) / 2
-            y = 0.5 * (1 + outcome)
-            beta = stats.beta(gamma + y, gamma + 1 - y)
-            Q = answer_variances(np.array([outcome]), np.array([V]), "corrected")[0]
-            assert pytest.approx(beta.mean() - beta.moment(2), rel=1e-9) == Q
-            Q_2020 = answer_variances(np.array([outcome]), np.array([V]), "2020")[0]
-            assert pytest.approx(beta.mean() * (1 - beta.mean()), rel=1e-9) == Q_2020
-            assert 0.0 < Q < Q_2020 < 0.25 + EXACT
-
-
-def test_sites_are_the_linearised_answer():
-    z = np.linspace(-3, 3, 7)
-    y = np.array([1, -1, 0, 1, -1, 0, 1])
-    Q = np.full(7, 0.1)
-    tau, nu = linearised_sites(y, z, Q)
-    h = 1e-5
-
-    def loss(x):
-        g = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-        return (0.5 * (1 + y) - ndtr(z) - g * (x - z)) ** 2 / (2 * Q)
-
-    np.testing.assert_allclose(-(loss(z + h) - loss(z - h)) / (2 * h), nu - tau * z, atol=ITERATIVE)
-    np.testing.assert_allclose((loss(z + 1) - 2 * loss(z) + loss(z - 1)), tau, atol=ITERATIVE)
 
 
 @pytest.mark.parametrize("n_points", [None, 4])

@@ -8,18 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
 
 from predilect.inference.compiled.factor_blocks import component_sums
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.fit import FactorFit, Watch
 from predilect.inference.factor.items import FunctionState, GammaPrior, ItemDesign, scale_bound, scale_step
-from predilect.inference.factor.linearised import FORMS, answer_variances, linearised_sites
 from predilect.inference.factor.people import PeopleDesign
 from predilect.inference.factor.start import random_start
 from predilect.inference.factor.state import FactorState, moments
 from predilect.inference.report import Report
+from predilect.inference.sparse.sites import linearised_sites, surrogate_variance
 from predilect.likelihoods.expectation import expected
-from predilect.likelihoods.probit import at, threshold_for_tie_share
+from predilect.likelihoods.probit import at, threshold_for_tie_share, tilted
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.weights import ProcessWeights, StandardWeights, WeightPrior
@@ -84,7 +85,7 @@ def fit_paper(
         Variance of the noise of one utility in whose units ``priors`` are given: 0.5 in the text, 1 in the code. Here
         the noise of an answer is 1, so rates are divided by 2 ``noise_var``.
     form : {"2020", "corrected"}
-        See :func:`answer_variances`.
+        See :func:`~predilect.inference.sparse.sites.surrogate_variance`.
     batch_size : int, optional
         Rows of a mini-batch. By default all rows, or 50 000 of them where there are more than 200 000: a step costs
         rows x C for the answers and C M³ for the functions, and small batches pay the latter more often.
@@ -117,8 +118,6 @@ def fit_paper(
     crowdgppl.md 2.3, 3. **Differs from the paper**: the Jacobian, the scales and the start as corrected there; g is
     computed anew before every block, once (the code iterates up to ten times inside each); 3 quiet checks stop, not 10.
     """
-    if form not in FORMS:
-        raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
     if noise_var not in (0.5, 1.0):
         raise ValueError(f"noise_var must be 0.5 or 1, not {noise_var!r}")
     began = time.perf_counter()
@@ -175,7 +174,7 @@ def _start(
     # What a margin may be a priori, at s = 1, between two items; the people's own variance is 1 there.
     variance = design.prior_variances() + design.residual
     V = variance * (float(consensus) / s_t + C / (s_v * s_w))
-    Q = answer_variances(answers.outcome, np.maximum(V, 1e-10)[answers.pair], form)
+    Q = surrogate_variance(V[answers.pair], form)
     process = np.zeros(C, dtype=bool)
     whitened = None
     if people is not None:
@@ -295,10 +294,6 @@ def _threshold(answers: FactorAnswers, mean: FloatArray, var: FloatArray) -> flo
     """The tie threshold that maximises the probability of the answers at the final margins; 0 without ties."""
     if not answers.has_ties:
         return 0.0
-    from scipy.optimize import minimize_scalar
-
-    from predilect.likelihoods.probit import tilted
-
     start = math.log(
         threshold_for_tie_share(float(answers.weight[answers.outcome == 0].sum()) / answers.n_answers)
         * math.sqrt(1.0 + float(np.mean(mean * mean + var)))
