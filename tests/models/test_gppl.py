@@ -122,7 +122,7 @@ def test_a_kernel_of_ones_own_is_kept_learned_and_saved(n_inducing, tmp_path):
 def test_inducing_points_at_all_items_change_nothing():
     model, exact = (GPPL(n_inducing=n, scale=1.0).fit(*TRAIN, items=ITEMS) for n in (N_ITEMS, None))
     np.testing.assert_allclose(model.predict_proba(TEST[0]), exact.predict_proba(TEST[0]), atol=CONVERGED)
-    more = GPPL(n_inducing=500, scale=1.0).fit(*TRAIN, items=ITEMS)  # more points than items
+    more = GPPL(n_inducing=500, scale=1.0).fit(*TRAIN, items=ITEMS)  # more points than items: the items
     np.testing.assert_allclose(more.predict_proba(TEST[0]), exact.predict_proba(TEST[0]), atol=CONVERGED)
 
 
@@ -166,6 +166,9 @@ def test_joint_needs_features_of_both(missing):
 def test_features_that_say_nothing():
     """Constant columns are dropped, collinear ones harmless, and items alike in all features one and the same."""
     items = ITEMS | {"constant": [1.0] * N_ITEMS, "again": 2.0 * X[:, 0], "x": np.repeat(X[:4, 0], 3)}
+    with pytest.warns(DataWarning, match="only 4 items differ in their features"):
+        few = GPPL(n_inducing=5).fit(*TRAIN, items={name: items[name] for name in ("item", "x")})
+    assert few.report_["prior"]["n_inducing"] == 4
     model = GPPL(n_inducing=5).fit(*TRAIN, items=items)
     assert np.isfinite(model.predict_proba(TEST[0])).all()
     alike = GPPL().fit(*TRAIN, items={"item": ITEMS["item"], "x": [0.0] * 6 + [1.0] * 6})
@@ -186,7 +189,7 @@ def test_very_many_equal_answers_stay_finite():
 def test_too_many_items_are_refused_with_advice():
     n = 6001
     frame = pl.DataFrame({"left": np.arange(n - 1), "right": np.arange(1, n)})
-    with pytest.raises(DataError, match=r"features of the items .* n_inducing"):
+    with pytest.raises(DataError, match=r"6001 items would each be a point.*n_inducing=500"):
         GPPL().fit(frame, np.ones(n - 1, dtype=int))
     with pytest.raises(DataError, match="too many"):
         GPPL(users="separate").fit(frame.with_columns(user=pl.Series(np.arange(n - 1) % 3)), np.ones(n - 1, dtype=int))

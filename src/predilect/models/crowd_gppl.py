@@ -321,6 +321,8 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         if self.user_features_ is not None:
             how = "used" if self.traits_ is not None else "not used"
             lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {how}.")
+        if bound := self.report_["prior"].get("at_bound"):
+            lines.append(f"The search of length-scales ended at its bounds: {', '.join(bound)}.")
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -24,6 +24,7 @@ from predilect.inference.training import Watcher
 from predilect.inference.traits import Traits
 from predilect.models.inputs import Training
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+from predilect.models.points import choose_points
 from predilect.models.process_parameters import make_kernel, optimises, scales_of
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
@@ -217,20 +218,9 @@ def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tra
 
 
 def _points(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray, n_rows: int) -> FloatArray | None:
-    n_items, n_points = len(features), model.n_inducing
-    if isinstance(n_points, str):
-        n_points = None if n_items <= _MOST_ITEMS_AS_POINTS else int(np.clip(2.0 * math.sqrt(n_rows), *_POINTS))
-    alone = n_items if n_points is None else int((~known).sum())
-    if alone > _MOST_POINTS_EVER:
-        raise DataError(
-            f"{alone} items would each be an inducing point, and dense algebra holds {_MOST_POINTS_EVER}. Give "
-            "features of the items (items=..., --items FILE) and n_inducing=500"
-        )
-    if n_points is None or not known.any():
-        return None
-    return inducing_points(
-        features, known, scales_of(kernel, features.shape[1]), int(n_points), model.random_state
-    ).points
+    few = len(features) <= _MOST_ITEMS_AS_POINTS
+    automatic = None if few else int(np.clip(2.0 * math.sqrt(n_rows), *_POINTS))
+    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
 
 
 def _traits(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:

@@ -300,6 +300,8 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
             lines.append(f"Item features: {', '.join(self.features_.sources) or 'none of use'}; length-scales {told}.")
         if points is not None and not self.report_["prior"]["items_are_points"]:
             lines.append(f"Utilities are known through {points} inducing points.")
+        if bound := self.report_["prior"].get("at_bound"):
+            lines.append(f"The search of length-scales ended at its bounds: {', '.join(bound)}.")
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -14,7 +14,7 @@ from predilect.errors import DataError, DataWarning
 from predilect.inference.pooled import PooledAnswers
 from predilect.inference.training import Watcher
 from predilect.models.inputs import Training
-from predilect.models.pooled_gppl import Fitted, choose_points, fit_sparse_gppl, pack_sparse, unpack_sparse
+from predilect.models.pooled_gppl import Fitted, fit_sparse_gppl, pack_sparse, points_of, unpack_sparse
 from predilect.models.process_parameters import make_kernel
 from predilect.posteriors.joint import JointPosterior
 from predilect.posteriors.projection import Projection
@@ -48,7 +48,7 @@ def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: W
         ),
         ("users", "items"),
     )
-    projection = Projection.of(kernel, features, known, choose_points(model, kernel, features, known))
+    projection = Projection.of(kernel, features, known, points_of(model, kernel, features, known))
     left, right = place[: answers.n_rows], place[answers.n_rows :]
     rows = PooledAnswers(left, right, answers.outcome, answers.weight, len(unique))
     found = fit_sparse_gppl(model, rows, projection, delta, watch)

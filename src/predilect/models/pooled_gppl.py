@@ -12,7 +12,6 @@ import numpy.typing as npt
 from predilect.covariance.kernels import Kernel, Scaled
 from predilect.errors import DataError
 from predilect.inference.evidence import maximise_evidence
-from predilect.inference.inducing import inducing_points
 from predilect.inference.pooled import PooledAnswers
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.report import Report
@@ -24,12 +23,13 @@ from predilect.inference.threshold import best_threshold, starting_threshold
 from predilect.inference.training import Watcher
 from predilect.likelihoods.views import Probit
 from predilect.models.inputs import Training
-from predilect.models.process_parameters import make_kernel, optimises, scales_of
+from predilect.models.points import choose_points
+from predilect.models.process_parameters import make_kernel, optimises
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.sparse import SparsePosterior
 
 __all__ = [
-    "INFERENCE", "Fitted", "choose_points", "fit_pooled_gppl", "fit_sparse_gppl", "pack_sparse",
+    "INFERENCE", "Fitted", "fit_pooled_gppl", "fit_sparse_gppl", "pack_sparse", "points_of",
     "scale_prior", "unpack_sparse",
 ]  # fmt: skip
 
@@ -61,33 +61,15 @@ def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: 
     kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
     if model.inference in SCALED:
         return _fit_dense(model, answers, space, kernel, delta)
-    points = choose_points(model, kernel, space.matrix, space.known)
+    points = points_of(model, kernel, space.matrix, space.known)
     projection = Projection.of(kernel, space.matrix, space.known, points)
     return fit_sparse_gppl(model, answers, projection, delta, watch)
 
 
-def choose_points(model: Any, kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray | None:
-    """Inducing points as ``model.n_inducing`` says; None: the items.
-
-    Raises
-    ------
-    DataError
-        If the items would be the points, but they are too many.
-    """
-    n_items = len(features)
-    n_points = model.n_inducing
-    if isinstance(n_points, str):
-        n_points = None if n_items <= _MOST_ITEMS_DENSE else _MOST_POINTS
-    if n_points is None or not known.any():
-        if n_items > _MOST_POINTS_EVER:
-            raise DataError(
-                f"{n_items} items would each be an inducing point, and dense algebra holds {_MOST_POINTS_EVER}. Give "
-                "features of the items (items=..., --items FILE) and n_inducing=500"
-            )
-        return None
-    return inducing_points(
-        features, known, scales_of(kernel, features.shape[1]), int(n_points), model.random_state
-    ).points
+def points_of(model: Any, kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray | None:
+    """Inducing points as ``model.n_inducing`` says; None: the items."""
+    automatic = None if len(features) <= _MOST_ITEMS_DENSE else _MOST_POINTS
+    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
 
 
 def fit_sparse_gppl(
