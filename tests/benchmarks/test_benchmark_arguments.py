@@ -54,6 +54,7 @@ def test_every_label_of_the_sample_is_tested_once() -> None:
         TASKS["ukp-topics"](32)
 
 
+@pytest.mark.slow  # all texts are read
 def test_groups_of_answers() -> None:
     task = TASKS["ukp-topics"](3)
     consensus, busy, everything = (task.further[key] for key in ("consensus", "over_50", "all_labels"))

@@ -124,6 +124,7 @@ def test_a_real_limit_on_file_size_is_reported(votes, tmp_path, results):  # res
     assert files_beside(tmp_path) == ["votes.csv"]
 
 
+@pytest.mark.slow  # a process of its own
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_standard_output_that_is_full_is_reported(votes):
     with Path("/dev/full").open("w") as full:

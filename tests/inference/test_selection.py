@@ -113,6 +113,7 @@ def test_the_strength_follows_the_number_of_directions_that_matter():
     assert model.hyperparameters_.strength == pytest.approx(49.5)
 
 
+@pytest.mark.slow  # three searches
 def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
     free = ["strength", "scale"]
     found = select(CROWD, free)

@@ -41,6 +41,7 @@ def assert_same_bits(one: Population, other: Population) -> None:
 # What must make no difference
 
 
+@pytest.mark.slow  # two whole searches
 @pytest.mark.parametrize(
     ("basis", "given"), [("auto", {}), ("attributes+inducing", {"strength": 20.0, "scale": 1.0})], ids=["auto", "given"]
 )
