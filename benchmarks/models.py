@@ -17,6 +17,7 @@ import polars as pl
 
 from benchmarks.predilect_model import PredilectModel
 from benchmarks.task import Task
+from benchmarks.text_scales import TextModel
 from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
 
@@ -122,6 +123,9 @@ OWN: dict[str, Callable[..., Fitted]] = {
 CROWDS: dict[str, Callable[..., Fitted]] = {
     "gppl": partial(PredilectModel, estimator="GPPL"),
     "crowd-gppl": partial(PredilectModel, estimator="CrowdGPPL"),
+    # With length-scales for features of texts.
+    "gppl-texts": partial(TextModel, estimator="GPPL"),
+    "crowd-gppl-texts": partial(TextModel, estimator="CrowdGPPL"),
 }
 # The published inference of GPPL, and its prior for Sushi.
 _AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior=1:100"
@@ -142,9 +146,11 @@ VARIANTS = {
     "GPPL modern": "gppl",
     "GPPL-per-user modern": "gppl@users=separate",
     "GPPL, people and items": "gppl@users=joint",
-    # For features in their hundreds: length-scales of 20 √D medians, as the authors have it for arguments.
+    # For features in their hundreds: length-scales of 20 √D medians, as the authors have it for arguments; or ours.
     "GPPL, arguments": "gppl@median=arguments",
     "crowdGPPL, arguments": "crowd-gppl@median=arguments@n_components=5",
+    "GPPL, texts": "gppl-texts",
+    "crowdGPPL, texts": "crowd-gppl-texts@n_components=5@n_restarts=1@max_iterations=20",
     "crowdGPPL optimised": "crowd-gppl@length_scales=optimise",
     "GPPL optimised": "gppl@length_scales=optimise",
 }

@@ -93,4 +93,7 @@ def test_scaling_runs_and_figure(tmp_path: Path) -> None:
     assert [model for _, _, model in scaling.wanted("inducing", ["gppl@n_inducing={x}"])][:2] == [
         "gppl@n_inducing=25", "gppl@n_inducing=50",
     ]  # fmt: skip
+    assert scaling.growth([r | {"fit_cpu_s": 3.0 * r["x"]} for r in runs]) == {"m": 2.0}
+    assert scaling.growth(runs[:1]) == {}
+    assert set(scaling.IN_BATCHES) < set(scaling.CURVES["pairs"])
     assert scaling.measure_once(task, "pooled@scale=-1")["error"].startswith("ValueError")
