@@ -178,10 +178,14 @@ BARS = (
     Bar("sushi-a", VARIANTS["crowdGPPL modern"], 0.846, 0.315, 0.79, 4.0),
     Bar("sushi-b", VARIANTS[r"crowdGPPL\u"], 0.765, 0.485, 0.595, 60.0),
     Bar("sushi-b", VARIANTS["crowdGPPL modern"], 0.778, 0.450, 0.60, 60.0),
-    Bar("ukp-topics/consensus", VARIANTS["GPPL, arguments"], 0.79, 0.47, 0.50, 60.0),
-    Bar("ukp-topics", VARIANTS["GPPL, arguments"], 0.72, 0.56),
-    Bar("ukp-topics/consensus", VARIANTS["crowdGPPL, arguments"], 0.79, 0.47, 0.50, 60.0),
-    Bar("ukp-topics", VARIANTS["crowdGPPL, arguments"], 0.72, 0.56),
+    *(
+        bar
+        for name in ("GPPL modern", "GPPL, texts", "crowdGPPL, texts")
+        for bar in (
+            Bar("ukp-topics/consensus", VARIANTS[name], 0.79, 0.47, 0.50, 60.0),
+            Bar("ukp-topics", VARIANTS[name], 0.72, 0.56),
+        )
+    ),
 )
 
 HEAD = ["method", "source", "accuracy", "log loss", "tau", "s", "**ours**", "accuracy", "log loss", "tau",

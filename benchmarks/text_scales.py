@@ -20,7 +20,7 @@ from predilect.data import ItemFeatures
 __all__ = ["TextModel", "text_length_scales"]
 
 # Chosen by the even-numbered topics; see README.md.
-MULTIPLE, STRETCH = 8.0, 2.0
+MULTIPLE, STRETCH = 1.0, 2.0
 
 
 def text_length_scales(
