@@ -176,6 +176,7 @@ class Bar:
 BARS = (
     Bar("sushi-a", VARIANTS[r"crowdGPPL\u"], 0.840, 0.340, 0.785, 2.0),
     Bar("sushi-a", VARIANTS["crowdGPPL modern"], 0.846, 0.315, 0.79, 4.0),
+    Bar("sushi-a", VARIANTS["crowdGPPL modern, C = 30"], 0.846, 0.315, 0.79, 4.0),
     Bar("sushi-b", VARIANTS[r"crowdGPPL\u"], 0.765, 0.485, 0.595, 60.0),
     Bar("sushi-b", VARIANTS["crowdGPPL modern"], 0.778, 0.450, 0.60, 60.0),
     *(
