@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.datasets import default_seeds
 from benchmarks.models import VARIANTS
 from benchmarks.store import Store, mean_and_error, write_whole
 
@@ -254,15 +255,18 @@ def _bars(store: Store) -> str:
     lines = []
     for bar in BARS:
         found = measured(store, bar.task, bar.model)
+        runs = found["runs"][0] if found else 0.0
         for key, sign in (("accuracy", 1), ("log_loss", -1), ("tau", 1), ("seconds", -1)):
             wanted = getattr(bar, key)
             if wanted is None:
                 continue
             have = found.get(key)
             met = "" if have is None else "yes" if sign * have[0] >= sign * wanted else "**no**"
+            if have is not None and runs < len(default_seeds(bar.task.partition("/")[0])):
+                met = "too few runs"
             limit = f"{'≥' if sign > 0 else '≤'} {wanted:g}"
-            lines.append([bar.task, f"`{bar.model}`", key.replace("_", " "), limit, _pair(have, 3), met])
-    return "## Bars\n\n" + _markdown(["task", "model", "measure", "bar", "found", "met"], lines)
+            lines.append([bar.task, f"`{bar.model}`", key.replace("_", " "), limit, _pair(have, 3), f"{runs:.0f}", met])
+    return "## Bars\n\n" + _markdown(["task", "model", "measure", "bar", "found", "runs", "met"], lines)
 
 
 def _markdown(head: list[str], body: list[list[str]]) -> str:
