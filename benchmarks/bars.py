@@ -66,9 +66,9 @@ REASONS = {
     "bar",
     "electricity": "the bar is a prototype's on a split that is not known, and of easier pairs: its pooled score, "
     ".750 / .516, is out of reach of any one ranking here, as 35 free utilities fitted to all pairs have .718 / .541 "
-    "on the very same pairs. With hyper-parameters chosen by the test answers themselves (attributes or items, scale 4 "
-    "to 64, strength 3 to 100) seeds 0-2 give .359 for .361; tolerance moves it by .0001. By their place in the survey "
-    "the first three choices give .383, the middle three .306, the last three .361",
+    "on the very same pairs. With the best hyper-parameters by the test answers themselves, of attributes with scale 4 "
+    "to 64 and strength 3 to 100 and two settings of items, seeds 0-2 give .359 for .361; tolerance moves it by .0001. "
+    "By their place in the survey the first three choices give .383, the middle three .306, the last three .361",
     "amt-cars": "calibration: chance alone makes .010 (95 % point .016) if answers are independent given the "
     "probabilities, which those of 53 people are not",
     "facebook-social": "calibration, far above its floor of .004: for pairs of items that a person rated both, test "

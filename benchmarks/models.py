@@ -17,10 +17,11 @@ import polars as pl
 
 from benchmarks.predilect_model import PredilectModel
 from benchmarks.task import Task
+from benchmarks.text_scales import TextModel
 from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
 
-__all__ = ["CROWDS", "GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "REFERENCE", "VARIANTS", "Fitted", "build"]
+__all__ = ["CROWDS", "GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "REFERENCE", "TABLE3", "VARIANTS", "Fitted", "build"]
 
 REFERENCE = "population"  # the one that the table is about, and whose predictions are stored
 
@@ -122,12 +123,15 @@ OWN: dict[str, Callable[..., Fitted]] = {
 CROWDS: dict[str, Callable[..., Fitted]] = {
     "gppl": partial(PredilectModel, estimator="GPPL"),
     "crowd-gppl": partial(PredilectModel, estimator="CrowdGPPL"),
+    # With length-scales for features of texts.
+    "gppl-texts": partial(TextModel, estimator="GPPL"),
+    "crowd-gppl-texts": partial(TextModel, estimator="CrowdGPPL"),
 }
 # The published inference of GPPL, and its prior for Sushi.
 _AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior=1:100"
 # The rows of its Table 3, by their names there (a backslash is "without"; u: features of people, x: of items,
 # t: consensus, induc: inducing points).
-VARIANTS = {
+TABLE3 = {
     "crowdGPPL": "crowd-gppl@preset=paper@user_features=True",
     "crowdGPPL\\induc": "crowd-gppl@preset=paper@user_features=True@n_inducing=None",
     "crowdGPPL\\u": "crowd-gppl@preset=paper",
@@ -136,15 +140,20 @@ VARIANTS = {
     "GPPL": f"gppl{_AS_PAPER}",
     "GPPL-per-user": f"gppl@users=separate{_AS_PAPER}",
     "crowdGPPL modern": "crowd-gppl",
+    "crowdGPPL modern, C = 30": "crowd-gppl@n_components=30",
     "crowdGPPL modern, u": "crowd-gppl@user_features=True",
     "crowdGPPL modern, \\x": "crowd-gppl@item_features=False",
     "crowdGPPL modern, \\t": "crowd-gppl@consensus=False",
     "GPPL modern": "gppl",
     "GPPL-per-user modern": "gppl@users=separate",
     "GPPL, people and items": "gppl@users=joint",
-    # For features in their hundreds: length-scales of 20 √D medians, as the authors have it for arguments.
+}
+VARIANTS = TABLE3 | {
+    # For features in their hundreds: length-scales of 20 √D medians, as the authors have it for arguments; or ours.
     "GPPL, arguments": "gppl@median=arguments",
     "crowdGPPL, arguments": "crowd-gppl@median=arguments@n_components=5",
+    "GPPL, texts": "gppl-texts",
+    "crowdGPPL, texts": "crowd-gppl-texts@n_components=5@n_restarts=1@max_iterations=20",
     "crowdGPPL optimised": "crowd-gppl@length_scales=optimise",
     "GPPL optimised": "gppl@length_scales=optimise",
 }
@@ -161,7 +170,7 @@ PEERS: dict[str, Callable[..., Fitted]] = {
 }
 MODELS = OWN | CROWDS | PEERS
 # Names for several models at once.
-GROUPS = {"own": list(OWN), "peers": list(PEERS), "crowds": list(CROWDS), "table3": list(VARIANTS.values())}
+GROUPS = {"own": list(OWN), "peers": list(PEERS), "crowds": list(CROWDS), "table3": list(TABLE3.values())}
 # Packages of the extra "bench"; what the other models need is there with predilect.
 NEEDS = {
     "choix": "choix", "choix-ep-person": "choix", "evalica": "evalica", "openskill": "openskill",

@@ -19,6 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Parts of an estimator's report that say how its numbers came about; the rest is about reading, or holds seconds.
 _REPORTED = ("fit", "prior", "features", "inducing")
+MOST_LENGTH_SCALES = 40
 
 
 class PredilectModel:
@@ -60,7 +61,7 @@ class PredilectModel:
         model, found = self.model, {}
         if hasattr(model, "hyperparameters_"):
             settings = model.hyperparameters_
-            found["hyperparameters"] = settings if isinstance(settings, dict) else settings.to_dict()
+            found["hyperparameters"] = _brief(settings if isinstance(settings, dict) else settings.to_dict())
         for name in ("tie_threshold", "log_evidence"):
             if hasattr(model, f"{name}_"):
                 found[name] = getattr(model, f"{name}_")
@@ -69,6 +70,16 @@ class PredilectModel:
         found |= {name: _timeless(model.report_[name]) for name in _REPORTED if name in model.report_}
         result: dict[str, Any] = plain(found)
         return result
+
+
+def _brief(settings: dict[str, Any]) -> dict[str, Any]:
+    """The same with the range of the length-scales where there are more than anybody reads."""
+    scales = [value for name, value in settings.items() if "length_scale" in name]
+    if len(scales) <= MOST_LENGTH_SCALES:
+        return settings
+    kept = {name: value for name, value in settings.items() if "length_scale" not in name}
+    low, middle, high = np.quantile(scales, (0.0, 0.5, 1.0)).tolist()
+    return kept | {"length_scales": {"columns": len(scales), "smallest": low, "median": middle, "largest": high}}
 
 
 def _timeless(value: Any) -> Any:

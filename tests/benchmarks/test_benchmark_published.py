@@ -45,12 +45,16 @@ def test_published_numbers_are_plausible_and_of_known_methods() -> None:
 
 
 def test_page_shows_ours_beside_theirs_and_the_bars(tmp_path: Path) -> None:
-    page = markdown(stored(tmp_path, "sushi-a", [0.86, 0.84]))
+    page = markdown(stored(tmp_path, "sushi-a", [0.86, 0.84] * 5))
     row = next(line for line in page.splitlines() if line.startswith(r"| crowdGPPL\u | article | 0.85"))
-    assert f"`{MODEL}` | 0.850 ± 0.010 | 0.150 ± 0.010 | 0.750 ± 0.010 | 0.850 ± 0.010 | 1.50 ± 0.00 | 2 |" in row
+    assert f"`{MODEL}` | 0.850 ± 0.003 | 0.150 ± 0.003 | 0.750 ± 0.003 | 0.850 ± 0.003 | 1.50 ± 0.00 | 10 |" in row
     bars = [line for line in page.splitlines() if line.startswith(f"| sushi-a | `{MODEL}`")]
     assert len(bars) == 4
     assert [line.split("|")[-2].strip() for line in bars] == ["yes", "yes", "**no**", "yes"]
+    # Bars are for all runs of a task.
+    few = markdown(stored(tmp_path / "few", "sushi-a", [0.86, 0.84])).splitlines()
+    rows = [line.split("|")[-3:-1] for line in few if line.startswith(f"| sushi-a | `{MODEL}`")]
+    assert [[cell.strip() for cell in row] for row in rows] == [["2", "too few runs"]] * 4
     # Failed runs do not count, and a task without runs has empty cells.
     assert measured(Store(tmp_path / "empty"), "sushi-a", MODEL) == {}
 
@@ -93,4 +97,7 @@ def test_scaling_runs_and_figure(tmp_path: Path) -> None:
     assert [model for _, _, model in scaling.wanted("inducing", ["gppl@n_inducing={x}"])][:2] == [
         "gppl@n_inducing=25", "gppl@n_inducing=50",
     ]  # fmt: skip
+    assert scaling.growth([r | {"fit_cpu_s": 3.0 * r["x"]} for r in runs]) == {"m": 2.0}
+    assert scaling.growth(runs[:1]) == {}
+    assert set(scaling.IN_BATCHES) < set(scaling.CURVES["pairs"])
     assert scaling.measure_once(task, "pooled@scale=-1")["error"].startswith("ValueError")
