@@ -172,7 +172,9 @@ def _optimised(
         assert found.theta_gradient is not None
         return found.bound, found.theta_gradient
 
-    best, _ = optimise_kernel(projection, fit, reach=_REACH)
+    # Variances say the same as the scales s, and their ratio is the own share.
+    held = [name for name in projection.kernel.names if name.endswith(".variance")]
+    best, _ = optimise_kernel(projection, fit, reach=_REACH, held=held)
     moved = np.abs(best.kernel.theta - projection.kernel.theta)
     names = [name for name, far in zip(best.kernel.names, moved >= _REACH - 1e-6, strict=True) if far]
     return best, names

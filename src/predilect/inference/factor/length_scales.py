@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -91,7 +91,7 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
 
 def optimise_kernel(
     projection: Projection, fit: Callable[[Projection], tuple[float, FloatArray]], *, most: int = 20,
-    reach: float = 3.0,
+    reach: float = 3.0, held: Sequence[str] = (),
 ) -> tuple[Projection, float]:  # fmt: skip
     """Search the kernel's hyper-parameters by L-BFGS-B on the bound.
 
@@ -105,6 +105,8 @@ def optimise_kernel(
         Evaluations, about.
     reach : float
         theta stays within ± reach of where it starts.
+    held : sequence of str
+        Names of hyper-parameters that stay where they are.
 
     Returns
     -------
@@ -118,6 +120,8 @@ def optimise_kernel(
         If bound or gradient is not finite.
     """
     start = projection.kernel.theta
+    reaches = [0.0 if name in held else reach for name in projection.kernel.names]
+    bounds = [(x - r, x + r) for x, r in zip(start, reaches, strict=True)]
     best: list[tuple[float, FloatArray]] = []
 
     def loss(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -132,7 +136,7 @@ def optimise_kernel(
         return -bound, -gradient
 
     minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=[(x - reach, x + reach) for x in start],
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
         options={"maxfun": most},
     )  # fmt: skip
     bound, theta = max(best, key=lambda pair: pair[0])
