@@ -53,6 +53,7 @@ TOTALS = {"llmfao-models": 8931, "llmfao-responses": 8931, "ukpconvarg": 84445, 
 WITH_TIES = {"llmfao-models", "llmfao-responses", "ukpconvarg", "ukpconvarg-crowdsample", "facebook-social"}
 
 
+@pytest.mark.slow  # real data, all of it
 @pytest.mark.data
 @needs_data
 @pytest.mark.parametrize("name", each(REAL))

@@ -48,6 +48,7 @@ def test_force_never_replaces_a_folder_with_other_things_in_it(votes, tmp_path):
     assert files_beside(tmp_path / "thesis") == ["chapter1.tex"]
 
 
+@pytest.mark.slow  # whole rankings
 def test_a_link_to_a_folder_stays_a_link(votes, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -77,6 +78,7 @@ def test_a_read_only_place_is_found_out_before_the_fit(votes, tmp_path, monkeypa
     assert files_beside(tmp_path) == ["votes.csv"]
 
 
+@pytest.mark.slow  # whole rankings
 @pytest.mark.parametrize("writer", ["write_people", "plot_board", "segment_table"])
 def test_a_full_disk_leaves_nothing_behind_but_the_board_on_the_screen(votes, tmp_path, monkeypatch, writer):
     def full(*_, **__):
@@ -90,6 +92,7 @@ def test_a_full_disk_leaves_nothing_behind_but_the_board_on_the_screen(votes, tm
     assert files_beside(tmp_path) == ["votes.csv"]
 
 
+@pytest.mark.slow  # whole rankings
 def test_a_disk_that_fills_up_while_replacing_keeps_the_old_results(votes, tmp_path, monkeypatch):
     out = tmp_path / "out"
     assert run("rank", votes, *QUICK, "--out", out).exit_code == 0

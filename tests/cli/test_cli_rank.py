@@ -154,6 +154,7 @@ def test_the_verdict_is_said_recorded_and_saved(votes, results):
     assert verdict["personal"] == expected.personal.to_dict()
 
 
+@pytest.mark.slow  # several rankings with a verdict
 def test_auto_returns_the_pooled_model_where_people_agree_for_segments_too(tmp_path):
     votes = agreeing_votes(tmp_path / "v.csv")
     ran = run("rank", votes, "--by", "part", "--out", tmp_path / "out")
@@ -169,6 +170,7 @@ def test_auto_returns_the_pooled_model_where_people_agree_for_segments_too(tmp_p
     assert "users.parquet" not in files_beside(tmp_path / "out")
 
 
+@pytest.mark.slow  # three rankings with a verdict
 def test_what_was_asked_for_is_returned_whatever_the_verdict(votes, tmp_path):
     agreeing = rank_json(agreeing_votes(tmp_path / "v.csv"), "--personal", "yes")
     assert (agreeing["verdict"]["favours"], agreeing["verdict"]["returned"]) == ("pooled", "population")
@@ -200,6 +202,7 @@ def test_without_matplotlib_one_line_says_how_to_get_the_plot(votes, tmp_path, m
     assert files_beside(tmp_path / "out") == [name for name in OUTPUTS if not name.endswith(("png", "svg"))]
 
 
+@pytest.mark.slow  # several rankings with a verdict
 def test_by_makes_a_board_for_each_segment(votes, votes_frame, tmp_path):
     ran = run("rank", votes, "--by", "language", "--out", tmp_path / "out")
     assert ran.exit_code == 0

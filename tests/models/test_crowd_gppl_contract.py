@@ -10,7 +10,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CrowdGPPL
 
-FIXED = {"length_scales": 1.0, "tolerance": 1e-8, "max_iterations": 2000, "tie_threshold": 0.4, "n_components": 1}
+FIXED = {"length_scales": 1.0, "tolerance": 1e-8, "max_iterations": 500, "tie_threshold": 0.4, "n_components": 1}
 
 
 class TestModern(PredictionContract, SavingContract):
@@ -24,7 +24,7 @@ class TestModern(PredictionContract, SavingContract):
 
     @classmethod
     def make(cls, **changes: Any) -> CrowdGPPL:
-        return CrowdGPPL(**({"n_components": 3, "n_jobs": 1} | changes))
+        return CrowdGPPL(**({"n_components": 3, "component_prior": (10.0, 10.0), "n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iterations=1, tie_threshold=0.4, **changes)

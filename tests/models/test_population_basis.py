@@ -141,6 +141,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow  # many fits
 @pytest.mark.parametrize("basis", BASES[1:])
 @pytest.mark.parametrize("what", ODD)
 def test_odd_features(basis, what):
@@ -215,6 +216,7 @@ def test_an_unknown_item_has_the_prior_variance_after_a_search():
     assert model.posterior_.basis.own_scale == model.hyperparameters_.scale
 
 
+@pytest.mark.slow  # many fits
 def test_the_verdict_on_features_where_they_are_the_basis():
     # The model without features cannot hang on attributes: it hangs on the items.
     model = Population(basis="attributes", n_jobs=1, **GIVEN).fit(

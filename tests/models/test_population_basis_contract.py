@@ -59,6 +59,7 @@ class OnABasis(PredictionContract):
         assert len(model.posterior_.people.shards) > 2
 
 
+@pytest.mark.slow  # the contract once more, on a basis
 class TestAttributes(OnABasis):
     basis = "attributes"
 
@@ -96,6 +97,6 @@ class TestAttributes(OnABasis):
         np.testing.assert_allclose(mean, (x - x.mean()) * mean[0] / (x[0] - x.mean()), atol=EXACT)
 
 
-@pytest.mark.slow  # TestAttributes runs the same code on a basis at every commit
+@pytest.mark.slow  # the contract once more, on a basis
 class TestInducing(OnABasis, SavingContract):
     basis = "inducing"

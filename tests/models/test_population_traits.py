@@ -53,6 +53,7 @@ def test_traits_that_matter_are_found_and_help(basis):
     assert abs(losses[1] - losses[2]) < 0.03
 
 
+@pytest.mark.slow  # many fits
 def test_traits_that_say_nothing_are_left_out_of_most_fits():
     # A choice needs half a standard error, so that noise passes now and then. Measured: 6 of the seeds 10 to 39.
     used = []
