@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
+from predilect.inference.factor.warm_up import warm_up_factor
 from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
-from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
 from predilect.models.crowd_training import PRESETS, fit_crowd, pack_factor, unpack_factor
 from predilect.models.inputs import read_training
@@ -258,7 +258,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         """
         self._check()
         training = read_training(X, y, items, users, given_threshold(self.tie_threshold))
-        warm_up()
+        warm_up_factor()
         with workers(self.n_jobs):
             found = fit_crowd(self, training, given_threshold(self.tie_threshold), watch)
         self.traits_ = found.traits

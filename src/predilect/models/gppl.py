@@ -240,11 +240,11 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
         training = read_training(X, y, items, users, delta)
         answers = training.comparisons
         personal = self.users != "pooled" and answers.has_users and answers.n_users > 1
-        warm_up()
         with workers(self.n_jobs) as executor:
             if self.users == "joint":
                 found = fit_joint_gppl(self, training, delta, watch)
             elif personal:
+                warm_up()  # the loops over people; the others compile next to nothing
                 found = fit_separate_gppl(self, training, delta, executor, watch)
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)
