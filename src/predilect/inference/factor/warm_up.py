@@ -1,4 +1,4 @@
-"""Compile, or load from the cache, the loops of the factor model before they are needed, and say so if it takes long."""
+"""Compile, or load from the cache, the loops of the factor model before they are needed, and say if it takes long."""
 
 from __future__ import annotations
 
