@@ -1,0 +1,172 @@
+"""Trade-offs that are the same one: up to rounding, and up to which item stood on the left."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from predilect.errors import DataError
+
+__all__ = ["CLOSE", "Points", "as_rows", "distinct_points", "fold", "merge_close"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+CLOSE = 1e-12  # values of a column that differ by less than this share of its largest are one value
+
+
+class Points(NamedTuple):
+    """Distinct trade-offs and where each row went.
+
+    Attributes
+    ----------
+    points : float64 array, shape (m, d)
+        In lexicographic order.
+    code : int64 array, shape (n,)
+        Row i is about ``sign[i] * points[code[i]]``.
+    sign : int8 array, shape (n,)
+        All 1 where nothing was folded.
+    """
+
+    points: FloatArray
+    code: IntArray
+    sign: NDArray[np.int8]
+
+
+def fold(t: ArrayLike) -> tuple[FloatArray, NDArray[np.int8]]:
+    """Turn every trade-off so that its first coordinate that is not 0 is positive.
+
+    Parameters
+    ----------
+    t : array of float, shape (n, d)
+
+    Returns
+    -------
+    points : float64 array, shape (n, d)
+        Values that are close in a column made one value, as by :func:`merge_close`; -0.0 is 0.0.
+    sign : int8 array, shape (n,)
+        ``sign[i] * points[i]`` is ``t[i]``; 1 for the trade-off 0.
+
+    Raises
+    ------
+    DataError
+        If a number is not finite.
+    """
+    rows = as_rows(t)
+    values, place = _ladders(rows)
+    sign = _orientation(place, len(rows))
+    return _rows(values, place, sign), sign
+
+
+def distinct_points(t: ArrayLike, antisymmetric: bool = True) -> Points:
+    """The different trade-offs among many.
+
+    Parameters
+    ----------
+    t : array of float, shape (n, d)
+    antisymmetric : bool
+        Whether t and -t are one point, folded as by :func:`fold`.
+
+    Raises
+    ------
+    DataError
+        If a number is not finite.
+
+    Notes
+    -----
+    The points and their order depend on which values there are, not on the order of the rows nor, if folded, on which
+    item stood on the left. O(d n log n) time.
+    """
+    rows = as_rows(t)
+    n, d = rows.shape
+    values, place = _ladders(rows)
+    sign = _orientation(place, len(rows)) if antisymmetric else np.ones(n, dtype=np.int8)
+    key, n_keys = np.zeros(n, dtype=np.int64), 1
+    for column in place:
+        turned = column * sign
+        low, high = (int(turned.min()), int(turned.max())) if n else (0, 0)
+        n_values = high - low + 1
+        if n_keys * n_values >= 2**62:
+            key, n_keys = _dense(key, n_keys)
+        key = key * n_values + (turned - low)
+        n_keys *= n_values
+    code, m = _dense(key, n_keys)
+    # A point is read off its first row: all its rows hold the same values.
+    first = np.empty(m, dtype=np.int64)
+    first[code[::-1]] = np.arange(n)[::-1]
+    points = _rows(values, [column[first] for column in place], sign[first]).reshape(m, d)
+    return Points(points, code, sign)
+
+
+def merge_close(t: ArrayLike) -> FloatArray:
+    """Make values of a column that differ by rounding only one value, its mirror alike; shape (n, d).
+
+    In each column the sizes |t| are sorted; neighbours that differ by at most 10⁻¹² of the largest are one, the
+    smallest of them, and 0 if that near to 0. Twice is the same as once.
+
+    Notes
+    -----
+    Rounding to 12 digits instead would cut apart values on two sides of a rounding boundary: a difference of
+    standardised columns falls anywhere, and a few of thousands of values do fall there.
+    """
+    rows = as_rows(t)
+    values, place = _ladders(rows)
+    return _rows(values, place, np.ones(len(rows), dtype=np.int8))
+
+
+def as_rows(t: ArrayLike) -> FloatArray:
+    """Trade-offs as finite float64 array of shape (n, d), or a DataError."""
+    rows = np.asarray(t, dtype=np.float64)
+    if rows.ndim != 2:
+        raise DataError(f"expected trade-offs as an array of shape (n, d), got one of shape {rows.shape}.")
+    bad = ~np.isfinite(rows)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"{int(bad.any(axis=1).sum())} of {len(rows)} trade-offs are not finite (first: row {row}, dimension "
+            f"{column}, {rows[row, column]})."
+        )
+    return rows
+
+
+def _ladders(rows: FloatArray) -> tuple[list[FloatArray], list[IntArray]]:
+    """For each column the sizes that are told apart, 0 first, and the signed place of every value among them."""
+    values, places = [], []
+    for column in rows.T:
+        size = np.abs(column)
+        order = np.argsort(size)
+        ascending = size[order]
+        fresh = np.diff(ascending, prepend=0.0) > CLOSE * (ascending[-1] if len(ascending) else 0.0)
+        values.append(np.append(0.0, ascending[fresh]))
+        place = np.empty(len(size), dtype=np.int64)
+        place[order] = np.cumsum(fresh)
+        places.append(np.where(column < 0, -place, place))
+    return values, places
+
+
+def _orientation(places: list[IntArray], n: int) -> NDArray[np.int8]:
+    """Sign of the first coordinate of each row that is not 0; 1 if all are."""
+    sign = np.zeros(n, dtype=np.int8)
+    for place in places:
+        sign = np.where(sign == 0, np.sign(place), sign).astype(np.int8)
+    return np.where(sign == 0, 1, sign).astype(np.int8)
+
+
+def _rows(values: list[FloatArray], places: list[IntArray], sign: NDArray[np.int8]) -> FloatArray:
+    rows = np.zeros((len(sign), len(values)))
+    for d, (sizes, place) in enumerate(zip(values, places, strict=True)):
+        rows[:, d] = sizes[np.abs(place)] * (np.sign(place) * sign) + 0.0
+    return rows
+
+
+def _dense(key: IntArray, n_keys: int) -> tuple[IntArray, int]:
+    """Ranks of the keys among the different ones, and how many these are."""
+    if n_keys <= 4 * len(key) + 1024:
+        present = np.zeros(n_keys, dtype=bool)
+        present[key] = True
+        rank = np.cumsum(present) - 1
+        return rank[key], int(present.sum())
+    different, code = np.unique(key, return_inverse=True)
+    return code.astype(np.int64), len(different)
