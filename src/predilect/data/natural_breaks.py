@@ -126,7 +126,9 @@ def _distinct(values: ArrayLike, weights: ArrayLike | None, with_zero: bool) -> 
     if not np.isfinite(x).all():
         raise DataError(f"{int((~np.isfinite(x)).sum())} of {len(x)} values are not finite numbers.")
     if with_zero and (x < 0).any():
-        raise DataError("levels with a zero are made of sizes, but some values are negative. Give their absolute values.")
+        raise DataError(
+            "levels with a zero are made of sizes, but some values are negative. Give their absolute values."
+        )
     if weights is None:
         x, count = np.unique(x + 0.0, return_counts=True)
         w = count.astype(np.float64)

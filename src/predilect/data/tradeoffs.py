@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from predilect.data.encoding import Output
@@ -166,7 +167,9 @@ class TradeOffMap:
         Differences are taken of projected items: O(n k) time.
         """
         if matrix is None and not self.items_are_attributes:
-            raise DataError(f"these trade-offs are made of features ({', '.join(self.names[:5])} ...). Give the items'.")
+            raise DataError(
+                f"these trade-offs are made of features ({', '.join(self.names[:5])} ...). Give the items'."
+            )
         if len(left) * self.n_dimensions > _MOST_NUMBERS:
             raise DataError(
                 f"{len(left)} trade-offs of {self.n_dimensions} dimensions take more than 2 GB. Reduce them with "
@@ -221,14 +224,15 @@ class TradeOffMap:
         series = to_columns(table, names)
         t = np.zeros((len(next(iter(series.values()))) if names else 0, len(self.dimensions)))
         for name in names:
-            sign = -1.0 if name in self.mirrors else 1.0
-            (k,) = [k for k, d in enumerate(self.dimensions) if self.mirrors.get(name, name) in (d.name, d.label)] or (
-                -1,
-            )
-            if k < 0:
+            kept = self.mirrors.get(name, name)
+            found = [k for k, d in enumerate(self.dimensions) if kept in (d.name, d.label)]
+            if not found:
                 known = ", ".join(d.label for d in self.dimensions)
                 raise DataError(f'"{name}" is no dimension of these trade-offs; they are {known}. See the report.')
-            t[:, k] += sign * series[name].cast(float).fill_null(0.0).to_numpy() / self.dimensions[k].scale
+            if not (series[name].dtype.is_numeric() or series[name].dtype in (pl.Boolean, pl.Null)):
+                raise DataError(f'column "{name}" must hold numbers, how much more of it the left item has.')
+            amount = series[name].cast(pl.Float64).fill_null(0.0).to_numpy()
+            t[:, found[0]] += (-amount if name in self.mirrors else amount) / self.dimensions[found[0]].scale
         as_rows(t)
         return t if self.projection is None else t @ self.projection
 
@@ -277,7 +281,9 @@ class TradeOffMap:
         """
         values = dict(plain)
         if values["kind"] == "custom" and function is None:
-            raise DataError(f'these trade-offs were made by the function "{values["tau_name"]}". Give it again, tau=...')
+            raise DataError(
+                f'these trade-offs were made by the function "{values["tau_name"]}". Give it again, tau=...'
+            )
         values["dimensions"] = tuple(Dimension(**dimension) for dimension in values["dimensions"])
         values["inputs"] = tuple((int(column), Output(**output)) for column, output in values["inputs"])
         if values["projection"] is not None:

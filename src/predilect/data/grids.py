@@ -1,0 +1,309 @@
+"""Grids of trade-offs: the levels of every dimension, and which grid point stands for a trade-off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from predilect.data.folding import CLOSE, as_rows, merge_close
+from predilect.data.intake import counted
+from predilect.data.natural_breaks import breaks_up_to
+from predilect.data.tradeoffs import TradeOffMap
+from predilect.errors import DataError
+
+__all__ = ["Grid", "LevelsOf"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+LevelsOf = int | ArrayLike | None
+
+MOST_LEVELS = 25  # of a dimension, unless asked for
+FEWEST_LEVELS = 5  # below which a dimension is not thinned out to save points
+AIM = 100_000  # grid points, unless levels are given
+MOST_POINTS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """All combinations of some levels in each dimension, in row-major order.
+
+    Attributes
+    ----------
+    levels : tuple of float64 arrays, each of shape (n_levels of that dimension,)
+        Ascending, in the units of the trade-offs; with 0, and with the negative of each, if antisymmetric.
+    antisymmetric : bool
+        Whether the grid is its own mirror image: point g and point n_points - 1 - g are t and -t.
+    names : tuple of str
+        Of the dimensions.
+    scale : float64 array, shape (k,)
+        Own units of each dimension in one unit of t.
+    report : tuple of str
+        Where levels were found by natural breaks, and thinned out.
+    """
+
+    levels: tuple[FloatArray, ...]
+    antisymmetric: bool
+    names: tuple[str, ...]
+    scale: FloatArray
+    report: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        t: ArrayLike,
+        weights: ArrayLike | None = None,
+        levels: int | Sequence[LevelsOf] | Mapping[str, LevelsOf] | None = None,
+        *,
+        antisymmetric: bool = True,
+        trade_offs: TradeOffMap | None = None,
+        aim: int = AIM,
+        most: int = MOST_POINTS,
+    ) -> Self:
+        """Find levels for trade-offs.
+
+        Parameters
+        ----------
+        t : array of float, shape (n, k)
+            Folded or not; rows may repeat.
+        weights : array of float, shape (n,), optional
+            Answers at each row.
+        levels : int, sequence of k, mapping of str, or None
+            For all dimensions, for each in turn, or for those named (a column of the table of items names all of its
+            dimensions). A number of levels, at most which natural breaks find; or the levels, in own units where
+            ``trade_offs`` is given and otherwise in those of t; or None, the default: every value where there are at
+            most 25 (with 0 and mirrored if antisymmetric), else 25 natural breaks.
+        antisymmetric : bool
+            Mirror the levels, with 0 among them: an odd number. Natural breaks are then those of |t|.
+        trade_offs : TradeOffMap, optional
+            Where t comes from: names and units.
+        aim : int
+            While the grid has more points, the default levels are thinned out.
+        most : int
+            Number of points beyond which the grid is refused.
+
+        Raises
+        ------
+        DataError
+            If the grid has more than ``most`` points, a dimension has one value only, or levels do not fit: an even
+            number or levels without their mirror image although antisymmetric, a name that is unknown.
+
+        Notes
+        -----
+        gaspk.md 3 step 0, and 4. Thinning: while there are more than ``aim`` points, of the dimensions with default
+        levels and more than 5 of them the one is refined less (by 2 levels if antisymmetric, by 1 if not) that loses the
+        smallest share of its variance for the logarithm of the factor saved. The optimal breaks for all
+        numbers of levels come from one dynamic programme. **Differs from the paper**, where levels are chosen by hand.
+        """
+        rows = merge_close(as_rows(t))
+        n, k = rows.shape
+        if not n or not k:
+            raise DataError(f"a grid needs trade-offs of one dimension at least, got an array of shape {rows.shape}.")
+        names = trade_offs.names if trade_offs is not None else tuple(f"dimension {d + 1}" for d in range(k))
+        scale = trade_offs.scale if trade_offs is not None else np.ones(k)
+        if len(names) != k:
+            raise DataError(f"the trade-offs have {k} dimensions, but what they come from has {len(names)}.")
+        w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+        found: list[list[FloatArray]] = []
+        losses: list[list[float]] = []
+        asked = _asked(levels, names, trade_offs)
+        for d, wanted in enumerate(asked):
+            column = rows[:, d]
+            if (column == column[0]).all() and (column[0] == 0.0 or not antisymmetric):
+                raise DataError(
+                    f'the trade-offs do not vary in "{names[d]}": it is {column[0] * scale[d]:.6g} in every answer, one '
+                    f"level, which says nothing. Leave it out with attributes=[...]."
+                )
+            if wanted is None or isinstance(wanted, int | np.integer):
+                number = MOST_LEVELS if wanted is None else int(wanted)
+                ladder, lost = _ladder(column, w, number, antisymmetric, names[d])
+                found.append(ladder if wanted is None else ladder[-1:])
+                losses.append(lost if wanted is None else lost[-1:])
+            else:
+                found.append([_given(wanted, scale[d], antisymmetric, names[d])])
+                losses.append([0.0])
+        chosen = _thin_out(found, losses, aim)
+        shape = [len(ladder[c]) for ladder, c in zip(found, chosen, strict=True)]
+        _refuse_too_many(shape, names, most)
+        report = []
+        for d, ladder in enumerate(found):
+            if losses[d][chosen[d]] > 0.0:
+                thinned = chosen[d] < len(ladder) - 1
+                why = f", for a grid of about {aim} points" if thinned else ""
+                report.append(
+                    f'Natural breaks: {shape[d]} levels of "{names[d]}", which keep '
+                    f"{100 * (1 - losses[d][chosen[d]]):.4g} % of its variance{why}."
+                )
+        picked = tuple(ladder[c] for ladder, c in zip(found, chosen, strict=True))
+        return cls(picked, antisymmetric, names, scale, tuple(report))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each dimension."""
+        return tuple(len(level) for level in self.levels)
+
+    @property
+    def n_points(self) -> int:
+        """Grid points."""
+        return math.prod(self.shape)
+
+    def points(self, code: ArrayLike | None = None) -> FloatArray:
+        """Coordinates of grid points, by default of all; shape (m, k)."""
+        where = np.unravel_index(np.arange(self.n_points) if code is None else np.asarray(code), self.shape)
+        return np.stack([level[place] for level, place in zip(self.levels, where, strict=True)], axis=-1)
+
+    def snap(self, t: ArrayLike) -> tuple[IntArray, NDArray[np.bool_]]:
+        """The nearest grid point.
+
+        Parameters
+        ----------
+        t : array of float, shape (n, k)
+
+        Returns
+        -------
+        code : int64 array, shape (n,)
+            Row-major, as ``numpy.ravel_multi_index``.
+        exact : bool array, shape (n,)
+            Whether t is that point, to 10⁻¹² of the largest level.
+
+        Notes
+        -----
+        A value half-way goes to the lower level; to that nearer 0 if antisymmetric, so that -t goes to the mirror
+        image. O(n k log(levels)) time.
+        """
+        rows = as_rows(t)
+        if rows.shape[1] != len(self.levels):
+            raise DataError(f"the grid has {len(self.levels)} dimensions, the trade-offs {rows.shape[1]}.")
+        code, exact = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=bool)
+        for column, level in zip(rows.T, self.levels, strict=True):
+            if self.antisymmetric:
+                centre = len(level) // 2
+                half = level[centre:]
+                place = np.searchsorted(half[:-1] + 0.5 * np.diff(half), np.abs(column))
+                place = centre + np.where(column < 0, -place, place)
+            else:
+                place = np.searchsorted(level[:-1] + 0.5 * np.diff(level), column)
+            code *= len(level)
+            code += place
+            exact &= np.abs(column - level[place]) <= CLOSE * np.abs(level).max()
+        return code, exact
+
+    def fold(self, code: ArrayLike) -> tuple[IntArray, NDArray[np.int8]]:
+        """Codes of the grid points turned so that the first coordinate that is not 0 is positive, and the signs.
+
+        ``sign`` is 1 for the point 0. Raises a DataError if the grid is not antisymmetric.
+        """
+        if not self.antisymmetric:
+            raise DataError("this grid is not its own mirror image, so that its points cannot be folded.")
+        codes = np.asarray(code, dtype=np.int64)
+        turned = np.maximum(codes, self.n_points - 1 - codes)
+        return turned, np.where(codes == turned, 1, -1).astype(np.int8)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "levels": [level.tolist() for level in self.levels],
+            "antisymmetric": self.antisymmetric,
+            "names": list(self.names),
+            "scale": self.scale.tolist(),
+            "report": list(self.report),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The grid that ``to_dict`` wrote."""
+        levels = tuple(np.array(level, dtype=np.float64) for level in plain["levels"])
+        scale = np.array(plain["scale"], dtype=np.float64)
+        return cls(levels, bool(plain["antisymmetric"]), tuple(plain["names"]), scale, tuple(plain["report"]))
+
+
+def _asked(
+    levels: int | Sequence[LevelsOf] | Mapping[str, LevelsOf] | None,
+    names: tuple[str, ...],
+    trade_offs: TradeOffMap | None,
+) -> list[LevelsOf]:
+    """What was asked for each dimension."""
+    if levels is None or isinstance(levels, int | np.integer):
+        return [levels] * len(names)
+    if isinstance(levels, Mapping):
+        asked: list[LevelsOf] = [None] * len(names)
+        for name, wanted in levels.items():
+            if trade_offs is not None:
+                places = trade_offs.find(name)
+            elif name in names:
+                places = (names.index(name),)
+            else:
+                raise DataError(f'levels are given for "{name}"; the dimensions are {", ".join(names)}.')
+            for d in places:
+                asked[d] = wanted
+        return asked
+    if len(levels) != len(names):
+        raise DataError(
+            f"levels are given for {counted(len(levels), 'dimension')}, the trade-offs have {len(names)}: "
+            f"{', '.join(names)}. Name those that are meant, levels={{name: levels}}."
+        )
+    return list(levels)
+
+
+def _ladder(
+    column: FloatArray, w: FloatArray, number: int, antisymmetric: bool, name: str
+) -> tuple[list[FloatArray], list[float]]:
+    """Levels of a dimension from few to at most ``number``, and the share of its variance that each loses."""
+    fewest = 3 if antisymmetric else 2
+    if number < fewest or (antisymmetric and number % 2 == 0):
+        odd = ", an odd number since they are mirrored about 0" if antisymmetric else ""
+        near = f" Take {max(fewest, number - 1)} or {max(fewest, number - 1) + 2}." if antisymmetric else ""
+        raise DataError(f'"{name}" needs at least {fewest} levels{odd}; got {number}.{near}')
+    if not antisymmetric:
+        breaks = breaks_up_to(column, number, w)[1:]
+        return [b.levels for b in breaks], [b.share_lost for b in breaks]
+    breaks = breaks_up_to(np.abs(column), (number + 1) // 2, w, zero_is_level=True)[1:]
+    return [np.append(-b.levels[:0:-1], b.levels) for b in breaks], [b.share_lost for b in breaks]
+
+
+def _given(wanted: ArrayLike, scale: float, antisymmetric: bool, name: str) -> FloatArray:
+    levels = np.unique(np.asarray(wanted, dtype=np.float64)) / scale + 0.0
+    if not np.isfinite(levels).all() or len(levels) < 2:
+        raise DataError(f'"{name}" needs at least two different levels, all finite numbers; got {wanted}.')
+    if not antisymmetric:
+        return levels
+    far = np.abs(levels + levels[::-1]) > 1e-9 * np.abs(levels).max()
+    if far.any() or len(levels) % 2 == 0:
+        lacks = "0" if not far.any() else f"{-levels[np.argmax(far)] * scale:.6g}"
+        raise DataError(
+            f'the levels of "{name}" must hold 0 and the negative of each, since t and -t are one trade-off; {lacks} is '
+            f"missing. Add it, or set antisymmetric=False."
+        )
+    return 0.5 * (levels - levels[::-1])
+
+
+def _thin_out(found: list[list[FloatArray]], losses: list[list[float]], aim: int) -> list[int]:
+    """Which rung of each ladder: the last, or lower where that saves most points for the variance it loses."""
+    chosen = [len(ladder) - 1 for ladder in found]
+    while math.prod(len(ladder[c]) for ladder, c in zip(found, chosen, strict=True)) > aim:
+        price: dict[int, float] = {}
+        for d, (ladder, c) in enumerate(zip(found, chosen, strict=True)):
+            if c > 0 and len(ladder[c - 1]) >= FEWEST_LEVELS:
+                saved = math.log(len(ladder[c]) / len(ladder[c - 1]))
+                price[d] = (losses[d][c - 1] - losses[d][c]) / saved
+        if not price:
+            break
+        chosen[min(price, key=lambda d: price[d])] -= 1
+    return chosen
+
+
+def _refuse_too_many(shape: list[int], names: tuple[str, ...], most: int) -> None:
+    n_points = math.prod(shape)
+    if n_points <= most:
+        return
+    largest = sorted(range(len(shape)), key=lambda d: -shape[d])[:3]
+    shown = " x ".join(map(str, shape[:8])) + (" x ..." if len(shape) > 8 else "")
+    raise DataError(
+        f"the grid would have {shown} = {n_points:.6g} points, more than {most:.6g}. Give fewer levels (the most "
+        f"are {', '.join(f'{shape[d]} of {names[d]}' for d in largest)}), use fewer attributes (attributes=[...]) or "
+        f'dimensions (n_dimensions=...), or do without a grid: backend="function".'
+    )
