@@ -95,9 +95,9 @@ class Grid:
         Notes
         -----
         gaspk.md 3 step 0, and 4. Thinning: while there are more than ``aim`` points, of the dimensions with default
-        levels and more than 5 of them the one is refined less (by 2 levels if antisymmetric, by 1 if not) that loses the
-        smallest share of its variance for the logarithm of the factor saved. The optimal breaks for all
-        numbers of levels come from one dynamic programme. **Differs from the paper**, where levels are chosen by hand.
+        levels and more than 5 of them the one is refined less (by 2 levels if antisymmetric, by 1 if not) that loses
+        the smallest share of its variance for the logarithm of the factor saved. The optimal breaks for all numbers
+        of levels come from one dynamic programme. **Differs from the paper**, where levels are chosen by hand.
         """
         rows = merge_close(as_rows(t))
         n, k = rows.shape
@@ -115,8 +115,8 @@ class Grid:
             column = rows[:, d]
             if (column == column[0]).all() and (column[0] == 0.0 or not antisymmetric):
                 raise DataError(
-                    f'the trade-offs do not vary in "{names[d]}": it is {column[0] * scale[d]:.6g} in every answer, one '
-                    f"level, which says nothing. Leave it out with attributes=[...]."
+                    f'the trade-offs do not vary in "{names[d]}": it is {column[0] * scale[d]:.6g} in every answer, '
+                    f"one level, which says nothing. Leave it out with attributes=[...]."
                 )
             if wanted is None or isinstance(wanted, int | np.integer):
                 number = MOST_LEVELS if wanted is None else int(wanted)
@@ -268,15 +268,15 @@ def _ladder(
 def _given(wanted: ArrayLike, scale: float, antisymmetric: bool, name: str) -> FloatArray:
     levels = np.unique(np.asarray(wanted, dtype=np.float64)) / scale + 0.0
     if not np.isfinite(levels).all() or len(levels) < 2:
-        raise DataError(f'"{name}" needs at least two different levels, all finite numbers; got {wanted}.')
+        raise DataError(f'"{name}" needs at least two different levels, all finite numbers; got {wanted!r}.')
     if not antisymmetric:
         return levels
     far = np.abs(levels + levels[::-1]) > 1e-9 * np.abs(levels).max()
     if far.any() or len(levels) % 2 == 0:
         lacks = "0" if not far.any() else f"{-levels[np.argmax(far)] * scale:.6g}"
         raise DataError(
-            f'the levels of "{name}" must hold 0 and the negative of each, since t and -t are one trade-off; {lacks} is '
-            f"missing. Add it, or set antisymmetric=False."
+            f'the levels of "{name}" must hold 0 and the negative of each, since t and -t are one trade-off; {lacks} '
+            f"is missing. Add it, or set antisymmetric=False."
         )
     return 0.5 * (levels - levels[::-1])
 

@@ -66,9 +66,9 @@ def natural_breaks(
     weights : array of float, shape (n,), optional
         Not negative; a value of weight 0 counts as absent. By default all are 1.
     zero_is_level : bool
-        For sizes that are mirrored afterwards: the lowest level is 0, and its class pays squares about 0. What comes out
-        is the right half of the best partition of the values and their negatives into 2 n_levels - 1 classes that is
-        itself symmetric. Values must not be negative.
+        For sizes that are mirrored afterwards: the lowest level is 0, and its class pays squares about 0. What comes
+        out is the right half of the best partition of the values and their negatives into 2 n_levels - 1 classes that
+        is itself symmetric. Values must not be negative.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def _distinct(values: ArrayLike, weights: ArrayLike | None, with_zero: bool) -> 
         if given.shape != x.shape or not np.isfinite(given).all() or (given < 0).any():
             raise DataError(f"weights must be {len(x)} finite numbers that are not negative, one a value.")
         x, code = np.unique(x[given > 0] + 0.0, return_inverse=True)
-        w = np.bincount(code, weights=given[given > 0], minlength=len(x))
+        w = np.bincount(code, weights=given[given > 0], minlength=len(x)).astype(np.float64)
     if not len(x):
         raise DataError("there are no values of positive weight to find levels of.")
     if with_zero and x[0] > 0:

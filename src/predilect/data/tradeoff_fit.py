@@ -79,9 +79,9 @@ def fit_trade_offs(
     Notes
     -----
     gaspk.md 1 and 3. Left out and reported: dimensions that are 0 in every answer, and a category that is minus
-    another of its column in every answer (the second of two). **Differs from the usual** "standard deviation of relative
-    changes": which item stands on the left is arbitrary, so squares are about 0 and not about a mean that depends on
-    it; the same holds for the projection, without centring, so that t and -t stay mirrored. O(m d²) time for m
+    another of its column in every answer (the second of two). Squares are about 0 and not about a mean, which
+    would depend on which item stands on the left; the same holds for the projection, without centring, so that t and
+    -t stay mirrored. O(m d²) time for m
     different pairs and d columns, in pieces of 65 536 pairs.
     """
     left, right, weight = _distinct_pairs(comparisons)
@@ -113,7 +113,7 @@ def _distinct_pairs(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArra
     n_items = comparisons.n_items
     key = comparisons.left.astype(np.int64) * n_items + comparisons.right
     pair, which = np.unique(key, return_inverse=True)
-    return pair // n_items, pair % n_items, np.bincount(which, weights=comparisons.weight)
+    return pair // n_items, pair % n_items, np.bincount(which, weights=comparisons.weight).astype(np.float64)
 
 
 def _with_all_columns(
@@ -195,8 +195,8 @@ def _without_idle(
     if idle.all():
         names = ", ".join(dimension.name for dimension in found.dimensions[:5])
         raise DataError(
-            f"no two items that were compared differ in {names}{' ...' if d > 5 else ''}: every trade-off is 0. Use other "
-            f"attributes, check that the table of items has the right ids, or give no features, for items as their own "
+            f"no two items that were compared differ in {names}{' ...' if d > 5 else ''}: every trade-off is 0. Use "
+            f"other attributes, check that the table of items has the right ids, or give no features, for items as their own "
             f"attributes."
         )
     twin = _mirrors(found.dimensions, moment, idle)
