@@ -196,8 +196,8 @@ def _without_idle(
         names = ", ".join(dimension.name for dimension in found.dimensions[:5])
         raise DataError(
             f"no two items that were compared differ in {names}{' ...' if d > 5 else ''}: every trade-off is 0. Use "
-            f"other attributes, check that the table of items has the right ids, or give no features, for items as their own "
-            f"attributes."
+            f"other attributes, check that the table of items has the right ids, or give no features, for items as "
+            f"their own attributes."
         )
     twin = _mirrors(found.dimensions, moment, idle)
     keep = [k for k in range(d) if not idle[k] and k not in twin]
