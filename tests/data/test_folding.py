@@ -18,7 +18,7 @@ ROWS = arrays(
 
 
 @given(ROWS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_folding(t):
     points, sign = fold(t)
     np.testing.assert_allclose(sign[:, None] * points, t, atol=CLOSE)
@@ -35,7 +35,7 @@ def test_folding(t):
 
 
 @given(ROWS, st.booleans(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_distinct_points(t, antisymmetric, random):
     points, code, sign = distinct_points(t, antisymmetric)
     np.testing.assert_allclose(sign[:, None] * points[code], t, atol=CLOSE)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
-from tolerances import EXACT
 
 from predilect.data import natural_breaks as module
 from predilect.data.natural_breaks import breaks_up_to, natural_breaks
 from predilect.errors import DataError
+from tolerances import EXACT
 
 
 def squares_of(x, w, about=None):
@@ -33,9 +33,9 @@ def least_squares(x, w, n_levels, zero_is_level=False):
 @pytest.mark.parametrize("decades", [0, 12])
 def test_no_partition_is_better(decades):
     rng = np.random.default_rng(decades)
-    for _ in range(60):
+    for _ in range(12):
         # Far outliers beside small differences: sums of squares must not be differences of large sums.
-        x = np.unique(np.round(rng.normal(size=rng.integers(2, 10)) * 10.0 ** rng.integers(0, decades + 1), 3) + 0.0)
+        x = np.unique(np.round(rng.normal(size=rng.integers(2, 7)) * 10.0 ** rng.integers(0, decades + 1), 3) + 0.0)
         x = np.unique(np.append(x, [0.001, 0.002, 0.004, 10.0**decades]))
         w = rng.integers(1, 6, size=len(x)).astype(float)
         for n_levels in range(1, len(x)):
@@ -46,8 +46,8 @@ def test_no_partition_is_better(decades):
 
 def test_no_partition_with_zero_is_better():
     rng = np.random.default_rng(0)
-    for _ in range(60):
-        x = np.unique(np.round(rng.gamma(1.0, size=rng.integers(1, 10)), 2) + 0.01)
+    for _ in range(25):
+        x = np.unique(np.round(rng.gamma(1.0, size=rng.integers(1, 9)), 2) + 0.01)
         w = rng.integers(1, 6, size=len(x)).astype(float)
         for n_levels in range(1, len(x) + 1):
             found = natural_breaks(x, n_levels, w, zero_is_level=True)
@@ -69,8 +69,8 @@ def test_k_means_is_never_better():
     rng = np.random.default_rng(2)
     x = np.concatenate([rng.normal(size=200), rng.exponential(5.0, size=200), rng.integers(0, 9, size=100)])
     w = rng.exponential(size=500)
-    for n_levels in (2, 5, 12, 25):
-        other = KMeans(n_levels, n_init=5, random_state=0).fit(x[:, None], sample_weight=w)
+    for n_levels in (2, 5, 25):
+        other = KMeans(n_levels, n_init=2, random_state=0).fit(x[:, None], sample_weight=w)
         found = natural_breaks(x, n_levels, w)
         assert found.within <= other.inertia_ * (1 + EXACT)
         assert found.within > 0.5 * other.inertia_  # and it measures the same
@@ -82,7 +82,7 @@ def test_k_means_is_never_better():
     st.floats(-100, 100),
     st.floats(0.01, 100),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_invariants(values, n_levels, shift, factor):
     x = np.array(values, dtype=float)
     found = natural_breaks(x, n_levels)
