@@ -8,6 +8,7 @@ import pytest
 from contracts.kernel import KernelContract, X, Y
 from predilect.covariance.dense import factorise
 from predilect.covariance.kernels import (
+    Antisymmetric,
     Constant,
     Linear,
     Product,
@@ -61,6 +62,14 @@ class TestMatern32Product(KernelContract):
 
 class TestMatern52ProductOfOneScale(KernelContract):
     kernel = matern(0.9, 2.5, "product")
+
+
+class TestAntisymmetric(KernelContract):
+    kernel = Antisymmetric(Scaled(Stationary(SCALES, "squared-exponential"), 1.7))
+
+
+class TestAntisymmetricMatern(KernelContract):
+    kernel = Antisymmetric(matern(1.1))
 
 
 class TestLinear(KernelContract):
@@ -279,3 +288,16 @@ def test_length_scales_at_their_bounds_stay_finite(order, scale):
         assert np.isfinite(one.gradient(X, None, np.ones((9, 9)))).all()
     K = kernel(X[[0, 3, 5]])
     np.testing.assert_allclose(K, np.eye(3) if scale < 1.0 else 1.0, atol=ITERATIVE)
+
+
+def test_antisymmetric_functions_change_sign_with_their_argument():
+    kernel = Antisymmetric(Scaled(matern(SCALES), 1.7))
+    np.testing.assert_allclose(kernel(-X, Y), -kernel(X, Y), atol=EXACT)
+    np.testing.assert_array_equal(kernel.diagonal(np.zeros((2, 3))), 0.0)
+    both = np.vstack([X, -X])  # f(x) + f(-x) is 0 with certainty
+    total = np.hstack([np.eye(len(X)), np.eye(len(X))])
+    np.testing.assert_allclose(total @ kernel(both) @ total.T, 0.0, atol=EXACT)
+
+
+def test_an_antisymmetric_linear_kernel_is_the_linear_kernel():
+    np.testing.assert_allclose(Antisymmetric(Linear(SCALES))(X, Y), Linear(SCALES)(X, Y), atol=EXACT)

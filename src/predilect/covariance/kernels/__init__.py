@@ -10,6 +10,7 @@ array([[1.   , 0.298],
 ('scaled.variance', 'scaled.length_scale[0]', 'scaled.length_scale[1]', 'white.variance')
 """
 
+from predilect.covariance.kernels.antisymmetric import Antisymmetric
 from predilect.covariance.kernels.base import Kernel
 from predilect.covariance.kernels.combine import Combinable, Product, Scaled, Selected, Sum, by_feature
 from predilect.covariance.kernels.constant import Constant
@@ -21,6 +22,7 @@ from predilect.covariance.kernels.white import White
 
 __all__ = [
     "MEDIAN_RULES",
+    "Antisymmetric",
     "Combinable",
     "Constant",
     "Kernel",

@@ -1,0 +1,90 @@
+"""Answers about trade-offs, in columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.errors import DataError
+
+__all__ = ["TradeOffAnswers"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TradeOffAnswers:
+    """Whether people accept trade-offs; sorted by person, then trade-off, then answer, equal rows made one.
+
+    Attributes
+    ----------
+    user, point : arrays of int, shape (n,)
+        Codes of the person and of the trade-off.
+    outcome : array of int8, shape (n,)
+        +1 accepted, 0 neither, -1 refused.
+    weight : array of float, shape (n,)
+        How many identical answers a row stands for.
+    n_users, n_points : int
+    """
+
+    user: IntArray
+    point: IntArray
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+    n_users: int
+    n_points: int
+
+    @classmethod
+    def of(
+        cls,
+        user: npt.ArrayLike,
+        point: npt.ArrayLike,
+        outcome: npt.ArrayLike,
+        weight: npt.ArrayLike | None = None,
+        *,
+        n_users: int,
+        n_points: int,
+    ) -> TradeOffAnswers:
+        """Sort and merge columns of any order.
+
+        Raises
+        ------
+        DataError
+            If columns differ in length, codes are out of range, or weights are not positive and finite.
+        """
+        u, p = np.asarray(user, dtype=np.int64), np.asarray(point, dtype=np.int64)
+        y = np.asarray(outcome, dtype=np.int8)
+        w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        if not u.shape == p.shape == y.shape == w.shape or u.ndim != 1:
+            raise DataError(
+                "user, point, outcome and weight must be columns of one length; "
+                f"their shapes are {u.shape}, {p.shape}, {y.shape} and {w.shape}."
+            )
+        for name, codes, size in (("user", u, n_users), ("point", p, n_points)):
+            outside = np.flatnonzero((codes < 0) | (codes >= size))
+            if len(outside):
+                raise DataError(f"{name} holds codes outside 0 .. {size - 1} (first: row {outside[0]}).")
+        if not (np.isfinite(w) & (w > 0.0)).all():
+            raise DataError("weights must be positive finite numbers.")
+        key = (u * max(n_points, 1) + p) * 3 + (y + 1)
+        # Equal rows are added in the order of their weights, so that the sum has the same bits for any order of rows.
+        order = np.lexsort((w, key))
+        key = key[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        total = np.add.reduceat(w[order], first) if len(first) else w
+        rows = order[first]
+        return cls(u[rows], p[rows], y[rows], total, n_users, n_points)
+
+    def take(self, rows: npt.NDArray[np.bool_] | IntArray) -> TradeOffAnswers:
+        """Some of the rows, over the same people and points."""
+        return replace(
+            self, user=self.user[rows], point=self.point[rows], outcome=self.outcome[rows], weight=self.weight[rows]
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.user)

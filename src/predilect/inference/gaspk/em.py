@@ -1,0 +1,173 @@
+"""Characteristics and people's weights, turn about: gaspk.md algorithm 1."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.inference.gaspk.answers import TradeOffAnswers
+from predilect.inference.gaspk.mode import Mode, find_mode
+from predilect.inference.gaspk.solve import curvature_at, direction, log_det_at
+from predilect.inference.gaspk.weights import exact_weights, expected_weights, heuristic_weights
+from predilect.inference.report import Report
+from predilect.inference.threshold import best_threshold, starting_threshold
+from predilect.likelihoods.views import Probit
+from predilect.posteriors.gaspk.basis import Basis
+
+__all__ = ["EM", "ESTIMATORS", "Estimator", "Settings", "run"]
+
+FloatArray = npt.NDArray[np.float64]
+Estimator = Literal["heuristic", "exact", "expected"]
+ESTIMATORS = ("heuristic", "exact", "expected")
+
+_LAST = 1e-8  # of the mode that is kept
+_COARSEST = 1e-3  # of modes on the way, relative to how much weights still move
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to iterate.
+
+    Attributes
+    ----------
+    estimator : {"heuristic", "exact", "expected"}
+        Of people's weights.
+    damping : float
+        Share of the new weights in the next ones, in (0, 1].
+    tolerance : float
+        Largest change of a weight in the last round.
+    relative : float
+        Largest change of ψ in it, relative to ψ.
+    max_rounds : int
+    """
+
+    estimator: Estimator = "heuristic"
+    damping: float = 0.7
+    tolerance: float = 1e-3
+    relative: float = 1e-5
+    max_rounds: int = 30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EM:
+    """Where the iteration ended.
+
+    Attributes
+    ----------
+    mode : Mode
+        Of the characteristics under the weights ``gamma``.
+    gamma : array of float, shape (n_users, n_c)
+    delta : float
+        Tie threshold.
+    evidence : float
+        Laplace's log evidence of the answers given the weights, in nats.
+    objectives : tuple of float
+        ψ after each round; with exact weights, no damping and a given tie threshold it never falls.
+    report : Report
+    """
+
+    mode: Mode
+    gamma: FloatArray
+    delta: float
+    evidence: float
+    objectives: tuple[float, ...]
+    report: Report
+
+
+def run(
+    basis: Basis,
+    answers: TradeOffAnswers,
+    gamma: FloatArray,
+    settings: Settings,
+    *,
+    delta: float | None = None,
+    start: FloatArray | None = None,
+    executor: ThreadPoolExecutor | None = None,
+    progress: Callable[[float], None] | None = None,
+    random_state: int = 0,
+) -> EM:
+    """Iterate from weights.
+
+    Parameters
+    ----------
+    basis : Basis
+    answers : TradeOffAnswers
+    gamma : array of float, shape (n_users, n_c)
+        Weights to begin with. Uniform ones stay: all characteristics would be one.
+    settings : Settings
+    delta : float, optional
+        Tie threshold; learned by default, 0 without ties.
+    start : array of float, shape (rank, n_c), optional
+        Coordinates to begin with.
+    executor : ThreadPoolExecutor, optional
+        For the weights of people.
+    progress : callable, optional
+        Is told the share of the rounds that is done.
+    random_state : int
+        Of a log determinant that is estimated.
+
+    Notes
+    -----
+    gaspk.md 3, steps 3 to 5. With exact weights this climbs the joint posterior of characteristics and weights; with
+    the heuristic it is no ascent, and may go round in circles, which damping ends. A round costs a few products with
+    the basis and passes over the answers; the number of answers matters for the latter alone.
+    """
+    began = time.perf_counter()
+    learned = delta is None
+    threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
+    learned = learned and threshold > 0.0
+    w, psi, objectives = start, -np.inf, []
+    change, relative, rounds = np.inf, np.inf, 0
+    while True:
+        likelihood = Probit(threshold)
+        tolerance = max(_LAST, _COARSEST * min(1.0, change))
+        mode = find_mode(basis, answers, gamma, likelihood, direction, start=w, tolerance=tolerance)
+        w = mode.w
+        relative, psi = abs(mode.psi - psi) / (1.0 + abs(mode.psi)), mode.psi
+        objectives.append(psi)
+        if (change < settings.tolerance and relative < settings.relative) or rounds == settings.max_rounds:
+            break
+        new = _weights(settings.estimator, answers, mode, gamma, threshold, executor)
+        new = (1.0 - settings.damping) * gamma + settings.damping * new
+        change = float(np.abs(new - gamma).max(initial=0.0))
+        gamma = new
+        if learned:
+            threshold = best_threshold(
+                answers.outcome, answers.weight, mode.margin, np.zeros(answers.n_rows), threshold
+            )
+        rounds += 1
+        if progress is not None:
+            progress(rounds / settings.max_rounds)
+    mode = find_mode(basis, answers, gamma, likelihood, direction, start=w, tolerance=_LAST)
+    evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state)
+    report = Report(
+        method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
+        tolerance=settings.tolerance, converged=rounds < settings.max_rounds and mode.report.converged, jitter=0.0,
+        seconds=time.perf_counter() - began, unit="of the largest change of a weight",
+        advice="raise max_iterations, or take fewer characteristics.",
+    )  # fmt: skip
+    return EM(mode, gamma, threshold, evidence, tuple(objectives), report)
+
+
+def _weights(
+    estimator: Estimator,
+    answers: TradeOffAnswers,
+    mode: Mode,
+    gamma: FloatArray,
+    delta: float,
+    executor: ThreadPoolExecutor | None,
+) -> FloatArray:
+    if gamma.shape[1] == 1:
+        return gamma
+    if estimator == "heuristic":
+        return heuristic_weights(answers, mode.F, delta=delta)
+    if estimator == "exact":
+        return exact_weights(answers, mode.F, start=gamma, delta=delta, executor=executor).weights
+    V = curvature_at(mode.state).blocks(mode.state.basis.dense())
+    return expected_weights(answers, mode.F, V, start=gamma, delta=delta, executor=executor).weights

@@ -1,0 +1,274 @@
+"""``GaSPK``: people's evaluations of trade-offs between attributes, as mixtures of a few Gaussian processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from predilect.covariance.kernels import Kernel
+from predilect.data.tradeoffs import TradeOffMap
+from predilect.inference.training import Watcher
+from predilect.models.boards import Ranking
+from predilect.models.gaspk_parameters import check_gaspk
+from predilect.models.gaspk_predictions import margins_of_queries
+from predilect.models.gaspk_training import fit_gaspk
+from predilect.models.inputs import read_training
+from predilect.models.keeping import Keeping
+from predilect.models.parameters import given_threshold
+from predilect.models.predictions import Predicting
+from predilect.models.queries import Queries
+from predilect.posteriors.gaspk.posterior import GaSPKPosterior
+from predilect.scale.shards import workers
+
+__all__ = ["GaSPK", "GaSPKHyperparameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class GaSPKHyperparameters:
+    """What the prior says.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Of a characteristic, as a function of trade-offs.
+    n_characteristics : int
+    spread : float
+        T² ≥ 1: by how much 1 + variance of a margin falls short on held-out answers.
+    """
+
+    kernel: Kernel
+    n_characteristics: int
+    spread: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        return {"n_characteristics": self.n_characteristics, "spread": self.spread, **values}
+
+
+class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
+    """Preferences over trade-offs: what one item has more, and less, of than the other.
+
+    A choice between two items is about the trade-off t of their attributes. Person u accepts it with probability
+    Φ(f_u(t)), f_u = Σ_c γ_uc f^c: a mixture of characteristics f^c ~ GP(0, k) that people share, with weights γ_u on
+    the simplex. So an evaluation is measured in units of the noise of one answer. Training cost hangs on the number of
+    different trade-offs, and hardly on the number of people and choices. Without features, items are their own
+    attributes.
+
+    Boards score an item by its mean evaluation against others, see ``scores`` in the Notes.
+
+    Parameters
+    ----------
+    n_characteristics : int or "auto", default 10
+        "auto": 1, 2, 3, 5 or 10, by held-out answers.
+    gamma : {"heuristic", "exact", "expected"}, default "heuristic"
+        Weights of people by how well each characteristic alone explains their answers (fast); by maximum likelihood; by
+        the expected log-likelihood under what is not known of the characteristics.
+    tau : {"difference", "relative"} or callable, default "difference"
+        Trade-off of two items: difference of standardised attributes; relative change of numbers; or a function of
+        two arrays of attributes in own units, shape (n, n_columns) each, that gives (n, d).
+    attributes : list of str, optional
+        Columns of the table of items to use; by default all. See :func:`~predilect.select_attributes`.
+    n_dimensions : int, optional
+        Project trade-offs onto so many directions.
+    units : mapping of str to str, optional
+        Units of attributes, for labels.
+    levels : int, list or mapping, optional
+        Bring trade-offs to a grid: a number of levels, found by natural breaks, or the levels, for all dimensions, for
+        each, or by name. By default trade-offs stay as they are.
+    kernel : str, default "squared-exponential"
+        Or "matern-1/2", "matern-3/2", "matern-5/2": a product over dimensions.
+    length_scales : str, float or array of float, default "median"
+        "median", "median-sqrt-half" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
+    amplitude : float, "auto" or "evidence", default "auto"
+        Prior variance of a characteristic (half of it if antisymmetric); "auto": 1, 3, 10 or 30, by held-out answers.
+    antisymmetric : bool or "auto", default "auto"
+        Whether f(-t) = -f(t), so that swapping left and right says nothing. If not, the item with the smaller id is
+        taken as the left one.
+    backend : {"auto", "grid", "function"}, default "auto"
+        Kronecker algebra on a grid, or function space over the trade-offs there are. Both give the same.
+    variances : {"auto", "exact", "consistent", "paper"}, default "auto"
+        Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix of
+        both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
+    n_eigenpairs : int, default 100
+        n_e, of each characteristic.
+    n_restarts : int, default 5
+        Starts from random weights, of which that of the highest evidence is continued.
+    damping : float or "auto", default "auto"
+        Share of the new weights in the next ones: 0.7.
+    preset : {"modern", "paper"}, default "modern"
+        "paper": amplitude 1, not antisymmetric, a grid, low-rank variances, no damping, predictions as sure as they
+        come.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float, default 1e-3
+        Largest change of a weight in the last round.
+    max_iterations : int, default 30
+        Rounds of characteristics and weights.
+    n_jobs : int, optional
+        Threads; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of weights to start from, folds, probes, and the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : GaSPKPosterior
+    trade_offs_ : TradeOffMap
+        How two items become a trade-off.
+    grid_ : Grid or None
+    weights_ : array of float, shape (n_users, n_characteristics)
+        γ.
+    items_, users_ : Vocabulary
+        ``users_`` is None where nobody is told apart.
+    personal_ : bool
+        Whether people are told apart.
+    hyperparameters_ : GaSPKHyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        Laplace's log evidence of the answers given the weights, in nats.
+    report_ : dict
+        Convergence, what was read and left out, attributes, grid, trials.
+    n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**: functions change sign with
+    the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures have all covariances of the
+    characteristics, and weights, which are taken as known, make predictions less sure by a factor that held-out answers
+    ask for.
+
+    ``scores``: item i scores the mean of f_u(trade-off of i against j) over references j: all items, or as many, spread
+    over the attributes, as make 4 000 trade-offs. Where f is linear that is a utility.
+
+    A round takes some 50 products of n_points rank n_c operations and passes over the answers of n_c each, n_points
+    different trade-offs of which rank independent; memory n_points (rank + n_c²).
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {"user": ["ann", "bob"] * 2, "left": ["a", "a", "b", "b"], "right": ["b", "b", "c", "c"],
+    ...            "winner": ["a", "b", "b", "c"]}
+    >>> cars = {"item": ["a", "b", "c"], "price": [30.0, 20.0, 25.0], "doors": [5, 3, 5]}
+    >>> model = predilect.GaSPK(n_characteristics=2, amplitude=3.0).fit(answers, items=cars)
+    >>> model.rank("ann")["item"].to_list()[0]
+    'a'
+    """
+
+    model_name: ClassVar[str] = "gaspk"
+    hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
+
+    def __init__(
+        self,
+        n_characteristics: int | str = 10,
+        gamma: str = "heuristic",
+        tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference",
+        attributes: Sequence[str] | None = None,
+        n_dimensions: int | None = None,
+        units: Mapping[str, str] | None = None,
+        levels: Any = None,
+        kernel: str = "squared-exponential",
+        length_scales: Any = "median",
+        amplitude: float | str = "auto",
+        antisymmetric: bool | str = "auto",
+        backend: str = "auto",
+        variances: str = "auto",
+        n_eigenpairs: int = 100,
+        n_restarts: int = 5,
+        damping: float | str = "auto",
+        preset: str = "modern",
+        tie_threshold: float | str = "auto",
+        tolerance: float = 1e-3,
+        max_iterations: int = 30,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.n_characteristics = n_characteristics
+        self.gamma = gamma
+        self.tau = tau
+        self.attributes = attributes
+        self.n_dimensions = n_dimensions
+        self.units = units
+        self.levels = levels
+        self.kernel = kernel
+        self.length_scales = length_scales
+        self.amplitude = amplitude
+        self.antisymmetric = antisymmetric
+        self.backend = backend
+        self.variances = variances
+        self.n_eigenpairs = n_eigenpairs
+        self.n_restarts = n_restarts
+        self.damping = damping
+        self.preset = preset
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Learn from answers.
+
+        Parameters
+        ----------
+        X, y, items, watch
+            As :meth:`Population.fit <predilect.Population.fit>` takes them; ``items`` holds the attributes.
+        users : data frame or PersonFeatures, optional
+            Kept, but not used: people are told apart by their answers.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used, or the grid would be too large.
+        """
+        check_gaspk(self)
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
+        with workers(self.n_jobs) as executor:
+            found = fit_gaspk(self, training, delta, executor, watch)
+        self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
+        self._keep(
+            training, posterior=found.posterior,
+            hyperparameters=GaSPKHyperparameters(found.kernel, found.em.gamma.shape[1], found.spread),
+            personal=found.personal, delta=found.em.delta, evidence=found.em.evidence, fit=found.report,
+            prior=found.search,
+        )  # fmt: skip
+        found.report.require(self.strict)
+        return self
+
+    @property
+    def weights_(self) -> FloatArray:
+        """People's weights on the characteristics, shape (n_users, n_characteristics)."""
+        return self.posterior_.gamma
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        return margins_of_queries(self, queries, self._new_items(queries, items))
+
+    def _pack(self): return {}, {}
+    def _unpack(self, values, arrays): return None

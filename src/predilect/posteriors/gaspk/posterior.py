@@ -1,0 +1,172 @@
+"""What is known of people's evaluations of trade-offs after their answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import semidefinite_root, symmetrise
+from predilect.posteriors.gaspk.basis import Basis
+from predilect.posteriors.gaspk.curvature import Curvature
+from predilect.posteriors.gaspk.scores import ItemScores
+from predilect.posteriors.utilities import Utilities
+
+__all__ = ["Characteristics", "GaSPKPosterior"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_PAIRS_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Characteristics:
+    """The characteristics at some trade-offs.
+
+    Attributes
+    ----------
+    mean : array of float, shape (q, n_c)
+    covariance : array of float, shape (q, n_c, n_c)
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class GaSPKPosterior:
+    """f_u(t) = Σ_c γ_uc f^c(t) with characteristics f^c = Φ w, w Gaussian with mode ``w`` and precision H.
+
+    Attributes
+    ----------
+    basis : Basis
+    w : array of float, shape (rank, n_c)
+    curvature : Curvature
+        H.
+    gamma : array of float, shape (n_users, n_c)
+        People's weights, each row on the simplex.
+    scores : ItemScores
+        What boards are made of.
+    spread : float
+        T² ≥ 1, by which held-out answers say that 1 + variance of a margin falls short: weights are taken as known.
+    prior_variance : float
+        Of a characteristic at a trade-off far from 0.
+
+    Notes
+    -----
+    gaspk.md 2, predictive: **differs from the paper**, whose algorithm 3 has the variances of the characteristics
+    alone; a mixture's needs their covariances too.
+    """
+
+    basis: Basis
+    w: FloatArray
+    curvature: Curvature
+    gamma: FloatArray
+    scores: ItemScores
+    spread: float = 1.0
+    prior_variance: float = 1.0
+
+    def at(self, trade_offs: FloatArray) -> Characteristics:
+        """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations."""
+        rows, own = self.basis.rows(trade_offs)
+        covariance = self.curvature.blocks(rows)
+        covariance += own[:, None, None] * np.eye(self.gamma.shape[1])
+        return Characteristics(rows @ self.w, covariance)
+
+    def evaluations(self, users: IntArray, trade_offs: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(t) for people and trade-offs, shapes (n,).
+
+        Parameters
+        ----------
+        users : array of int, shape (n,)
+            -1 for somebody without answers: like one of those who answered, nobody knows which.
+        trade_offs : array of float, shape (q, d)
+        codes : array of int, shape (n,)
+            Which of them each is about.
+
+        Notes
+        -----
+        The characteristics are worked out once for each trade-off where they are asked about again and again, and
+        otherwise the mixture for each question; then n_c² operations a question.
+        """
+        known = users >= 0
+        n_c = self.gamma.shape[1]
+        mean, var = np.empty(len(users)), np.empty(len(users))
+        if len(trade_offs) * n_c <= len(users) or not known.all():
+            found = self.at(trade_offs)
+            for start in range(0, len(users), _PAIRS_AT_ONCE):
+                some = slice(start, start + _PAIRS_AT_ONCE)
+                g, at = self.gamma[users[some]], codes[some]
+                mean[some] = np.einsum("qc,qc->q", g, found.mean[at])
+                var[some] = np.einsum("qc,qcd,qd->q", g, found.covariance[at], g, optimize=True)
+            stranger = self._stranger(found)
+            mean[~known], var[~known] = (part[codes[~known]] for part in stranger)
+        else:
+            rows, own = self.basis.rows(trade_offs)
+            value = rows @ self.w
+            g = self.gamma[users]
+            mean = np.einsum("qc,qc->q", g, value[codes])
+            var = self.curvature.variances(rows[codes], g) + own[codes] * np.einsum("qc,qc->q", g, g)
+        return mean, self.spread * (1.0 + np.maximum(var, 0.0)) - 1.0
+
+    def _stranger(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f(t) of one of the people, drawn at random."""
+        second = self.second_moment
+        mean = found.mean @ self.gamma.mean(axis=0)
+        var = np.einsum("qcd,cd->q", found.covariance, second)
+        var += np.einsum("qc,cd,qd->q", found.mean, second, found.mean, optimize=True) - mean**2
+        return mean, var
+
+    @property
+    def second_moment(self) -> FloatArray:
+        """Mean over people of γ γᵀ, shape (n_c, n_c)."""
+        return np.asarray(self.gamma.T @ self.gamma / len(self.gamma))
+
+    # Boards
+
+    @property
+    def n_items(self) -> int:
+        """Number of items that have scores."""
+        return len(self.scores.rows)
+
+    def person(self, user: int = -1) -> Utilities:
+        """Scores of the items by one person's evaluations; -1 for somebody without answers."""
+        if user >= 0:
+            return self._utilities(self.gamma[user], self.gamma[user][None, :], None)
+        average, second = self.gamma.mean(axis=0), self.second_moment
+        return self._utilities(average, semidefinite_root(second).T, second - np.outer(average, average))
+
+    def crowd(self) -> Utilities:
+        """Scores by the average of the people's evaluations."""
+        average = self.gamma.mean(axis=0)
+        return self._utilities(average, average[None, :], None)
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of :meth:`person`."""
+        return self.person(user).dense()
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of :meth:`crowd`."""
+        return self.crowd().dense()
+
+    def _utilities(self, gamma: FloatArray, directions: FloatArray, between: FloatArray | None) -> Utilities:
+        """Scores under weights whose mean is ``gamma`` (n_c,) and whose second moment is directionsᵀ directions.
+
+        ``between`` is the covariance of the weights, (n_c, n_c): what one does not know of somebody without answers.
+        """
+        rows, own, n_items = self.scores.rows, self.scores.own, len(self.scores.rows)
+        mean = rows @ (self.w @ gamma)
+        mixed = np.add.reduce([self.curvature.mixed(direction) for direction in directions])
+        if between is not None:
+            mixed += self.w @ between @ self.w.T
+        length = float(np.sum(directions**2))
+        # What the weights leave open is no more of one pair of items than of another.
+        constant = np.full(n_items, 0.5 * (self.spread - 1.0))
+        none = np.zeros(0, dtype=np.intp)
+        if own.ndim == 1:
+            return Utilities(mean, self.spread * mixed, rows, none, self.spread * length * own + constant)
+        covariance = self.spread * (rows @ mixed @ rows.T + length * own)
+        covariance[np.diag_indices(n_items)] += constant
+        return Utilities(mean, symmetrise(covariance), None, none, np.zeros(0))

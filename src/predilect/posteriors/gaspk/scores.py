@@ -1,0 +1,61 @@
+"""Scores of items from evaluations of trade-offs: how an item does against reference items on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import symmetrise
+from predilect.covariance.kernels import Kernel
+from predilect.posteriors.gaspk.basis import Basis
+
+__all__ = ["ItemScores"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_MOST_DENSE = 4000  # trade-offs whose covariance is held at once
+_ROWS_AT_ONCE = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemScores:
+    """Score of item i: the mean over the references j of f(trade-off of i against j), as rows of the basis.
+
+    Attributes
+    ----------
+    rows : array of float, shape (n_items, rank)
+    own : array of float, shape (n_items, n_items) or (n_items,)
+        Covariance that the rows do not hold, of one characteristic; beyond 4 000 items its diagonal.
+    """
+
+    rows: FloatArray
+    own: FloatArray
+
+    @classmethod
+    def of(cls, basis: Basis, kernel: Kernel, trade_offs: FloatArray) -> ItemScores:
+        """Of the trade-offs of every item against every reference, shape (n_items, n_references, d).
+
+        Notes
+        -----
+        n_items² n_references² evaluations of the kernel, of up to 4 000 items; then n_items n_references.
+        """
+        n_items, n_references, d = trade_offs.shape
+        rows = np.empty((n_items, basis.rank))
+        step = max(1, _ROWS_AT_ONCE // n_references)
+        for start in range(0, n_items, step):
+            some = trade_offs[start : start + step]
+            phi, _ = basis.rows(some.reshape(-1, d))
+            rows[start : start + step] = phi.reshape(len(some), n_references, -1).mean(axis=1)
+        if n_items > _MOST_DENSE:
+            flat = trade_offs.mean(axis=1) if n_references > 1 else trade_offs[:, 0]
+            own = np.maximum(kernel.diagonal(flat) - np.einsum("ij,ij->i", rows, rows), 0.0)
+            return cls(rows, own)
+        own = np.empty((n_items, n_items))
+        everything = trade_offs.reshape(-1, d)
+        for start in range(0, n_items, step):
+            part = kernel(trade_offs[start : start + step].reshape(-1, d), everything)
+            part = part.reshape(-1, n_references, n_items, n_references).mean(axis=(1, 3))
+            own[start : start + step] = part - rows[start : start + step] @ rows.T
+        return cls(rows, symmetrise(own))
