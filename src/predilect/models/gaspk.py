@@ -16,6 +16,7 @@ from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
 from predilect.models.gaspk_parameters import check_gaspk
 from predilect.models.gaspk_predictions import margins_of_queries
+from predilect.models.gaspk_storage import pack_gaspk, unpack_gaspk
 from predilect.models.gaspk_training import fit_gaspk
 from predilect.models.inputs import read_training
 from predilect.models.keeping import Keeping
@@ -252,6 +253,7 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         training = read_training(X, y, items, users, delta)
         with workers(self.n_jobs) as executor:
             found = fit_gaspk(self, training, delta, executor, watch)
+        self.choices_, self.answers_ = found.choices, found.answers
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
         self._keep(
             training, posterior=found.posterior,
@@ -270,5 +272,32 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         return margins_of_queries(self, queries, self._new_items(queries, items))
 
-    def _pack(self): return {}, {}
-    def _unpack(self, values, arrays): return None
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        h, prior = self.hyperparameters_, self.report_["prior"]
+        values = h.to_dict()
+        number = "One characteristic" if h.n_characteristics == 1 else f"{h.n_characteristics} characteristics"
+        lines = [
+            f"{number} of trade-offs in {', '.join(self.trade_offs_.names)}; {prior['n_trade_offs']} different "
+            f"trade-offs, amplitude {values['variance']:.3g}.",
+            *self.trade_offs_.report,
+        ]
+        if self.grid_ is not None:
+            lines.append(f"Trade-offs were brought to a grid of {self.grid_.n_points} points.")
+            lines += prior["grid"]["loss"]
+        if h.spread > 1.0:
+            lines.append(
+                f"Held-out answers ask for 1 + variance of an evaluation {h.spread:.2f} times as large: weights of "
+                "people are taken as known."
+            )
+        if prior["at_bound"]:
+            lines.append(f"The search of hyper-parameters ended at its bounds: {', '.join(prior['at_bound'])}.")
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return pack_gaspk(self.posterior_, self.choices_, self.answers_, self.report_["prior"]["backend"])
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> GaSPKPosterior:
+        posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays, None)
+        self.trade_offs_, self.grid_ = self.choices_.trade_offs, self.choices_.grid
+        return posterior

@@ -17,9 +17,10 @@ from predilect.data.tradeoff_fit import fit_trade_offs
 from predilect.data.tradeoffs import TradeOffMap
 from predilect.errors import DataError
 from predilect.inference.gaspk.answers import TradeOffAnswers
-from predilect.inference.gaspk.em import EM, Settings, run
+from predilect.inference.gaspk.em import EM, Settings
 from predilect.inference.gaspk.fit import Candidate, Trial, best_start, try_candidates
 from predilect.inference.gaspk.hyperparameters import LENGTH_RULES, by_evidence, length_scales_by_rule
+from predilect.inference.gaspk.mode import State
 from predilect.inference.gaspk.solve import curvature_at
 from predilect.inference.inducing import centres
 from predilect.inference.prior import FeatureSpace
@@ -32,7 +33,7 @@ from predilect.posteriors.gaspk.grid import GridBasis
 from predilect.posteriors.gaspk.posterior import GaSPKPosterior
 from predilect.posteriors.gaspk.scores import ItemScores
 
-__all__ = ["Choices", "FittedGaSPK", "basis_of", "fit_gaspk", "item_scores", "read_choices"]
+__all__ = ["Choices", "FittedGaSPK", "Told", "basis_of", "fit_gaspk", "posterior_of", "read_choices"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -58,20 +59,30 @@ class Choices:
         The distinct trade-offs, folded if antisymmetric.
     places : array of int, shape (n_points,), or None
         Their codes in the grid.
-    point : array of int, shape (n_rows,)
-        Which of them each comparison is about,
-    outcome : array of int8, shape (n_rows,)
-        and what the answer says of it.
-    report : dict
-        What became of attributes and trade-offs.
     """
 
     trade_offs: TradeOffMap
     grid: Grid | None
     points: FloatArray
     places: IntArray | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the rows of comparisons say of the points.
+
+    Attributes
+    ----------
+    point : array of int, shape (n_rows,)
+    outcome : array of int8, shape (n_rows,)
+    n_points : int
+    report : dict
+        What became of attributes and trade-offs.
+    """
+
     point: IntArray
     outcome: npt.NDArray[np.int8]
+    n_points: int
     report: dict[str, Any]
 
     def answers(self, comparisons: Comparisons, rows: npt.NDArray[np.bool_] | None = None) -> TradeOffAnswers:
@@ -79,7 +90,7 @@ class Choices:
         some = np.ones(comparisons.n_rows, dtype=bool) if rows is None else rows
         return TradeOffAnswers.of(
             comparisons.user[some], self.point[some], self.outcome[some], comparisons.weight[some],
-            n_users=comparisons.n_users, n_points=len(self.points),
+            n_users=comparisons.n_users, n_points=self.n_points,
         )  # fmt: skip
 
 
@@ -88,6 +99,8 @@ class FittedGaSPK(NamedTuple):
 
     posterior: GaSPKPosterior
     choices: Choices
+    answers: TradeOffAnswers
+    backend: str
     kernel: Kernel
     em: EM
     spread: float
@@ -96,7 +109,7 @@ class FittedGaSPK(NamedTuple):
     search: dict[str, Any]
 
 
-def read_choices(model: Any, training: Training, antisymmetric: bool) -> Choices:
+def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[Choices, Told]:
     """Trade-offs of the answers, and the grid if one is asked for.
 
     Raises
@@ -127,7 +140,8 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> Choices
         points, point = grid.points(places), which[point]
     outcome = (answers.outcome * sign).astype(np.int8)
     report["n_trade_offs"] = len(points)
-    return Choices(trade_offs, grid, points, places, point.astype(np.int64), outcome, report)
+    choices = Choices(trade_offs, grid, points, places)
+    return choices, Told(point.astype(np.int64), outcome, len(points), report)
 
 
 def basis_of(kernel: Kernel, choices: Choices, backend: str) -> Basis:
@@ -170,7 +184,7 @@ def fit_gaspk(
     """
     answers, how = training.comparisons, resolve(model)
     personal = answers.has_users and answers.n_users > 1
-    choices = read_choices(model, training, how.antisymmetric)
+    choices, told = read_choices(model, training, how.antisymmetric)
     backend = choose_backend(how.backend, choices)
     settings = Settings(model.gamma, how.damping, float(model.tolerance), max_rounds=int(model.max_iterations))
     start = _kernel(model, choices, how.antisymmetric)
@@ -184,12 +198,12 @@ def fit_gaspk(
             bases[key] = basis_of(kernel, choices, backend)
         return bases[key]
 
-    trials = _trials(model, how, personal, choices, answers, start, basis, settings, shared, watch)
+    trials = _trials(model, how, personal, told, answers, start, basis, settings, shared, watch)
     best = min(trials, key=lambda trial: trial.log_loss) if trials else None
     numbers = _numbers(model, personal)
     chosen = best.candidate if best else Candidate(start(_amplitudes(how)[0]), numbers[0])
-    kernel, whole, at_bound = chosen.kernel, choices.answers(answers), ()
-    told = None if watch is None else (lambda share: watch("fitting characteristics, %", round(100 * share)))
+    kernel, whole, at_bound = chosen.kernel, told.answers(answers), ()
+    progress = None if watch is None else (lambda share: watch("fitting characteristics, %", round(100 * share)))
     if fixed := _to_learn(model, how, kernel):
         first = best_start(basis(kernel), whole, chosen.n_c, settings, 1, **shared)
         found = by_evidence(
@@ -197,22 +211,29 @@ def fit_gaspk(
             random_state=int(model.random_state),
         )  # fmt: skip
         kernel, at_bound = found.kernel, found.at_bound
-    fitted = best_start(basis(kernel), whole, chosen.n_c, settings, int(model.n_restarts), **shared, progress=told)
+    fitted = best_start(basis(kernel), whole, chosen.n_c, settings, int(model.n_restarts), **shared, progress=progress)
     em, spread = fitted.em, best.spread if best and how.calibrated else 1.0
-    posterior = GaSPKPosterior(
-        basis(kernel), em.mode.w, curvature_at(em.mode.state), em.gamma,
-        item_scores(basis(kernel), kernel, choices.trade_offs, training.space, model.random_state), spread,
-        _prior_variance(kernel),
-    )  # fmt: skip
+    posterior = posterior_of(
+        model, choices.trade_offs, kernel, basis(kernel), em.mode.w, em.gamma, em.mode.state, spread, training.space
+    )
     search = {
-        **choices.report, "backend": backend, "rank": basis(kernel).rank, "at_bound": list(at_bound),
+        **told.report, "backend": backend, "rank": basis(kernel).rank, "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
             {**_values(t.candidate.kernel), "n_characteristics": t.candidate.n_c, "log_loss": t.log_loss,
              "spread": t.spread} for t in trials
         ],
     }  # fmt: skip
-    return FittedGaSPK(posterior, choices, kernel, em, spread, personal, fitted.report, search)
+    return FittedGaSPK(posterior, choices, whole, backend, kernel, em, spread, personal, fitted.report, search)
+
+
+def posterior_of(
+    model: Any, trade_offs: TradeOffMap, kernel: Kernel, basis: Basis, w: FloatArray, gamma: FloatArray, state: State,
+    spread: float, space: FeatureSpace | None = None,
+) -> GaSPKPosterior:  # fmt: skip
+    """The posterior at a mode; ``space`` holds the attributes of the items, by default the model's."""
+    scores = item_scores(basis, kernel, trade_offs, model.space_ if space is None else space, model.random_state)
+    return GaSPKPosterior(basis, w, curvature_at(state), gamma, scores, spread, _prior_variance(kernel))
 
 
 def item_scores(
@@ -292,7 +313,7 @@ def _values(kernel: Kernel) -> dict[str, float]:
 
 
 def _trials(
-    model: Any, how: Resolved, personal: bool, choices: Choices, answers: Comparisons,
+    model: Any, how: Resolved, personal: bool, choices: Told, answers: Comparisons,
     kernel: Callable[[float], Kernel], basis: Callable[[Kernel], Basis], settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
 ) -> list[Trial]:  # fmt: skip

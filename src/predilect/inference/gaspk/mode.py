@@ -15,7 +15,7 @@ from predilect.posteriors.gaspk.blocks import blocks, gather, scatter
 from predilect.inference.report import Report
 from predilect.likelihoods.views import Likelihood
 
-__all__ = ["Direction", "Mode", "State", "find_mode", "margins_of"]
+__all__ = ["Direction", "Mode", "State", "find_mode", "margins_of", "state_at"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -80,6 +80,19 @@ def margins_of(answers: TradeOffAnswers, gamma: FloatArray, F: FloatArray) -> Fl
     return gather(answers.user, answers.point, gamma, F)
 
 
+def state_at(
+    basis: Basis, answers: TradeOffAnswers, gamma: FloatArray, likelihood: Likelihood, w: FloatArray
+) -> State:
+    """The curvature at coordinates w of shape (rank, n_c)."""
+    z = margins_of(answers, gamma, basis.forward(w))
+    return _state(basis, answers, gamma, answers.weight * likelihood.at(answers.outcome, z)[2])
+
+
+def _state(basis: Basis, answers: TradeOffAnswers, gamma: FloatArray, precision: FloatArray) -> State:
+    B = blocks(answers.user, answers.point, precision, gamma, basis.n_points)
+    return State(basis, answers, gamma, precision, B)
+
+
 def find_mode(
     basis: Basis,
     answers: TradeOffAnswers,
@@ -124,11 +137,7 @@ def find_mode(
     iterations, size, exact = 0, np.inf, 1e-2
     while True:
         gradient = basis.backward(scatter(answers.user, answers.point, weight * slope, gamma, basis.n_points)) - w
-        precision = weight * curvature
-        state = State(
-            basis, answers, gamma, precision,
-            blocks(answers.user, answers.point, precision, gamma, basis.n_points),
-        )  # fmt: skip
+        state = _state(basis, answers, gamma, weight * curvature)
         if size <= tolerance or iterations == max_iterations:
             break
         step_w = direction(state, gradient, exact)

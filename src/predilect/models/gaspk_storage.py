@@ -1,0 +1,71 @@
+"""A fitted ``GaSPK`` as plain values and arrays, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from predilect.covariance.kernels import Kernel
+from predilect.data.grids import Grid
+from predilect.data.tradeoffs import TauFunction, TradeOffMap
+from predilect.inference.gaspk.answers import TradeOffAnswers
+from predilect.inference.gaspk.mode import state_at
+from predilect.likelihoods.views import Probit
+from predilect.models.gaspk_training import Choices, basis_of, posterior_of
+from predilect.posteriors.gaspk.posterior import GaSPKPosterior
+
+__all__ = ["pack_gaspk", "unpack_gaspk"]
+
+_COLUMNS = ("user", "point", "outcome", "weight")
+
+
+def pack_gaspk(
+    posterior: GaSPKPosterior, choices: Choices, answers: TradeOffAnswers, backend: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays: the mode, the weights, and the answers that the curvature is made of."""
+    values = {
+        "trade_offs": choices.trade_offs.to_dict(),
+        "grid": None if choices.grid is None else choices.grid.to_dict(),
+        "backend": backend,
+    }
+    arrays = {name: getattr(answers, name) for name in _COLUMNS}
+    arrays |= {"w": posterior.w, "gamma": posterior.gamma, "points": choices.points}
+    if choices.places is not None:
+        arrays["places"] = choices.places
+    return values, arrays
+
+
+def unpack_gaspk(
+    model: Any, values: dict[str, Any], arrays: dict[str, Any], function: TauFunction | None
+) -> tuple[GaSPKPosterior, Choices, TradeOffAnswers]:
+    """What :func:`pack_gaspk` packed.
+
+    Parameters
+    ----------
+    model : GaSPK
+        With its hyper-parameters and tie threshold.
+    function : callable or None
+        tau, where it is a function of the caller's.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other.
+    DataError
+        If the trade-offs were made by a function and none is given.
+    """
+    h = model.hyperparameters_
+    grid = None if values["grid"] is None else Grid.from_dict(values["grid"])
+    trade_offs = TradeOffMap.from_dict(values["trade_offs"], function)
+    points, gamma, w = arrays["points"], arrays["gamma"], arrays["w"]
+    choices = Choices(trade_offs, grid, points, arrays.get("places"))
+    answers = TradeOffAnswers(*(arrays[name] for name in _COLUMNS), n_users=len(gamma), n_points=len(points))
+    kernel: Kernel = h.kernel
+    basis = basis_of(kernel, choices, values["backend"])
+    if w.shape != (basis.rank, h.n_characteristics) or gamma.shape[1] != h.n_characteristics:
+        raise ValueError(f"{basis.rank} coordinates of {h.n_characteristics} characteristics, but w is {w.shape}")
+    if answers.n_rows and (answers.point.max() >= len(points) or answers.user.max() >= len(gamma)):
+        raise ValueError("answers about trade-offs or of people that are not there")
+    state = state_at(basis, answers, gamma, Probit(model.tie_threshold_), w)
+    return posterior_of(model, choices.trade_offs, kernel, basis, w, gamma, state, h.spread), choices, answers
