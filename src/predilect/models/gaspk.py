@@ -111,7 +111,7 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float, default 1e-3
         Largest change of a weight in the last round.
-    max_iterations : int, default 30
+    max_iterations : int, default 100
         Rounds of characteristics and weights.
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
@@ -192,7 +192,7 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         preset: str = "modern",
         tie_threshold: float | str = "auto",
         tolerance: float = 1e-3,
-        max_iterations: int = 30,
+        max_iterations: int = 100,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from predilect.covariance.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.data import Comparisons, k_folds_answers
+from predilect.data.grid_loss import grid_loss
 from predilect.data.grids import Grid
 from predilect.data.tradeoff_fit import fit_trade_offs
 from predilect.data.tradeoffs import TradeOffMap
@@ -136,7 +137,7 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
             code, turned = grid.fold(code)
         places, which = np.unique(code, return_inverse=True)
         sign = sign * turned[point]
-        report["grid"] = {"levels": list(grid.shape), "points": grid.n_points, "loss": grid.loss(points, weight).lines()}
+        report["grid"] = {"levels": list(grid.shape), "points": grid.n_points, "loss": list(grid_loss(grid, points, weight).lines())}
         points, point = grid.points(places), which[point]
     outcome = (answers.outcome * sign).astype(np.int8)
     report["n_trade_offs"] = len(points)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.inference.gaspk.answers import TradeOffAnswers
-from predilect.inference.gaspk.mode import Mode, find_mode
+from predilect.inference.gaspk.mode import Mode, find_mode, state_at
 from predilect.inference.gaspk.solve import curvature_at, direction, log_det_at
 from predilect.inference.gaspk.weights import exact_weights, expected_weights, heuristic_weights
 from predilect.inference.report import Report
@@ -51,7 +51,7 @@ class Settings:
     damping: float = 0.7
     tolerance: float = 1e-3
     relative: float = 1e-5
-    max_rounds: int = 30
+    max_rounds: int = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,6 +145,8 @@ def run(
         if progress is not None:
             progress(rounds / settings.max_rounds)
     mode = find_mode(basis, answers, gamma, likelihood, direction, start=w, tolerance=_LAST)
+    # As a model that is read from a file makes it of w: the same bits.
+    mode = replace(mode, state=state_at(basis, answers, gamma, likelihood, mode.w))
     evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state)
     report = Report(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
