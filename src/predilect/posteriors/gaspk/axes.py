@@ -1,0 +1,181 @@
+"""Eigenvectors of the factors of a Kronecker product, even and odd ones apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import eigenpairs
+from predilect.covariance.kernels import Kernel
+
+__all__ = ["Axis", "Group", "by_parity", "grouped"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+ByParity = tuple[FloatArray, ...]
+
+_COMMUTES = 1e-12  # of the largest entry: how far a covariance may be from its own reversal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One dimension of a grid: K = Σ_p vectors_p diag(values_p) vectors_pᵀ.
+
+    Attributes
+    ----------
+    levels : array of float, shape (n_d,)
+        Ascending.
+    kernel : Kernel
+        Of one feature.
+    values : tuple of arrays of float, shapes (r_p,)
+        Eigenvalues, descending; of even (p = 0) and odd (p = 1) eigenvectors, or of all where they are not told apart.
+    vectors : tuple of arrays of float, shapes (n_d, r_p)
+        Orthonormal columns.
+    """
+
+    levels: FloatArray
+    kernel: Kernel
+    values: ByParity
+    vectors: ByParity
+
+    @classmethod
+    def of(cls, levels: npt.ArrayLike, kernel: Kernel, fold: bool) -> Axis:
+        """Eigenvectors of a kernel at levels, in even and odd ones where ``fold``.
+
+        Raises
+        ------
+        ValueError
+            If levels do not ascend; with ``fold``, if they are not symmetric about 0, or if the kernel is not the same
+            when both of its arguments change sign.
+
+        Notes
+        -----
+        gaspk.md 2.2, F13: such a K commutes with the reversal J, and so has no entries between the even vectors
+        (e_i + e_{-i})/√2 and the odd ones (e_i - e_{-i})/√2. 9 n_d³ operations.
+        """
+        x = np.array(levels, dtype=np.float64)
+        if x.ndim != 1 or not len(x) or not np.isfinite(x).all() or (np.diff(x) <= 0.0).any():
+            raise ValueError(f"the levels of a dimension must be finite and ascend, not {levels!r}")
+        K = kernel(x[:, None])
+        if not fold:
+            values, vectors = eigenpairs(K)
+            return cls(x, kernel, (np.maximum(values, 0.0),), (vectors,))
+        if (x != -x[::-1]).any():
+            raise ValueError(
+                f"an antisymmetric grid needs levels that are symmetric about 0, not {levels!r}. Make them from the "
+                "sizes of the trade-offs, and mirror them"
+            )
+        if np.abs(K - K[::-1, ::-1]).max() > _COMMUTES * np.abs(K).max():
+            raise ValueError(f"an antisymmetric grid needs a kernel with k(-s, -t) = k(s, t), which {kernel} is not")
+        spectra = [_within(K, basis) for basis in _bases(len(x))]
+        return cls(x, kernel, tuple(values for values, _ in spectra), tuple(vectors for _, vectors in spectra))
+
+    def project(self, x: FloatArray) -> ByParity:
+        """k(x, levels) vectors_p / values_p, shapes (q, r_p): rows of ``vectors`` where x is a level, to the bit.
+
+        Eigenvectors of eigenvalue 0 give 0: a product with them is no coordinate.
+        """
+        place = np.minimum(np.searchsorted(self.levels, x), len(self.levels) - 1)
+        on = self.levels[place] == x
+        cross = self.kernel(np.ascontiguousarray(x)[:, None], self.levels[:, None])
+        out = []
+        for values, vectors in zip(self.values, self.vectors, strict=True):
+            inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+            out.append(np.where(on[:, None], vectors[place], (cross @ vectors) * inverse))
+        return tuple(out)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Neighbouring dimensions as one: the Kronecker product of their covariances.
+
+    Attributes
+    ----------
+    axes : range
+        Which dimensions.
+    size : int
+        n_g, the product of their numbers of levels.
+    values, vectors : tuples of arrays of float, shapes (r_p,) and (n_g, r_p)
+        As of an ``Axis``, by the parity of the product; descending.
+    order : tuple of arrays of int, shapes (r_p,)
+        Where each stands in ``by_parity`` of the dimensions.
+    """
+
+    axes: range
+    size: int
+    values: ByParity
+    vectors: ByParity
+    order: tuple[IntArray, ...]
+
+    def features(self, rows: Sequence[ByParity]) -> ByParity:
+        """Products of rows (q, r_p) of every dimension of the grid, in the order of ``values``."""
+        raw = by_parity([rows[d] for d in self.axes])
+        return tuple(part[:, order] for part, order in zip(raw, self.order, strict=True))
+
+
+def by_parity(rows: Sequence[ByParity]) -> ByParity:
+    """Row by row all products of one entry of each dimension, those with an even number of odd ones first."""
+    return reduce(_two, rows)
+
+
+def grouped(axes: Sequence[Axis], most: int) -> tuple[Group, ...]:
+    """Dimensions merged, from the first, as long as a group has at most so many levels."""
+    groups, start, size = [], 0, 1
+    for d, axis in enumerate(axes):
+        n = len(axis.levels)
+        if d > start and size * n > most:
+            groups.append(_group(axes, range(start, d), size))
+            start, size = d, 1
+        size *= n
+    groups.append(_group(axes, range(start, len(axes)), size))
+    return tuple(groups)
+
+
+def _group(axes: Sequence[Axis], which: range, size: int) -> Group:
+    raw = by_parity([tuple(values[None, :] for values in axes[d].values) for d in which])
+    order = tuple(np.argsort(-part[0], kind="stable") for part in raw)
+    places = np.unravel_index(np.arange(size), [len(axes[d].levels) for d in which])
+    rows = by_parity(
+        [tuple(vectors[place] for vectors in axes[d].vectors) for d, place in zip(which, places, strict=True)]
+    )
+    return Group(
+        which, size,
+        tuple(part[0, first] for part, first in zip(raw, order, strict=True)),
+        tuple(np.ascontiguousarray(part[:, first]) for part, first in zip(rows, order, strict=True)),
+        order,
+    )  # fmt: skip
+
+
+def _two(a: ByParity, b: ByParity) -> ByParity:
+    def products(left: FloatArray, right: FloatArray) -> FloatArray:
+        return (left[:, :, None] * right[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1])
+
+    if len(a) == 1:
+        return (products(a[0], b[0]),)
+    return (
+        np.hstack([products(a[0], b[0]), products(a[1], b[1])]),
+        np.hstack([products(a[0], b[1]), products(a[1], b[0])]),
+    )
+
+
+def _bases(n: int) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal bases of the even and the odd vectors of n entries, shapes (n, n - n//2) and (n, n//2)."""
+    half = np.arange(n // 2)
+    even, odd = np.zeros((n, n - n // 2)), np.zeros((n, n // 2))
+    even[half, half] = even[n - 1 - half, half] = odd[n - 1 - half, half] = np.sqrt(0.5)
+    odd[half, half] = -np.sqrt(0.5)
+    if n % 2:
+        even[n // 2, n // 2] = 1.0
+    return even, odd
+
+
+def _within(K: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenpairs of K in an invariant subspace."""
+    if not basis.shape[1]:
+        return np.empty(0), basis
+    values, vectors = eigenpairs(basis.T @ K @ basis)
+    return np.maximum(values, 0.0), basis @ vectors
