@@ -158,15 +158,19 @@ class GaSPKPosterior:
         """
         rows, own, n_items = self.scores.rows, self.scores.own, len(self.scores.rows)
         mean = rows @ (self.w @ gamma)
-        mixed = np.add.reduce([self.curvature.mixed(direction) for direction in directions])
-        if between is not None:
-            mixed += self.w @ between @ self.w.T
         length = float(np.sum(directions**2))
         # What the weights leave open is no more of one pair of items than of another.
         constant = np.full(n_items, 0.5 * (self.spread - 1.0))
         none = np.zeros(0, dtype=np.intp)
         if own.ndim == 1:
+            mixed = np.add.reduce([self.curvature.mixed(direction) for direction in directions])
+            if between is not None:
+                mixed += self.w @ between @ self.w.T
             return Utilities(mean, self.spread * mixed, rows, none, self.spread * length * own + constant)
-        covariance = self.spread * (rows @ mixed @ rows.T + length * own)
+        covariance = np.add.reduce([self.curvature.covariance(rows, direction) for direction in directions])
+        if between is not None:
+            at_items = rows @ self.w
+            covariance += at_items @ between @ at_items.T
+        covariance = self.spread * (covariance + length * own)
         covariance[np.diag_indices(n_items)] += constant
         return Utilities(mean, symmetrise(covariance), None, none, np.zeros(0))
