@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -107,6 +108,11 @@ class DenseBasis:
             kernel, points[pivots], root, back,
             float(max(left.max(initial=0.0), 0.0) / max(float(diagonal.max(initial=0.0)), 1e-300)),
         )  # fmt: skip
+
+    def times(self, factor: float, kernel: Kernel) -> DenseBasis:
+        """The basis of ``kernel``, which is ``factor`` times this one's."""
+        scale = math.sqrt(factor)
+        return DenseBasis(kernel, self.pivots, self.root * scale, self.back / scale, self.left_out)
 
     @property
     def n_points(self) -> int:
