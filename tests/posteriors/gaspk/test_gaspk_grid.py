@@ -161,3 +161,16 @@ def test_bad_grids_are_refused(change, message):
         return
     with pytest.raises(ValueError, match=message):
         GridBasis.of(levels, kernels, places, **given)
+
+
+def test_trade_offs_are_found_on_the_grid_and_nowhere_else():
+    x = trade_offs(SYMMETRIC)
+    basis = GridBasis.of(SYMMETRIC, kernels_of(SYMMETRIC), [3, 100, 7], antisymmetric=True)
+    assert np.array_equal(basis.trade_offs(np.arange(120)), x)
+    assert np.array_equal(basis.codes(x), np.arange(120))
+    assert np.array_equal(basis.codes(x[[3, 4]] + [[0.0] * 4, [1e-9] + [0.0] * 3]), [3, -1])
+    assert np.array_equal(basis.observed(x[[100, 7, 0, 19]]), [1, 2, -1, 1])  # 19 is the mirror of 100
+    plain = GridBasis.of(SYMMETRIC, kernels_of(SYMMETRIC), [3, 100, 7])
+    assert np.array_equal(plain.observed(x[[100, 7, 0, 19]]), [1, 2, -1, -1])
+    assert not basis.mirrored
+    assert GridBasis.of(SYMMETRIC, kernels_of(SYMMETRIC), [3, 116], antisymmetric=True).mirrored
