@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gaspk_grids import covariance, kernels_of, problem
-from predilect.posteriors.gaspk.grid import GridBasis
 from predilect.posteriors.gaspk import low_rank as low_rank_module
 from predilect.posteriors.gaspk import products as products_module
+from predilect.posteriors.gaspk.grid import GridBasis
 from predilect.posteriors.gaspk.low_rank import LowRank
 from predilect.posteriors.gaspk.products import ByProducts
 from predilect.posteriors.gaspk.solver import largest_coordinates

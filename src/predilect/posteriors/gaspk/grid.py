@@ -20,8 +20,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _CUTOFF = 1e-14  # of the largest eigenvalue: below it lies what eigh cannot tell from 0
-_GROUP = 64  # levels of neighbouring dimensions are worked on as one up to so many
+_PASS = 64.0  # what a pass over a grid costs, in multiplications for each number; measured
 _NUMBERS_AT_ONCE = 1_500_000  # more columns at once fall out of the cache
+_FEWEST_COLUMNS = 8  # fewer are too little work for a matrix product
 _DENSE_NUMBERS = 8_000_000
 _DENSE_SPEED = 3.0  # one large product does so many times the operations a second of many small ones
 
@@ -110,7 +111,7 @@ class GridBasis:
     or its negative. So K_a has the eigenvalue of ⊗ K_d where the number of odd factors is odd, and 0 elsewhere.
 
     An even or odd vector is known from half of its entries: products are taken over the positive levels of each group,
-    once for each combination of parities, and put together by signs. With groups of n_g levels, up to 64, a column
+    once for each combination of parities, and put together by signs. With groups of n_g levels a column
     takes n_T Σ_g n_g / 2^(2 - 1/g) operations or fewer where antisymmetric, n_T Σ_g n_g otherwise, and 2 n_T numbers.
     """
 
@@ -175,7 +176,7 @@ class GridBasis:
         if len(np.unique(codes)) != len(codes):
             raise ValueError("a point is given twice; answers about one trade-off belong to one point")
         codes.flags.writeable = False
-        groups = grouped(axes, _GROUP)
+        groups = grouped(axes, _PASS)
         parts = _parts(groups, antisymmetric, cutoff)
         eigenvalues = amplitude * np.concatenate([part.values for part in parts])
         out = cls(axes, groups, parts, float(amplitude), codes, antisymmetric, eigenvalues, None)
@@ -433,7 +434,7 @@ class GridBasis:
 
     def _by_columns(self, x: FloatArray, n: int, apply: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """A product of many columns, so many at a time that memory stays bounded."""
-        step = max(1, _NUMBERS_AT_ONCE // max(2 * math.prod(self.shape), 1))
+        step = max(_FEWEST_COLUMNS, _NUMBERS_AT_ONCE // max(2 * math.prod(self.shape), 1))
         if x.shape[1] <= step:
             return apply(x)
         out = np.empty((n, x.shape[1]))

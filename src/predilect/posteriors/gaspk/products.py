@@ -1,4 +1,4 @@
-"""The precision of the coordinates given answers by products with the basis alone: solutions, determinant, variances."""
+"""The precision of the coordinates given answers by products with the basis: solutions, determinant, variances."""
 
 from __future__ import annotations
 
