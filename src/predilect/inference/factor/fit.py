@@ -15,10 +15,11 @@ from predilect.inference.factor.items import ItemDesign
 from predilect.inference.factor.length_scales import theta_gradient
 from predilect.inference.factor.modern import blocks, refreshed, threshold_step
 from predilect.inference.factor.start import random_start
-from predilect.inference.factor.state import FactorPriors, FactorState, Sites
+from predilect.inference.factor.state import FactorPriors, FactorState
 from predilect.inference.report import Report
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
+from predilect.posteriors.sites import Sites
 from predilect.posteriors.weights import StandardWeights, WeightPrior
 
 __all__ = ["FactorFit", "fit_factor"]

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from predilect.inference.compiled.factor_blocks import component_sums, update_people
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import ItemDesign, scale_step
-from predilect.inference.factor.state import FactorPriors, FactorState, Sites, moments
+from predilect.inference.factor.state import FactorPriors, FactorState, moments
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import at
+from predilect.posteriors.sites import Sites
 
 __all__ = ["blocks", "consensus_step", "item_sweep", "people_step", "refreshed", "scales_step", "threshold_step"]
 
@@ -40,11 +41,8 @@ def refreshed(
     """
     mean, var = moments(state, answers)
     value, slope, curvature = expected(answers.outcome, mean, var, state.threshold)
-    linear = slope + curvature * mean
-    if old is not None:
-        curvature = old.precision + step * (curvature - old.precision)
-        linear = old.linear + step * (linear - old.linear)
-    return Sites(curvature, linear), slope, value
+    new = Sites(curvature, slope + curvature * mean)
+    return new if old is None else old.towards(new, step), slope, value
 
 
 def blocks(

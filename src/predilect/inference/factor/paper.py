@@ -204,20 +204,20 @@ def _step(model: _Paper, rows: IntArray | None, rho: float, scale: float) -> Non
         return old[0] + rho * (precision - old[0]), old[1] + rho * (linear - old[1])
 
     if state.consensus is not None:
-        precision, linear = linearised_sites(outcome, margin, Q)
-        tau = weight * precision
+        sites = linearised_sites(outcome, margin, Q)
+        tau = weight * sites.precision
         W = np.asarray(np.bincount(pair, tau, n_pairs), dtype=np.float64)
-        H = np.bincount(pair, weight * linear - tau * margin, n_pairs) + W * state.delta_0
+        H = np.bincount(pair, weight * sites.linear - tau * margin, n_pairs) + W * state.delta_0
         old = state.delta_0
         model.natural_t = mixed(model.natural_t, W, H, state.s_0)
         state.set_consensus(design.state(*model.natural_t), design)
         margin = margin + (state.delta_0 - old)[pair]
         state.set_scale(-1, scale_step(model.priors.consensus, M, state.consensus.square, 0.0), design)
     for c in range(state.n_components):
-        precision, linear = linearised_sites(outcome, margin, Q)
+        sites = linearised_sites(outcome, margin, Q)
         W, H = np.zeros((2, n_pairs))
         component_sums(
-            c, user, pair, weight, precision, linear, margin, state.delta, state.mu, state.Sigma, W, H
+            c, user, pair, weight, sites.precision, sites.linear, margin, state.delta, state.mu, state.Sigma, W, H
         )  # fmt: skip
         model.natural_v[c] = mixed(model.natural_v[c], W, H, state.s[c])
         old = state.delta[:, c].copy()
@@ -234,12 +234,12 @@ def _weights_step(
 ) -> FloatArray:  # fmt: skip
     """w_c of everybody and its scale; returns the margins."""
     state, n_users = model.state, model.answers.n_users
-    precision, linear = linearised_sites(outcome, margin, Q)
-    tau = weight * precision
+    sites = linearised_sites(outcome, margin, Q)
+    tau = weight * sites.precision
     delta = state.delta[pair, c]
     own = tau * delta * delta
     W: FloatArray = np.asarray(scale * np.bincount(user, own + tau * state.D[pair, c], n_users), dtype=np.float64)
-    pull = (weight * linear - tau * margin) * delta + own * state.mu[user, c]
+    pull = (weight * sites.linear - tau * margin) * delta + own * state.mu[user, c]
     H: FloatArray = np.asarray(scale * np.bincount(user, pull, n_users), dtype=np.float64)
     old, s, prior = state.mu[:, c].copy(), model.s_w[c], model.priors.weights
     if model.process[c]:

@@ -11,7 +11,7 @@ from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import FunctionState, GammaPrior, ItemDesign, scale_bound
 from predilect.posteriors.compiled.factor_moments import add_products
 
-__all__ = ["FactorPriors", "FactorState", "Sites", "moments"]
+__all__ = ["FactorPriors", "FactorState", "moments"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -32,14 +32,6 @@ class FactorPriors:
 
     consensus: GammaPrior = VAGUE
     components: GammaPrior = VAGUE
-
-
-@dataclass(slots=True)
-class Sites:
-    """Of one copy of each answer: log p(y | z) ~ linear z - precision z²/2, about the moments of its margin."""
-
-    precision: FloatArray
-    linear: FloatArray
 
 
 @dataclass(slots=True)
