@@ -10,13 +10,14 @@ import numpy.typing as npt
 from predilect.covariance.dense import Factor, factorise
 from predilect.covariance.kernels import Kernel
 
-__all__ = ["Projection", "item_covariance"]
+__all__ = ["Projection", "item_covariance", "squared_differences"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.integer]
 
 _ROWS_AT_ONCE = 20_000
+_IN_CACHE = 2**16  # elements of differences of rows that are made, used and dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,38 +95,47 @@ class Projection:
         """M: inducing points, items without features among them."""
         return len(self.factor.lower)
 
-    def rows(self, items: IntArray) -> FloatArray:
-        """Rows of A, shape (n, M)."""
-        if self.A is None:
-            rows = np.zeros((len(items), self.n_points))
-            rows[np.arange(len(items)), items] = 1.0
-            return rows
-        return self.A[items]
-
-    def pair_rows(self, left: IntArray, right: IntArray) -> FloatArray:
-        """Rows of A of the left items minus those of the right ones, shape (n, M)."""
-        if self.A is None:
-            rows = self.rows(left)
-            rows[np.arange(len(right)), right] -= 1.0
-            return rows
-        return np.asarray(self.A[left] - self.A[right])
-
     def expand(self, values: FloatArray) -> FloatArray:
         """A values, for values at the inducing points, shape (M,) or (M, k)."""
         return values if self.A is None else np.asarray(self.A @ values)
 
-    def residual_pairs(self, left: IntArray, right: IntArray) -> FloatArray:
-        """Variance of r(left) - r(right) at s = 1, shape (n,); never below 0."""
+    def roots(self) -> FloatArray:
+        """B = A L with K_mm = L Lᵀ, shape (n_items, M): f = B u + r with u ~ N(0, I/s).
+
+        Whoever works with u needs no inverse of K_mm, which for close points has none.
+        """
+        lower = self.factor.lower
+        return np.ascontiguousarray(lower if self.A is None else self.A @ lower)
+
+    def residual_pairs(self, left: IntArray, right: IntArray, roots: FloatArray | None = None) -> FloatArray:
+        """Variance of r(left) - r(right) at s = 1, shape (n,); never below 0.
+
+        Parameters
+        ----------
+        left, right : arrays of int, shape (n,)
+        roots : array of float, shape (n_items, M), optional
+            From :meth:`roots`; by default made for the items that occur, each once, with M² operations.
+
+        Notes
+        -----
+        k(a, a) + k(b, b) - 2 k(a, b) less |B_a - B_b|²; n (d + M) operations.
+        """
         if self.A is None:
             return np.zeros(len(left))
-        out = np.empty(len(left))
-        for start in range(0, len(left), _ROWS_AT_ONCE):
-            a, b = left[start : start + _ROWS_AT_ONCE], right[start : start + _ROWS_AT_ONCE]
-            alike = np.where(self.known[a] & self.known[b], self.kernel.pairs(self.features[a], self.features[b]), 0.0)
-            explained = np.einsum("im,im->i", self.A[a] @ self.factor.lower, self.A[b] @ self.factor.lower)
-            out[start : start + _ROWS_AT_ONCE] = self.own[a] + self.own[b] - 2.0 * (alike - explained)
+        a, b, own, known = left, right, self.own, self.known
+        if roots is None:
+            items, place = np.unique(np.concatenate([left, right]), return_inverse=True)
+            a, b, own = place[: len(left)], place[len(left) :], own[items]
+            roots = self.A[items] @ self.factor.lower
+        alike = np.zeros(len(left))
+        both = np.flatnonzero(known[left] & known[right])
+        for start in range(0, len(both), _ROWS_AT_ONCE):
+            some = both[start : start + _ROWS_AT_ONCE]
+            alike[some] = self.kernel.pairs(self.features[left[some]], self.features[right[some]])
+        variance = own + np.einsum("im,im->i", roots, roots)  # k(x, x)
+        out = variance[a] + variance[b] - 2.0 * alike - squared_differences(roots, a, b)
         out[left == right] = 0.0  # kernel.pairs takes its rows for different points
-        return np.maximum(out, 0.0)
+        return np.asarray(np.maximum(out, 0.0))
 
     def residual(self) -> FloatArray:
         """R at s = 1, shape (n_items, n_items); for few items."""
@@ -161,6 +171,18 @@ class Projection:
         A = _rows(self.kernel, self.factor, features, known, self.points, self.known_points)
         own = _own(self.kernel, self.factor, features, known, A)
         return Projection(self.kernel, features, known, self.points, self.known_points, self.factor, A, own)
+
+
+def squared_differences(rows: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """|rows[left] - rows[right]|², shape (n,), in pieces that stay in the cache."""
+    out = np.empty(len(left))
+    step = max(_IN_CACHE // max(rows.shape[1], 1), 16)
+    for start in range(0, len(left), step):
+        some = slice(start, start + step)
+        d = rows[left[some]]
+        d -= rows[right[some]]
+        out[some] = np.einsum("ij,ij->i", d, d)
+    return out
 
 
 def item_covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray:

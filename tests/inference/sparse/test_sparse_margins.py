@@ -1,4 +1,4 @@
-"""Margins by rows and by items against their definition, and residual variances against the projection's."""
+"""Margins by rows and by items against their definition."""
 
 from __future__ import annotations
 
@@ -11,12 +11,8 @@ from predilect.inference.sparse.margins import (
     ItemMargins,
     RowMargins,
     margins_of,
-    residual_variances,
     sparse_laplacian,
-    whitened,
 )
-from predilect.posteriors.projection import Projection
-from simulate_sparse import small
 from tolerances import EXACT
 
 
@@ -58,18 +54,3 @@ def test_the_sparse_laplacian_is_the_dense_one():
     weight = np.random.default_rng(2).random(30)
     sparse = sparse_laplacian(9, left, right, weight)
     np.testing.assert_allclose(sparse.toarray(), laplacian(9, left, right, weight), atol=EXACT)
-
-
-@pytest.mark.parametrize("alone", [[], [2, 5, 6]])
-def test_residual_variances_are_the_projection_s(alone):
-    data = small(1)
-    known = data.known
-    known[alone] = False
-    data.X[alone] = 0.0
-    projection = Projection.of(data.kernel, data.X, known, data.points)
-    left, right = np.triu_indices(20)
-    ours = residual_variances(projection, whitened(projection), left, right)
-    np.testing.assert_allclose(ours, projection.residual_pairs(left, right), atol=EXACT)
-    assert np.all(ours[left == right] == 0.0)
-    full = data.projection(sparse=False)
-    assert np.all(residual_variances(full, whitened(full), left, right) == 0.0)

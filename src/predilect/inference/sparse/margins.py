@@ -11,17 +11,9 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from predilect.inference.pooled import laplacian
-from predilect.posteriors.projection import Projection
+from predilect.posteriors.projection import squared_differences
 
-__all__ = [
-    "ItemMargins",
-    "Margins",
-    "RowMargins",
-    "margins_of",
-    "residual_variances",
-    "sparse_laplacian",
-    "whitened",
-]
+__all__ = ["ItemMargins", "Margins", "RowMargins", "margins_of", "sparse_laplacian"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
@@ -29,9 +21,7 @@ IntArray = npt.NDArray[np.integer]
 # Nanoseconds an element, measured on one core: they only choose between two ways to the same result.
 _SYRK, _GEMM, _GATHER, _SPARSE = 0.04, 0.08, 2.5, 2.0
 _MOST_ELEMENTS = 2**25  # of differences of rows kept in memory: 256 MB
-_IN_CACHE = 2**16  # elements of differences of rows that are made, used and dropped
 _ITEMS_AT_ONCE = 10_000
-_PAIRS_AT_ONCE = 20_000
 
 
 class Margins(Protocol):
@@ -97,7 +87,7 @@ class ItemMargins:
 
     def variance(self, lower: FloatArray) -> FloatArray:
         """See :class:`Margins`."""
-        return _squared_differences(
+        return squared_differences(
             solve_triangular(lower, self.B.T, lower=True, check_finite=False).T, self.left, self.right
         )
 
@@ -134,7 +124,7 @@ def margins_of(B: FloatArray, left: IntArray, right: IntArray) -> Margins:
     Parameters
     ----------
     B : array of float, shape (n_items, M)
-        What the items make of the whitened values, from :func:`whitened`.
+        What the items make of the whitened values, from ``Projection.roots``.
     left, right : arrays of int, shape (n,)
 
     Notes
@@ -157,45 +147,3 @@ def margins_of(B: FloatArray, left: IntArray, right: IntArray) -> Margins:
         return ItemMargins(B, left, right)
     place = np.cumsum(occurs) - 1
     return ItemMargins(B[occurs], place[left], place[right])
-
-
-def whitened(projection: Projection) -> FloatArray:
-    """B = A L with K_mm = L Lᵀ, shape (n_items, M): f = B u + r with u ~ N(0, I/s).
-
-    Everything is done with u: its prior precision s I needs no inverse of K_mm, which for close points has none.
-    """
-    lower = projection.factor.lower
-    return lower if projection.A is None else np.asarray(projection.A @ lower)
-
-
-def residual_variances(projection: Projection, B: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """Variance of r(left) - r(right) at s = 1 of many pairs, shape (n,).
-
-    Notes
-    -----
-    What :meth:`Projection.residual_pairs` gives, at n M instead of n M² operations, from B.
-    """
-    if projection.A is None:
-        return np.zeros(len(left))
-    known = projection.known
-    alike = np.zeros(len(left))
-    both = np.flatnonzero(known[left] & known[right])
-    for start in range(0, len(both), _PAIRS_AT_ONCE):
-        some = both[start : start + _PAIRS_AT_ONCE]
-        alike[some] = projection.kernel.pairs(projection.features[left[some]], projection.features[right[some]])
-    variance = projection.own + np.einsum("im,im->i", B, B)  # k(x, x)
-    out = variance[left] + variance[right] - 2.0 * alike - _squared_differences(B, left, right)
-    out[left == right] = 0.0
-    return np.asarray(np.maximum(out, 0.0))
-
-
-def _squared_differences(T: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """|T[left] - T[right]|², in pieces that stay in the cache."""
-    out = np.empty(len(left))
-    step = max(_IN_CACHE // T.shape[1], 16)
-    for start in range(0, len(left), step):
-        some = slice(start, start + step)
-        d = T[left[some]]
-        d -= T[right[some]]
-        out[some] = np.einsum("ij,ij->i", d, d)
-    return out
