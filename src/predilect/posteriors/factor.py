@@ -153,13 +153,6 @@ class FactorPosterior:
         """Mean (n_items,) and covariance (n_items, n_items) of :meth:`crowd`."""
         return self.crowd().dense()
 
-    def mean_utilities(self, users: IntArray, items: IntArray) -> FloatArray:
-        """E f_u(i) for each entry of ``users`` (-1 allowed) and ``items``, shape (n,)."""
-        mu, _, who = self._laws(np.asarray(users, dtype=np.int64), None)
-        out = np.zeros(len(who)) if self.t_mean is None else self.projection.expand(self.t_mean)[items]
-        values = self.projection.expand(self.v_mean)
-        return np.asarray(out + np.einsum("nc,nc->n", mu[who], values[items]))
-
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
