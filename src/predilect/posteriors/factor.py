@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
 from predilect.posteriors.compiled.factor_moments import add_products
+from predilect.posteriors.pairs import pair_variance
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.utilities import Utilities
 from predilect.posteriors.weights import StandardWeights, WeightPrior
@@ -20,7 +21,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 _DENSE_ITEMS = 2000  # up to so many items the covariance of one person is formed
-_ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +116,12 @@ class FactorPosterior:
             assert self.t_covariance is not None
             values = self.projection.expand(self.t_mean)
             mean = (values[a] - values[b])[pair]
-            var = (self._pair_variance(self.t_covariance, a, b) + residual / self.t_scale)[pair]
+            var = (pair_variance(self.t_covariance, a, b, self.projection.A) + residual / self.t_scale)[pair]
         if self.n_components:
             values = self.projection.expand(self.v_mean)
             D = np.empty((len(a), self.n_components))
             for c in range(self.n_components):
-                D[:, c] = self._pair_variance(self.v_covariance[c], a, b) + residual / self.v_scale[c]
+                D[:, c] = pair_variance(self.v_covariance[c], a, b, self.projection.A) + residual / self.v_scale[c]
             add_products(rows, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
         return mean, var
 
@@ -243,18 +243,3 @@ class FactorPosterior:
             R = p.residual() / scale
             residual = own - 2.0 * R.mean(axis=0) + R.mean()
         return np.asarray(np.einsum("ij,ij->i", rows @ covariance, rows) + residual)
-
-    def _pair_variance(self, covariance: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
-        """Variance of (A f)_a - (A f)_b for f with the given covariance at the points, shape (n_pairs,)."""
-        A, n, M = self.projection.A, self.n_items, len(covariance)
-        if A is not None and n <= _DENSE_ITEMS and n * (M + n) < len(a) * M:
-            covariance, A = A @ covariance @ A.T, None
-        if A is None:
-            d = np.diagonal(covariance)
-            return np.asarray(np.maximum(d[a] + d[b] - 2.0 * covariance[a, b], 0.0))  # rounding may go below 0
-        out = np.empty(len(a))
-        for start in range(0, len(a), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            step = A[a[some]] - A[b[some]]
-            out[some] = np.einsum("ij,ij->i", step @ covariance, step)
-        return np.maximum(out, 0.0)

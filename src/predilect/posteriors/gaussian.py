@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
-from predilect.posteriors.utilities import Utilities, pair_variance
+from predilect.posteriors.pairs import pair_variance
+from predilect.posteriors.utilities import Utilities
 
 __all__ = ["GaussianPosterior", "centre", "pair_variance"]
 

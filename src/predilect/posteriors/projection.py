@@ -9,15 +9,15 @@ import numpy.typing as npt
 
 from predilect.covariance.dense import Factor, factorise
 from predilect.covariance.kernels import Kernel
+from predilect.posteriors.pairs import squared_differences
 
-__all__ = ["Projection", "item_covariance", "squared_differences"]
+__all__ = ["Projection", "item_covariance"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.integer]
 
 _ROWS_AT_ONCE = 20_000
-_IN_CACHE = 2**16  # elements of differences of rows that are made, used and dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +171,6 @@ class Projection:
         A = _rows(self.kernel, self.factor, features, known, self.points, self.known_points)
         own = _own(self.kernel, self.factor, features, known, A)
         return Projection(self.kernel, features, known, self.points, self.known_points, self.factor, A, own)
-
-
-def squared_differences(rows: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """|rows[left] - rows[right]|², shape (n,), in pieces that stay in the cache."""
-    out = np.empty(len(left))
-    step = max(_IN_CACHE // max(rows.shape[1], 1), 16)
-    for start in range(0, len(left), step):
-        some = slice(start, start + step)
-        d = rows[left[some]]
-        d -= rows[right[some]]
-        out[some] = np.einsum("ij,ij->i", d, d)
-    return out
 
 
 def item_covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray:

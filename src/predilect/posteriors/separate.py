@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
+from predilect.posteriors.pairs import pair_variance
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.projection import Projection
-from predilect.posteriors.utilities import Utilities, pair_variance
+from predilect.posteriors.utilities import Utilities
 
 __all__ = ["SeparatePosterior"]
 

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
+from predilect.posteriors.pairs import pair_variance
 from predilect.posteriors.projection import Projection
-from predilect.posteriors.utilities import Utilities, pair_variance
+from predilect.posteriors.utilities import Utilities
 
 __all__ = ["SparsePosterior"]
 
@@ -17,7 +18,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 ITEMS_WITH_DENSE_RESIDUAL = 2000
-_ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +54,12 @@ class SparsePosterior:
 
         Notes
         -----
-        n M² operations, or n_items M² + n M where there are more pairs than items.
+        Operations as :func:`~predilect.posteriors.pairs.pair_variance` and :meth:`Projection.residual_pairs` have them.
         """
         left, right = np.asarray(left), np.asarray(right)
-        A, S = self.projection.A, self.covariance
         f = self.projection.expand(self.mean)
-        mean = np.asarray(f[left] - f[right])
-        if A is None:
-            return mean, np.maximum(pair_variance(S, left, right), 0.0)
-        half = A @ S if len(left) > len(A) else None
-        var = np.empty(len(left))
-        for start in range(0, len(left), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            x = A[left[some]] - A[right[some]]
-            y = x @ S if half is None else half[left[some]] - half[right[some]]
-            var[some] = np.einsum("ij,ij->i", x, y)
-        return mean, np.maximum(var, 0.0) + self.projection.residual_pairs(left, right) / self.scale
+        var = pair_variance(self.covariance, left, right, self.projection.A)
+        return f[left] - f[right], var + self.projection.residual_pairs(left, right) / self.scale
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items) of the utilities; exact for any number of items."""

@@ -7,18 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Utilities", "pair_variance"]
+from predilect.posteriors.pairs import pair_variance
+
+__all__ = ["Utilities"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
-
-_ROWS_AT_ONCE = 20_000
-
-
-def pair_variance(covariance: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """Variance of f(left) - f(right) for each pair, from the covariance of f."""
-    diagonal = np.diagonal(covariance)
-    return np.asarray(diagonal[left] + diagonal[right] - 2.0 * covariance[left, right])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +59,7 @@ class Utilities:
     def margins(self, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(left) - f(right), shapes (n,)."""
         mean = self.mean[left] - self.mean[right]
-        if self.Phi is None:
-            return mean, pair_variance(self.covariance, left, right)
-        rows, var = self.rows(), np.empty(len(left))
-        for start in range(0, len(left), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            direction = rows[left[some]] - rows[right[some]]
-            var[some] = np.einsum("ij,ij->i", direction @ self.covariance, direction)
+        var = pair_variance(self.covariance, left, right, None if self.Phi is None else self.rows())
         return mean, var + self.own[left] + self.own[right] if len(self.own) else var
 
     def centred_marginals(self) -> tuple[FloatArray, FloatArray]:

@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from predilect.inference.pooled import laplacian
-from predilect.posteriors.projection import squared_differences
+from predilect.posteriors.pairs import squared_differences
 
 __all__ = ["ItemMargins", "Margins", "RowMargins", "margins_of", "sparse_laplacian"]
 
