@@ -93,7 +93,8 @@ def test_points_at_the_items_are_no_points():
 def test_many_items_are_factored(monkeypatch):
     p = posterior(4)
     dense = p.person(2)
-    monkeypatch.setattr("predilect.posteriors.factor._DENSE_ITEMS", 3)
+    monkeypatch.setattr("predilect.posteriors.utilities._DENSE_ITEMS", 3)
+    monkeypatch.setattr("predilect.posteriors.pairs._DENSE_ITEMS", 3)
     factored = p.person(2)
     assert factored.Phi is not None
     np.testing.assert_allclose(factored.mean, dense.mean, atol=EXACT)

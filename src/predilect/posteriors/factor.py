@@ -206,7 +206,7 @@ class FactorPosterior:
 
     def _utilities(self, mu: FloatArray, Sigma: FloatArray) -> Utilities:
         """F = t + Σ w_c v_c for w ~ N(mu, Sigma): crowdgppl.md 2.4, with the covariance between weights."""
-        projection, M = self.projection, len(self.v_mean)
+        M = len(self.v_mean)
         mean, covariance = np.zeros(M), np.zeros((M, M))
         spread = 0.0
         if self.t_mean is not None:
@@ -217,17 +217,7 @@ class FactorPosterior:
             mean = mean + self.v_mean @ mu
             covariance = covariance + np.tensordot(second, self.v_covariance, 1) + self.v_mean @ Sigma @ self.v_mean.T
             spread += float(np.sum(second / self.v_scale))
-        covariance = symmetrise(covariance)
-        nothing = np.zeros(0)
-        if projection.A is None:
-            return Utilities(mean, covariance, None, np.zeros(0, dtype=np.int64), nothing)
-        if self.n_items > _DENSE_ITEMS:
-            # What neighbouring items share between the points is counted as each one's own.
-            return Utilities(
-                projection.A @ mean, covariance, projection.A, np.zeros(0, dtype=np.int64), spread * projection.own
-            )
-        dense = symmetrise(projection.A @ covariance @ projection.A.T) + spread * projection.residual()
-        return Utilities(projection.A @ mean, dense, None, np.zeros(0, dtype=np.int64), nothing)
+        return Utilities.through(self.projection, mean, symmetrise(covariance), spread)
 
     def _centred_variance(self, covariance: FloatArray, scale: float) -> FloatArray:
         """Variance of each value of A f + r, centred over the items, for f with the given covariance; (n_items,)."""

@@ -17,8 +17,6 @@ __all__ = ["SparsePosterior"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-ITEMS_WITH_DENSE_RESIDUAL = 2000
-
 
 @dataclass(frozen=True, slots=True)
 class SparsePosterior:
@@ -71,21 +69,8 @@ class SparsePosterior:
         return self.utilities()
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities in the form that boards are made of.
-
-        Notes
-        -----
-        Up to 2 000 items with their exact covariance. Beyond, of the residual the diagonal: items that are alike keep
-        what the inducing points know of them in common, and are taken for unlike in the rest. Variances of single
-        utilities are right, those of differences between close neighbours too large; :meth:`margins` is always exact.
-        """
-        A, none = self.projection.A, np.zeros(0, dtype=np.int64)
-        f = self.projection.expand(self.mean)
-        if A is None:
-            return Utilities(f, self.covariance, None, none, np.zeros(0))
-        if self.n_items <= ITEMS_WITH_DENSE_RESIDUAL:
-            return Utilities(f, self.utilities()[1], None, none, np.zeros(0))
-        return Utilities(f, self.covariance, A, none, self.projection.own / self.scale)
+        """The utilities in the form that boards are made of: of very many items coarser than :meth:`margins`."""
+        return Utilities.through(self.projection, self.mean, self.covariance, 1.0 / self.scale)
 
     def crowd(self) -> Utilities:
         """The same as :meth:`person`."""
