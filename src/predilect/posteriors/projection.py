@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.dense import Factor, factorise
+from predilect.covariance.dense import Factor, factorise, symmetrise
 from predilect.covariance.kernels import Kernel
 from predilect.posteriors.pairs import squared_differences
 
@@ -106,6 +106,11 @@ class Projection:
         """
         lower = self.factor.lower
         return np.ascontiguousarray(lower if self.A is None else self.A @ lower)
+
+    def at_points(self, mean: FloatArray, lower: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean (M,) and covariance (M, M) of f_m = L u for u ~ N(mean, (lower lowerᵀ)⁻¹)."""
+        half = Factor(lower, 0.0).solve_lower(self.factor.lower.T)
+        return self.factor.lower @ mean, symmetrise(half.T @ half)
 
     def residual_pairs(self, left: IntArray, right: IntArray, roots: FloatArray | None = None) -> FloatArray:
         """Variance of r(left) - r(right) at s = 1, shape (n,); never below 0.

@@ -13,6 +13,7 @@ from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import ItemDesign
 from predilect.inference.factor.modern import refreshed
 from predilect.inference.factor.state import FactorState
+from predilect.inference.sparse.margins import gathered, graph_laplacian
 from predilect.posteriors.projection import Projection
 
 __all__ = ["optimise_kernel", "theta_gradient"]
@@ -48,7 +49,7 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
     into_A = np.zeros((n, M))
     into_R = np.zeros(len(design.left))
     for f, s, c in functions:
-        m, S = design.values(f), design.covariance(f)
+        m, S = projection.at_points(f.mean, f.lower)
         G_mm += 0.5 * (s * inverse @ (np.outer(m, m) + S) @ inverse - inverse)
         if projection.A is None:
             continue
@@ -62,14 +63,15 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
             second = slope_var * (weight**2 + state.Sigma[answers.user, c, c])
         H: FloatArray = np.asarray(np.bincount(answers.pair, first, len(design.left)), dtype=np.float64)
         W: FloatArray = np.asarray(np.bincount(answers.pair, second, len(design.left)), dtype=np.float64)
-        into_A += np.outer(design.spread(H), m) + 2.0 * design.laplacian(W, projection.A @ S)
+        into_A += np.outer(gathered(n, design.left, design.right, H), m)
+        into_A += 2.0 * np.asarray(graph_laplacian(n, design.left, design.right, W) @ (projection.A @ S))
         into_R += W / s
     gradient = kernel.gradient(projection.points[projection.known_points], None, _part(projection, G_mm))
     if projection.A is None:
         return gradient
     # R = K_nn - A K_mn, with K_mn = K_mm Aᵀ: dR = dK_nn - dK_nm Aᵀ - A dK_mn + A dK_mm Aᵀ, over pairs d R dᵀ.
     A = projection.A
-    LA = design.laplacian(into_R, A)
+    LA = np.asarray(graph_laplacian(n, design.left, design.right, into_R) @ A)
     G_nm = into_A @ inverse - 2.0 * LA
     G_mm = -A.T @ into_A @ inverse + A.T @ LA
     known, known_points = projection.known, projection.known_points

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from predilect.inference.compiled.factor_blocks import component_sums, update_people
 from predilect.inference.factor.answers import FactorAnswers
-from predilect.inference.factor.items import ItemDesign, scale_step
+from predilect.inference.factor.items import FunctionState, ItemDesign, scale_step
 from predilect.inference.factor.state import FactorPriors, FactorState, moments
+from predilect.inference.sparse.margins import natural_parameters
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import at
 from predilect.posteriors.sites import Sites
@@ -85,10 +86,9 @@ def item_sweep(
             c, answers.user, answers.pair, answers.weight, sites.precision, sites.linear, margin, state.delta,
             state.mu, state.Sigma, W, H,
         )  # fmt: skip
-        precision, linear = design.information(W, H)
-        precision.flat[:: len(precision) + 1] += state.s[c]
+        natural = natural_parameters(design.margins, W, H, state.s[c])
         old = state.delta[:, c].copy()
-        state.set_component(c, design.state(precision, linear), design)
+        state.set_component(c, FunctionState.of(design.margins, *natural), design)
         margin = margin + state.mu[answers.user, c] * (state.delta[:, c] - old)[answers.pair]
 
 
@@ -100,10 +100,9 @@ def consensus_step(
     n = len(answers.left)
     W = np.asarray(np.bincount(answers.pair, tau, n), dtype=np.float64)
     H = np.bincount(answers.pair, answers.weight * sites.linear - tau * margin, n) + W * state.delta_0
-    precision, linear = design.information(W, H)
-    precision.flat[:: len(precision) + 1] += state.s_0
+    natural = natural_parameters(design.margins, W, H, state.s_0)
     old = state.delta_0
-    state.set_consensus(design.state(precision, linear), design)
+    state.set_consensus(FunctionState.of(design.margins, *natural), design)
     return np.asarray(state.delta_0 - old)
 
 

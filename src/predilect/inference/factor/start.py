@@ -66,6 +66,6 @@ def _about(design: ItemDesign, mean: FloatArray, s: float, spread: FloatArray) -
     """The prior covariance about a mean."""
     M = len(mean)
     return FunctionState(
-        mean, math.sqrt(s) * np.eye(M), float(mean @ mean) + M / s, -M * math.log(s), design.differences(mean),
+        mean, math.sqrt(s) * np.eye(M), float(mean @ mean) + M / s, -M * math.log(s), design.margins.mean(mean),
         spread / s,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln
 
 from predilect.covariance.dense import Factor, factorise
 
-__all__ = ["Approximation", "Scale", "divergence"]
+__all__ = ["Approximation", "Scale", "divergence", "solved"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,10 +43,7 @@ class Approximation:
     @classmethod
     def of(cls, precision: FloatArray, linear: FloatArray) -> Self:
         """From natural parameters; M³ operations."""
-        factor = factorise(precision)
-        mean = factor.solve(linear)
-        root = factor.solve_lower(np.eye(len(linear)))
-        return cls(precision, linear, factor, mean, float(mean @ mean) + float(np.sum(root * root)))
+        return cls(precision, linear, *solved(precision, linear))
 
     @classmethod
     def prior(cls, n_points: int, scale: float) -> Self:
@@ -60,6 +57,14 @@ class Approximation:
         return Approximation.of(
             (1.0 - step) * self.precision + step * precision, (1.0 - step) * self.linear + step * linear
         )
+
+
+def solved(precision: FloatArray, linear: FloatArray) -> tuple[Factor, FloatArray, float]:
+    """Of N(Λ⁻¹h, Λ⁻¹) the factor of Λ, the mean u, and E uᵀu; M³ operations."""
+    factor = factorise(precision)
+    mean = factor.solve(linear)
+    root = factor.solve_lower(np.eye(len(linear)))
+    return factor, mean, float(mean @ mean) + float(np.sum(root * root))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.inference.sparse.approximation import Approximation, Scale, divergence
+from predilect.inference.sparse.margins import natural_parameters
 from predilect.inference.sparse.problem import Batch, Problem
 from predilect.likelihoods.expectation import expected
 from predilect.posteriors.sites import Sites
@@ -83,10 +84,8 @@ def natural_target(batch: Batch, sites: Sites, scale: float, factor: float = 1.0
     -----
     crowdgppl.md 2.2, eqs. 17, 18. The natural gradient of the bound is this less the natural parameters of q.
     """
-    weight = factor * batch.weight
-    precision = batch.margins.information(weight * sites.precision)
-    precision[np.diag_indices(len(precision))] += scale
-    return precision, batch.margins.gather(weight * sites.linear)
+    together = sites.times(factor * batch.weight)
+    return natural_parameters(batch.margins, together.precision, together.linear, scale)
 
 
 def ascend(
