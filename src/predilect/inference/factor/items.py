@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammaln
 
-from predilect.inference.sparse.approximation import solved
+from predilect.inference.sparse.approximation import best_scale, solved
 from predilect.inference.sparse.margins import Margins, margins_of
 from predilect.posteriors.projection import Projection
 
@@ -103,25 +103,8 @@ class ItemDesign:
 
 
 def scale_step(prior: GammaPrior, n_points: int, square: float, residual: float) -> float:
-    """E s that maximises the bound with all else held.
-
-    Parameters
-    ----------
-    prior : GammaPrior
-    n_points : int
-    square : float
-        E xᵀx.
-    residual : float
-        Σ λ_p E w² Var(r_left - r_right) at s = 1 over the answers: what a larger s makes certain.
-
-    Notes
-    -----
-    With q(s) = Gamma(α, α/s), α = shape + M/2, and 1/s in the variance of r, the bound as a function of s is
-    α ln s - (rate + square/2) s - residual/(2 s), so s solves a quadratic. Without residuals it is the conjugate update
-    of crowdgppl.md 2.2; modern.md 6 takes a gradient step where there are residuals.
-    """
-    alpha, beta = prior.shape + 0.5 * n_points, prior.rate + 0.5 * square
-    return (alpha + math.sqrt(alpha * alpha + 2.0 * beta * residual)) / (2.0 * beta)
+    """E s that maximises the bound with all else held; the last two as in ``best_scale``."""
+    return best_scale(prior.shape + 0.5 * n_points, prior.rate, square, residual)
 
 
 def scale_bound(prior: GammaPrior, n_points: int, s: float) -> float:
