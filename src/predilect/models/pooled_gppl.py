@@ -101,8 +101,9 @@ def fit_sparse_gppl(
     if optimises(model):
         if watch:
             watch("optimising length-scales", 1)
-        best = optimise_length_scales(answers, projection, prior, delta=threshold, max_iterations=model.max_iterations)
-        found = best.fit
+        found, best = optimise_length_scales(
+            answers, projection, prior, delta=threshold, max_iterations=model.max_iterations
+        )
         search |= {
             "length_scales": {"evaluations": best.evaluations, "converged": best.converged, "message": best.message},
             "at_bound": list(best.at_bounds),

@@ -85,6 +85,11 @@ class Projection:
         A[alone, np.flatnonzero(~known_points)] = 1.0
         return cls(kernel, features, known, points, known_points, factor, A, _own(kernel, factor, features, known, A))
 
+    def with_kernel(self, kernel: Kernel) -> Projection:
+        """From the same points with another kernel."""
+        points = None if self.A is None else self.points[self.known_points]
+        return Projection.of(kernel, self.features, self.known, points)
+
     @property
     def n_items(self) -> int:
         """Number of items."""

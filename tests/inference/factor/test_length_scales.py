@@ -7,10 +7,11 @@ import pytest
 
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import GammaPrior, ItemDesign
-from predilect.inference.factor.length_scales import optimise_kernel, theta_gradient, with_theta
+from predilect.inference.factor.length_scales import theta_gradient
 from predilect.inference.factor.modern import blocks, refreshed
 from predilect.inference.factor.start import random_start
 from predilect.inference.factor.state import FactorPriors
+from predilect.inference.kernel_search import search_kernel
 from simulate_factor import simulate_factor
 
 PRIORS = FactorPriors(GammaPrior(2.0, 3.0), GammaPrior(2.0, 3.0))
@@ -44,7 +45,7 @@ def test_gradient_is_that_of_the_optimised_bound(n_points):
     h = 1e-3
     for d in range(2):
         step = h * np.eye(2)[d]
-        up, down = (fitted(data, with_theta(p, p.kernel.theta + e))[0] for e in (step, -step))
+        up, down = (fitted(data, p.with_kernel(p.kernel.with_theta(p.kernel.theta + e)))[0] for e in (step, -step))
         assert gradient[d] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-5)
     if n_points is not None:
         inverse = p.factor.inverse()
@@ -58,12 +59,13 @@ def test_gradient_is_that_of_the_optimised_bound(n_points):
 
 def test_the_search_raises_the_bound():
     data = simulate_factor(n_users=5, n_answers=120)
-    far = with_theta(data.projection, data.projection.kernel.theta - 1.5)
+    kernel = data.projection.kernel
+    far = data.projection.with_kernel(kernel.with_theta(kernel.theta - 1.5))
 
     def fit(projection):
         value, state, answers, design = fitted(data, projection, 80)
         return value, theta_gradient(state, answers, design)
 
-    found, bound = optimise_kernel(far, fit, most=8)
-    assert bound > fit(far)[0] + 0.5
+    found = search_kernel(far, fit, reach=3.0, max_evaluations=8)
+    assert found.bound > fit(far)[0] + 0.5
     assert np.all(found.kernel.theta > far.kernel.theta)

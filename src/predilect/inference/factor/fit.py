@@ -115,8 +115,8 @@ def fit_factor(
     watch : callable, optional
         Called with the number of the sweep and the bound.
     with_gradient : bool
-        Whether to give ``theta_gradient``, for :func:`~predilect.inference.factor.length_scales.optimise_kernel`; it is
-        exact where the bound has converged.
+        Whether to give ``theta_gradient``, for :func:`~predilect.inference.kernel_search.search_kernel`; it is exact
+        where the bound has converged.
 
     Returns
     -------

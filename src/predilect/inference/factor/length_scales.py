@@ -1,14 +1,10 @@
-"""The slope of the bound in the item kernel's hyper-parameters, and their search: modern.md 6, crowdgppl.md 2.5."""
+"""The slope of the bound in the item kernel's hyper-parameters: modern.md 6, crowdgppl.md 2.5."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
-from predilect.errors import PredilectError
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import ItemDesign
 from predilect.inference.factor.modern import refreshed
@@ -16,7 +12,7 @@ from predilect.inference.factor.state import FactorState
 from predilect.inference.sparse.margins import gathered, graph_laplacian
 from predilect.posteriors.projection import Projection
 
-__all__ = ["optimise_kernel", "theta_gradient"]
+__all__ = ["theta_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -89,66 +85,6 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
     degree: FloatArray = np.zeros(n) + np.bincount(design.left, into_R, n) + np.bincount(design.right, into_R, n)
     on_diagonal = kernel.diagonal_gradient(projection.features[known], degree[known])
     return np.asarray(gradient + on_diagonal, dtype=np.float64)
-
-
-def optimise_kernel(
-    projection: Projection, fit: Callable[[Projection], tuple[float, FloatArray]], *, most: int = 20,
-    reach: float = 3.0, held: Sequence[str] = (),
-) -> tuple[Projection, float]:  # fmt: skip
-    """Search the kernel's hyper-parameters by L-BFGS-B on the bound.
-
-    Parameters
-    ----------
-    projection : Projection
-        At the start.
-    fit : callable
-        Bound and its gradient in theta, of a fit with the projection given.
-    most : int
-        Evaluations, about.
-    reach : float
-        theta stays within ± reach of where it starts.
-    held : sequence of str
-        Names of hyper-parameters that stay where they are.
-
-    Returns
-    -------
-    projection : Projection
-        With the best kernel seen.
-    bound : float
-
-    Raises
-    ------
-    PredilectError
-        If bound or gradient is not finite.
-    """
-    start = projection.kernel.theta
-    reaches = [0.0 if name in held else reach for name in projection.kernel.names]
-    bounds = [(x - r, x + r) for x, r in zip(start, reaches, strict=True)]
-    best: list[tuple[float, FloatArray]] = []
-
-    def loss(theta: FloatArray) -> tuple[float, FloatArray]:
-        bound, gradient = fit(with_theta(projection, theta))
-        if not (np.isfinite(bound) and np.isfinite(gradient).all()):
-            values = ", ".join(f"{n} = {v:.3g}" for n, v in zip(projection.kernel.names, np.exp(theta), strict=True))
-            raise PredilectError(
-                f"the bound or its gradient is not finite at {values}. Likely causes: features that are not finite or "
-                "of very unlike sizes (standardise them)"
-            )
-        best.append((bound, theta.copy()))
-        return -bound, -gradient
-
-    minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"maxfun": most},
-    )  # fmt: skip
-    bound, theta = max(best, key=lambda pair: pair[0])
-    return with_theta(projection, theta), bound
-
-
-def with_theta(projection: Projection, theta: FloatArray) -> Projection:
-    """The projection from the same points with another kernel."""
-    points = None if projection.A is None else projection.points[projection.known_points]
-    return Projection.of(projection.kernel.with_theta(theta), projection.features, projection.known, points)
 
 
 def _row_slopes(state: FactorState, answers: FactorAnswers) -> tuple[FloatArray, FloatArray]:
