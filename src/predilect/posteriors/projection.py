@@ -11,7 +11,7 @@ from predilect.covariance.dense import Factor, factorise, symmetrise
 from predilect.covariance.kernels import Kernel
 from predilect.posteriors.pairs import squared_differences
 
-__all__ = ["Projection", "item_covariance"]
+__all__ = ["Projection", "item_covariance", "item_covariance_gradient", "variance_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -190,6 +190,19 @@ def item_covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> F
     alone = np.flatnonzero(~known)
     K[alone, alone] = _variance_without_features(kernel, features)
     return K
+
+
+def item_covariance_gradient(kernel: Kernel, features: FloatArray, known: BoolArray, weights: FloatArray) -> FloatArray:
+    """Σ_ij weights_ij ∂K_ij/∂theta of :func:`item_covariance`, shape (n_parameters,)."""
+    total = variance_gradient(kernel, features.shape[1], float(np.diagonal(weights)[~known].sum()))
+    if known.any():
+        total = total + kernel.gradient(features[known], None, weights[np.ix_(known, known)])
+    return total
+
+
+def variance_gradient(kernel: Kernel, n_features: int, weight: float) -> FloatArray:
+    """Weight times the slope of the prior variance of an item without features, shape (n_parameters,)."""
+    return kernel.diagonal_gradient(np.zeros((1, n_features)), np.array([weight]))
 
 
 def _variance_without_features(kernel: Kernel, features: FloatArray) -> float:

@@ -9,14 +9,13 @@ from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import ItemDesign
 from predilect.inference.factor.modern import refreshed
 from predilect.inference.factor.state import FactorState
+from predilect.inference.sparse.gradient import projection_gradient
 from predilect.inference.sparse.margins import gathered, graph_laplacian
-from predilect.posteriors.projection import Projection
+from predilect.posteriors.projection import item_covariance_gradient
 
 __all__ = ["theta_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_PAIRS_AT_ONCE = 250
 
 
 def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesign) -> FloatArray:
@@ -31,16 +30,15 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
     - through what lies between the points: dR = dK_nn - dA K_mn - A dK_mn over pairs, weighed -λ E w²/(2 s).
 
     crowdgppl.md eq. 39 has the first term alone, exact only where the points are the items.
-    n_items M C + M³ C operations, and n_pairs M + 250 n_pairs.
+    n_items M C + M³ C operations, n_pairs M, and the kernel's gradient.
     """
     projection = design.projection
-    kernel, L = projection.kernel, projection.factor
     slope_mean, slope_var = _row_slopes(state, answers)
     functions = [(f, s, c) for c, (f, s) in enumerate(zip(state.components, state.s, strict=True))]
     if state.consensus is not None:
         functions.append((state.consensus, state.s_0, -1))
     M, n = design.n_points, len(design.G)
-    inverse = L.inverse()
+    inverse = projection.factor.inverse()
     G_mm = np.zeros((M, M))
     into_A = np.zeros((n, M))
     into_R = np.zeros(len(design.left))
@@ -62,37 +60,17 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
         into_A += np.outer(gathered(n, design.left, design.right, H), m)
         into_A += 2.0 * np.asarray(graph_laplacian(n, design.left, design.right, W) @ (projection.A @ S))
         into_R += W / s
-    gradient = kernel.gradient(projection.points[projection.known_points], None, _part(projection, G_mm))
     if projection.A is None:
-        return gradient
+        return item_covariance_gradient(projection.kernel, projection.points, projection.known_points, G_mm)
     # R = K_nn - A K_mn, with K_mn = K_mm Aᵀ: dR = dK_nn - dK_nm Aᵀ - A dK_mn + A dK_mm Aᵀ, over pairs d R dᵀ.
     A = projection.A
     LA = np.asarray(graph_laplacian(n, design.left, design.right, into_R) @ A)
     G_nm = into_A @ inverse - 2.0 * LA
-    G_mm = -A.T @ into_A @ inverse + A.T @ LA
-    known, known_points = projection.known, projection.known_points
-    gradient = gradient + kernel.gradient(
-        projection.features[known], projection.points[known_points], G_nm[np.ix_(known, known_points)]
-    )
-    gradient = gradient + kernel.gradient(projection.points[known_points], None, _part(projection, G_mm))
-    both = known[design.left] & known[design.right]
-    # Between the two items of a pair; diagonals follow.
-    left, right, weights = design.left[both], design.right[both], -2.0 * into_R[both]
-    for start in range(0, len(left), _PAIRS_AT_ONCE):
-        some = slice(start, start + _PAIRS_AT_ONCE)
-        a, b = projection.features[left[some]], projection.features[right[some]]
-        gradient = gradient + kernel.gradient(a, b, np.diag(weights[some]))
-    degree: FloatArray = np.zeros(n) + np.bincount(design.left, into_R, n) + np.bincount(design.right, into_R, n)
-    on_diagonal = kernel.diagonal_gradient(projection.features[known], degree[known])
-    return np.asarray(gradient + on_diagonal, dtype=np.float64)
+    G_mm += -A.T @ into_A @ inverse + A.T @ LA
+    return projection_gradient(projection, G_mm, G_nm.__getitem__, design.left, design.right, into_R)
 
 
 def _row_slopes(state: FactorState, answers: FactorAnswers) -> tuple[FloatArray, FloatArray]:
     """∂ data/∂ mean and ∂ data/∂ variance of the margin of each row, weights included."""
     sites, slope, _ = refreshed(state, answers, None, 1.0)
     return answers.weight * slope, -0.5 * answers.weight * sites.precision
-
-
-def _part(projection: Projection, weights: FloatArray) -> FloatArray:
-    """Of the points that have features."""
-    return np.asarray(weights[np.ix_(projection.known_points, projection.known_points)])
