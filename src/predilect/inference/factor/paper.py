@@ -19,8 +19,9 @@ from predilect.inference.factor.state import FactorState, assemble, moments
 from predilect.inference.report import Report
 from predilect.inference.sparse.margins import Margins, RowMargins, natural_parameters
 from predilect.inference.sparse.sites import linearised_sites, surrogate_variance
+from predilect.inference.threshold import starting_threshold
 from predilect.likelihoods.expectation import expected
-from predilect.likelihoods.probit import at, threshold_for_tie_share, tilted
+from predilect.likelihoods.probit import at, tilted
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.weights import ProcessWeights, StandardWeights, WeightPrior
@@ -297,10 +298,9 @@ def _threshold(answers: FactorAnswers, mean: FloatArray, var: FloatArray) -> flo
     """The tie threshold that maximises the probability of the answers at the final margins; 0 without ties."""
     if not answers.has_ties:
         return 0.0
-    start = math.log(
-        threshold_for_tie_share(float(answers.weight[answers.outcome == 0].sum()) / answers.n_answers)
-        * math.sqrt(1.0 + float(np.mean(mean * mean + var)))
-    )
+    # At margins of that size the same share of ties needs a wider threshold.
+    wider = math.sqrt(1.0 + float(np.mean(mean * mean + var)))
+    start = math.log(starting_threshold(answers.outcome, answers.weight) * wider)
     found = minimize_scalar(
         lambda x: -float(answers.weight @ tilted(answers.outcome, mean, var, math.exp(x))[0]),
         bounds=(start - 6.0, start + 3.0), method="bounded",
