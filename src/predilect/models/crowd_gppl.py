@@ -257,10 +257,11 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
             If the input cannot be used.
         """
         self._check()
-        training = read_training(X, y, items, users, given_threshold(self.tie_threshold))
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
         warm_up_factor()
         with workers(self.n_jobs):
-            found = fit_crowd(self, training, given_threshold(self.tie_threshold), watch)
+            found = fit_crowd(self, training, delta, watch)
         self.traits_ = found.traits
         self._keep(
             training, posterior=found.posterior,
