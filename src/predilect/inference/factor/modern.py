@@ -16,7 +16,16 @@ from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import at
 from predilect.posteriors.sites import Sites
 
-__all__ = ["blocks", "consensus_step", "item_sweep", "people_step", "refreshed", "scales_step", "threshold_step"]
+__all__ = [
+    "blocks",
+    "consensus_step",
+    "consensus_sums",
+    "item_sweep",
+    "people_step",
+    "refreshed",
+    "scales_step",
+    "threshold_step",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,14 +105,31 @@ def consensus_step(
     state: FactorState, sites: Sites, margin: FloatArray, answers: FactorAnswers, design: ItemDesign
 ) -> FloatArray:
     """Update q(t); returns by how much its mean margin of each pair moved, shape (n_pairs,)."""
-    tau = answers.weight * sites.precision
-    n = len(answers.left)
-    W = np.asarray(np.bincount(answers.pair, tau, n), dtype=np.float64)
-    H = np.bincount(answers.pair, answers.weight * sites.linear - tau * margin, n) + W * state.delta_0
+    W, H = consensus_sums(answers.pair, sites.times(answers.weight), margin, state.delta_0)
     natural = natural_parameters(design.margins, W, H, state.s_0)
     old = state.delta_0
     state.set_consensus(FunctionState.of(design.margins, *natural), design)
     return np.asarray(state.delta_0 - old)
+
+
+def consensus_sums(
+    pair: npt.NDArray[np.int64], sites: Sites, margin: FloatArray, delta_0: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """W and H of the pairs, shape (n_pairs,), that q(t) is updated by: modern.md (3.5).
+
+    Parameters
+    ----------
+    pair : array of int, shape (n,)
+    sites : Sites
+        Of all copies of each row together.
+    margin : array of float, shape (n,)
+        Mean margins, the consensus in them.
+    delta_0 : array of float, shape (n_pairs,)
+        Of the consensus.
+    """
+    n = len(delta_0)
+    W = np.asarray(np.bincount(pair, sites.precision, n), dtype=np.float64)
+    return W, np.bincount(pair, sites.linear - sites.precision * margin, n) + W * delta_0
 
 
 def scales_step(

@@ -14,6 +14,7 @@ from predilect.inference.compiled.factor_blocks import component_sums
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.fit import FactorFit, Watch
 from predilect.inference.factor.items import FunctionState, GammaPrior, ItemDesign, scale_bound, scale_step
+from predilect.inference.factor.modern import consensus_sums
 from predilect.inference.factor.start import random_start
 from predilect.inference.factor.state import FactorState, assemble, moments
 from predilect.inference.report import Report
@@ -199,10 +200,8 @@ def _step(model: _Paper, rows: IntArray | None, rho: float, scale: float) -> Non
     margin = state.delta_0[pair] + np.einsum("pc,pc->p", state.mu[user], state.delta[pair])
 
     if state.consensus is not None:
-        sites = linearised_sites(outcome, margin, Q)
-        tau = weight * sites.precision
-        W = np.asarray(np.bincount(pair, tau, n_pairs), dtype=np.float64)
-        H = np.bincount(pair, weight * sites.linear - tau * margin, n_pairs) + W * state.delta_0
+        sites = linearised_sites(outcome, margin, Q).times(weight)
+        W, H = consensus_sums(pair, sites, margin, state.delta_0)
         old = state.delta_0
         model.natural_t = _mixed(design.margins, model.natural_t, scale * W, scale * H, state.s_0, rho)
         state.set_consensus(FunctionState.of(design.margins, *model.natural_t), design)
