@@ -222,7 +222,7 @@ def fit_gaspk(
     chosen = best.candidate if best else Candidate(start(_amplitudes(how)[0]), numbers[0])
     kernel, whole, at_bound = chosen.kernel, told.answers(answers), ()
     progress = None if watch is None else (lambda share: watch("fitting characteristics, %", round(100 * share)))
-    if fixed := _to_learn(model, how, kernel):
+    if (fixed := _to_learn(model, how, kernel)) is not None:
         first = best_start(bases.of(kernel), whole, chosen.n_c, settings, 1, **shared)
         found = by_evidence(
             kernel, choices.points, whole, first.em.gamma, first.em.delta, fixed=fixed,
