@@ -121,7 +121,9 @@ def test_an_update_stands_still_where_the_iteration_does():
 def test_new_people_and_new_items_join_at_an_update(tmp_path):
     model = GaSPK(n_characteristics=2, **FIXED).fit(ANSWERS, items=CARS)
     more = {"user": ["new"], "left": ["car 00"], "right": ["van"], "winner": ["van"]}
-    with pytest.raises(DataError, match=r"1 items are not known to the model and come without attributes \(first: 'van'"):
+    with pytest.raises(
+        DataError, match=r"1 items are not known to the model and come without attributes \(first: 'van'"
+    ):
         model.update(more)
     assert len(model.items_) == 12  # nothing has changed
     model.update(more, items={"item": ["van"], "price": [2.5], "doors": [5]})

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
-from predilect.data.tradeoffs import TradeOffMap
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
 from predilect.models.gaspk_parameters import check_gaspk
@@ -98,8 +97,8 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
     backend : {"auto", "grid", "function"}, default "auto"
         Kronecker algebra on a grid, or function space over the trade-offs there are. Both give the same.
     variances : {"auto", "exact", "consistent", "paper"}, default "auto"
-        Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix of
-        both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
+        Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix
+        of both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
     n_eigenpairs : int, default 100
         n_e, of each characteristic.
     n_restarts : int, default 5

@@ -15,8 +15,9 @@ from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.em import EM, Settings, run
 from predilect.inference.prior import FeatureSpace
 from predilect.models.counts import AnswerCounts
+from predilect.models.gaspk_bases import basis_of, posterior_of
+from predilect.models.gaspk_choices import Choices
 from predilect.models.gaspk_parameters import resolve
-from predilect.models.gaspk_training import Choices, basis_of, posterior_of
 from predilect.models.inputs import answers_by_item
 from predilect.models.queries import rows_of_features
 from predilect.scale.shards import workers
@@ -119,7 +120,8 @@ def _space(model: Any, vocabulary: Any, old: IntArray, items: Any) -> FeatureSpa
     """Attributes of the items of the model and of new ones."""
     n_new = len(vocabulary) - len(old)
     if not n_new:
-        return model.space_  # type: ignore[no-any-return]
+        kept: FeatureSpace = model.space_
+        return kept
     fresh = np.ones(len(vocabulary), dtype=bool)
     fresh[old] = False
     ids = [vocabulary.ids[code] for code in np.flatnonzero(fresh)]
