@@ -163,6 +163,7 @@ def test_the_papers_preset():
     np.testing.assert_allclose(model.predict_proba(turned)[:, ::-1], model.predict_proba(ASKED), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_held_out_answers_choose_how_many_characteristics():
     one = GaSPK(n_characteristics="auto", n_jobs=1).fit(choices(CARS, 20, 14, signs=(1.0,)), items=CARS)
     two = GaSPK(n_characteristics="auto", n_jobs=1).fit(choices(CARS, 30, 20), items=CARS)
