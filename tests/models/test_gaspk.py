@@ -182,6 +182,28 @@ def test_the_evidence_learns_which_attribute_matters():
     assert scales["noise"] > 3.0 * scales["price"]
 
 
+@pytest.mark.parametrize("settings", [{}, {"antisymmetric": False}, {"levels": 25, "backend": "grid"}])
+def test_a_score_is_the_mean_evaluation_against_all_items(settings):
+    model = GaSPK(n_characteristics=2, **FIXED | settings).fit(ANSWERS, items=CARS)
+    names = CARS["item"].to_list()
+    pairs = [(a, b) for a in names for b in names if a != b]
+    asked = {"user": ["p03"] * len(pairs), "left": [a for a, _ in pairs], "right": [b for _, b in pairs]}
+    mean, _ = model.predict_margin(asked)
+    score = mean.reshape(12, 11).sum(axis=1) / 12.0
+    np.testing.assert_allclose(model.utilities("p03")["mean"], score - score.mean(), atol=CONVERGED)
+
+
+def test_scores_covary_as_the_evaluations_they_are_made_of():
+    model = GaSPK(n_characteristics=2, **FIXED).fit(ANSWERS, items=CARS)
+    left, right = np.repeat(np.arange(12), 12), np.tile(np.arange(12), 12)
+    t = model.trade_offs_.pairs(model.space_.matrix, left, right)
+    posterior, kernel, gamma = model.posterior_, model.hyperparameters_.kernel, model.weights_[3]
+    rows, _ = posterior.basis.rows(t)
+    whole = posterior.curvature.covariance(rows, gamma) + gamma @ gamma * (kernel(t, t) - rows @ rows.T)
+    mean = whole.reshape(12, 12, 12, 12).mean(axis=(1, 3))
+    np.testing.assert_allclose(posterior.utilities(3)[1], mean, atol=CONVERGED)
+
+
 # Bad input
 
 

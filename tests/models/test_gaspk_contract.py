@@ -27,7 +27,8 @@ class TestGaSPK(PredictionContract, SavingContract):
 
     @classmethod
     def make(cls, **changes: Any) -> GaSPK:
-        return GaSPK(**({"n_jobs": 1, "n_characteristics": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2} | changes))
+        quick = {"n_jobs": 1, "n_characteristics": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2}
+        return GaSPK(**(quick | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iterations=1, **changes)

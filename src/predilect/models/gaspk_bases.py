@@ -112,9 +112,12 @@ def item_scores(
     n_items = len(space.matrix)
     matrix = None if trade_offs.items_are_attributes else space.matrix
     against = _references(space.matrix if matrix is not None else np.eye(n_items), random_state)
-    left, right = np.repeat(np.arange(n_items), len(against)), np.tile(against, n_items)
-    t = trade_offs.pairs(matrix, left, right)
-    return ItemScores.of(basis, kernel, t.reshape(n_items, len(against), -1))
+    item, other = np.repeat(np.arange(n_items), len(against)), np.tile(against, n_items)
+    signs = np.where(item == other, 0.0, 1.0)
+    if not kernel_parts(kernel)[2]:  # the answers had the item with the smaller code on the left
+        signs = np.sign(other - item).astype(float)
+    t = trade_offs.pairs(matrix, np.where(signs < 0.0, other, item), np.where(signs < 0.0, item, other))
+    return ItemScores.of(basis, kernel, t.reshape(n_items, len(against), -1), signs.reshape(n_items, len(against)))
 
 
 def _references(rows: FloatArray, random_state: int) -> IntArray:

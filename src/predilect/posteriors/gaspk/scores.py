@@ -34,8 +34,11 @@ class ItemScores:
     own: FloatArray
 
     @classmethod
-    def of(cls, basis: Basis, kernel: Kernel, trade_offs: FloatArray) -> ItemScores:
+    def of(cls, basis: Basis, kernel: Kernel, trade_offs: FloatArray, signs: FloatArray) -> ItemScores:
         """Of the trade-offs of every item against every reference, shape (n_items, n_references, d).
+
+        ``signs`` (n_items, n_references) is -1 where the evaluation of a trade-off speaks for the reference, and 0
+        where it does not count.
 
         Notes
         -----
@@ -47,7 +50,8 @@ class ItemScores:
         for start in range(0, n_items, step):
             some = trade_offs[start : start + step]
             phi, _ = basis.rows(some.reshape(-1, d))
-            rows[start : start + step] = phi.reshape(len(some), n_references, -1).mean(axis=1)
+            signed = phi.reshape(len(some), n_references, -1) * signs[start : start + step, :, None]
+            rows[start : start + step] = signed.mean(axis=1)
         if n_items > _MOST_DENSE:
             flat = trade_offs.mean(axis=1) if n_references > 1 else trade_offs[:, 0]
             own = np.maximum(kernel.diagonal(flat) - np.einsum("ij,ij->i", rows, rows), 0.0)
@@ -56,6 +60,7 @@ class ItemScores:
         everything = trade_offs.reshape(-1, d)
         for start in range(0, n_items, step):
             part = kernel(trade_offs[start : start + step].reshape(-1, d), everything)
+            part *= signs[start : start + step].reshape(-1, 1) * signs.reshape(-1)
             part = part.reshape(-1, n_references, n_items, n_references).mean(axis=(1, 3))
             own[start : start + step] = part - rows[start : start + step] @ rows.T
         return cls(rows, symmetrise(own))
