@@ -128,6 +128,7 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
     sign = found.sign
     points, point, places, grid = found.points, found.code, None, None
     report: dict[str, Any] = {"trade_offs": list(trade_offs.report), "dimensions": list(trade_offs.names)}
+    report["limits"] = _limits(trade_offs, found.points, antisymmetric)
     if model.levels is not None or resolve(model).backend == "grid":
         weight = np.bincount(point, answers.weight, len(points))
         grid = Grid.of(points, weight, model.levels, antisymmetric=antisymmetric, trade_offs=trade_offs)
@@ -143,6 +144,16 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
     report["n_trade_offs"] = len(points)
     choices = Choices(trade_offs, grid, points, places)
     return choices, Told(point.astype(np.int64), outcome, len(points), report)
+
+
+def _limits(trade_offs: TradeOffMap, points: FloatArray, antisymmetric: bool) -> dict[str, list[float]]:
+    """Smallest and largest change of each attribute over trade-offs, in own units; none where items are attributes."""
+    if trade_offs.items_are_attributes:
+        return {}
+    columns = trade_offs.in_units(points)
+    if antisymmetric:
+        columns = {label: np.append(-np.abs(values), np.abs(values)) for label, values in columns.items()}
+    return {label: [float(values.min()), float(values.max())] for label, values in columns.items()}
 
 
 def basis_of(kernel: Kernel, choices: Choices, backend: str) -> Basis:
