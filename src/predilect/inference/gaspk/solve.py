@@ -11,19 +11,19 @@ from predilect.posteriors.gaspk.log_determinant import log_determinant
 from predilect.posteriors.gaspk.products import ByProducts
 from predilect.posteriors.gaspk.solver import solve
 
-__all__ = ["curvature_at", "direction", "log_det_at"]
+__all__ = ["FACTORISED", "curvature_at", "direction", "log_det_at"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _FACTORISED_STEP = 200  # rows: below, a Cholesky is quicker than a few products
-_FACTORISED = 5000  # rows of a curvature that is kept
+FACTORISED = 3000  # rows of a curvature that is kept
 _FACTORISED_ANSWERS = 2500  # beside it, where there are fewer answers than coordinates
 
 
 def curvature_at(state: State) -> Curvature:
-    """The curvature, factorised up to 5 000 rows, and beyond by conjugate gradients."""
+    """The curvature, factorised up to 3 000 rows, and beyond by conjugate gradients."""
     answers = state.answers
-    if min(_rows(state), answers.n_rows) <= _FACTORISED:
+    if min(_rows(state), answers.n_rows) <= FACTORISED:
         return factorised(state.basis.dense(), state.B, answers.user, answers.point, state.precision, state.gamma)
     return ByProducts(state.basis, state.B)
 
