@@ -84,11 +84,7 @@ def indifference(
     _check_amount(two, "against")
     if one.source == two.source and one.dimension.label == two.dimension.label:
         raise DataError(f'attribute and against are both "{one.label}"; name two.')
-    low, high = limits(model)[one.dimension.label]
-    if at is None:
-        at = np.linspace(low, high, _VALUES) if one.is_number else np.array([-1.0, 0.0, 1.0])
-        at = tidy(at, max(abs(low), abs(high)))
-    values = _numbers(at, "at")
+    values = _default_values(model, one) if at is None else _numbers(at, "at")
     fixed = np.zeros(model.trade_offs_.n_dimensions)
     for name, amount in (other or {}).items():
         held = step_of(model.trade_offs_, name)
@@ -234,7 +230,8 @@ def nearest_zero(f: FloatArray, y: FloatArray) -> FloatArray:
     middle = int(np.flatnonzero(y == 0.0)[0])
     crosses = np.diff(f > 0.0, axis=-1)
     right = _first_zero(f[..., middle:], crosses[..., middle:], y[middle:])
-    left = _first_zero(f[..., middle::-1], crosses[..., middle - 1 :: -1] if middle else crosses[..., :0], y[middle::-1])
+    before = crosses[..., :middle][..., ::-1]
+    left = _first_zero(f[..., middle::-1], before, y[middle::-1])
     zero = np.where(np.abs(left) < np.abs(right), left, right)
     none = np.isinf(zero)
     zero[none] = np.where(np.abs(f[..., -1][none]) <= np.abs(f[..., 0][none]), np.inf, -np.inf)
@@ -257,6 +254,13 @@ def _line(low: float, high: float) -> FloatArray:
     u = np.sinh(_STRETCH * np.linspace(0.0, 1.0, _SIDE + 1)) / np.sinh(_STRETCH)
     left = low * u[:0:-1] if low < 0.0 else np.zeros(0)
     return np.concatenate([left, [0.0], high * u[1:] if high > 0.0 else np.zeros(0)])
+
+
+def _default_values(model: Any, step: Step) -> FloatArray:
+    if not step.is_number:
+        return np.array([-1.0, 0.0, 1.0])
+    low, high = limits(model)[step.dimension.label]
+    return tidy(np.linspace(low, high, _VALUES), max(abs(low), abs(high)))
 
 
 def _default_change(model: Any, step: Step) -> float:

@@ -12,15 +12,16 @@ import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data.frames import build_frame, column_names, open_frame, to_columns
-from predilect.data.tradeoff_steps import Step, round_size, step_of, steps_of
+from predilect.data.tradeoff_steps import Step, round_size, steps_of
 from predilect.data.tradeoffs import TradeOffMap
 from predilect.errors import DataError, DataWarning
 from predilect.likelihoods.probit import outcome_probabilities
+from predilect.models.gaspk_parameters import resolve
 from predilect.posteriors.gaspk.joint import joint, weights_of
 
 __all__ = [
-    "accept", "characteristics", "codes_of", "evaluation_distribution", "frame_of", "limits", "segments", "typical_size",
-    "warn_outside",
+    "accept", "characteristics", "codes_of", "evaluation_distribution", "frame_of", "limits", "segments",
+    "typical_size", "warn_outside",
 ]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
@@ -174,7 +175,7 @@ def characteristics(model: Any) -> Any:
     order = np.lexsort((np.arange(len(weight)), -weight))
     columns = {"characteristic": order + 1, "weight": weight[order], "n_largest": largest[order]}
     sd = np.sqrt(np.maximum(var, 0.0))
-    added = {}
+    added: dict[str, Any] = {}
     for q, label in enumerate(labels):
         added |= {label: mean[q, order], f"{label} sd": sd[q, order]}
     return frame_of(model, columns, added)
@@ -205,11 +206,14 @@ def codes_of(model: Any, user: Any) -> tuple[npt.NDArray[np.int64], list[Any]] |
 
 
 def limits(model: Any) -> dict[str, tuple[float, float]]:
-    """Smallest and largest change of each attribute among the trade-offs learned from, by label, in own units."""
-    trade_offs: TradeOffMap = model.trade_offs_
-    if trade_offs.items_are_attributes:
-        return {dimension.label: (-1.0, 1.0) for dimension in trade_offs.dimensions}
-    return {label: (float(low), float(high)) for label, (low, high) in model.report_["prior"]["limits"].items()}
+    """Smallest and largest change of each attribute among the trade-offs learned from, by label, in own units.
+
+    Where evaluations change sign with the trade-off, so does the range.
+    """
+    columns = model.trade_offs_.in_units(model.choices_.points)
+    if resolve(model).antisymmetric:
+        columns = {label: np.append(-np.abs(values), np.abs(values)) for label, values in columns.items()}
+    return {label: (float(values.min()), float(values.max())) for label, values in columns.items()}
 
 
 def warn_outside(model: Any, t: FloatArray, stacklevel: int = 3) -> None:
@@ -311,7 +315,8 @@ def _shares(model: Any, t: FloatArray) -> FloatArray:
     for start in range(0, len(t), step):
         part = t[start : start + step]
         users, codes = np.tile(np.arange(n_users), len(part)), np.repeat(np.arange(len(part)), n_users)
-        chances = outcome_probabilities(*posterior.evaluations(users, part, codes), model.tie_threshold_)
+        mean, var = posterior.evaluations(users, part, codes)
+        chances = outcome_probabilities(mean, var, model.tie_threshold_)
         out[start : start + step] = chances.reshape(len(part), n_users, 3).mean(axis=1)
     return out
 

@@ -115,9 +115,7 @@ class Noise:
     answers: FloatArray
 
 
-def draw(
-    posterior: GaSPKPosterior, kernel: Kernel, trade_offs: FloatArray, n_draws: int, random_state: int
-) -> Draws:
+def draw(posterior: GaSPKPosterior, kernel: Kernel, trade_offs: FloatArray, n_draws: int, random_state: int) -> Draws:
     """Draw the characteristics at trade-offs of shape (m, d), jointly.
 
     Notes
@@ -155,26 +153,21 @@ def from_noise(curvature: Curvature, noise: Noise) -> FloatArray:
     H = I + Aᵀ T A.
     """
     z = noise.coordinates
-    flat = z.reshape(-1, z.shape[2])
     if isinstance(curvature, ByCoordinates):
-        return curvature.factor.solve(curvature.factor.lower @ flat).reshape(z.shape)
+        flat = curvature.factor.lower @ z.reshape(-1, z.shape[2])
+        return np.asarray(curvature.factor.solve(flat).reshape(z.shape))
     if isinstance(curvature, ByAnswers):
-        # M = I + T^½ A Aᵀ T^½; H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x.
-        def weighted(n_by_answer: FloatArray) -> FloatArray:
-            return np.einsum("ij,ic,in->jcn", curvature.Phi, curvature.root[:, None] * curvature.gamma, n_by_answer,
-                             optimize=True)  # fmt: skip
-
-        e = z + weighted(noise.answers)
-        seen = np.einsum("ij,ic,jcn->in", curvature.Phi, curvature.root[:, None] * curvature.gamma, e, optimize=True)
-        return np.asarray(e - weighted(curvature.factor.solve(seen)))
+        # M = I + T^½ A Aᵀ T^½, and H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x.
+        Phi, scaled = curvature.Phi, curvature.root[:, None] * curvature.gamma
+        e = z + np.einsum("ij,ic,in->jcn", Phi, scaled, noise.answers, optimize=True)
+        inner = curvature.factor.solve(np.einsum("ij,ic,jcn->in", Phi, scaled, e, optimize=True))
+        return np.asarray(e - np.einsum("ij,ic,in->jcn", Phi, scaled, inner, optimize=True))
     if isinstance(curvature, ByProducts):
         values, vectors = np.linalg.eigh(curvature.B)
         scaled = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         e = np.einsum("tcd,tdn->tcn", scaled, noise.answers)
         e = z + curvature.basis.backward(e.reshape(len(e), -1)).reshape(z.shape)
-        return solve(
-            curvature.basis, curvature.B, e, preconditioner=curvature.several, tolerance=curvature.tolerance
-        ).x
+        return solve(curvature.basis, curvature.B, e, preconditioner=curvature.several, tolerance=curvature.tolerance).x
     raise TypeError(f"no draws from a {type(curvature).__name__}")
 
 
