@@ -54,8 +54,8 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
     if model is ModelName.gaspk:
         if pooled or personal is Personal.no:
             raise DataError(
-                "--model gaspk learns what people have in common and ranks for everybody and for their average. For one "
-                "function of all answers say --no-user, or leave --personal no (--pooled) out"
+                "--model gaspk ranks for everybody and for their average, by what they have in common. Say --no-user "
+                "for one function of all answers, or leave --personal no (--pooled) out"
             )
         return Personal.yes
     if pooled:

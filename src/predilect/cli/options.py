@@ -205,10 +205,10 @@ class GaSPKOptions:
         typer.Option(
             "--levels",
             metavar="N",
-            min=2,
+            min=3,
             rich_help_panel=GASPK,
             show_default="as they are",
-            help="Bring each attribute's differences to N levels, for very many different ones.",
+            help="Bring each attribute's differences to N levels, an odd number, where there are very many of them.",
         ),
     ] = None
 

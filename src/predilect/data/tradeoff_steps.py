@@ -97,12 +97,12 @@ def step_of(trade_offs: TradeOffMap, name: str) -> Step:
             if lost and mirrors.get(lost, lost) not in changes:
                 changes[mirrors.get(lost, lost)] = 1.0 if lost in mirrors else -1.0
             return _made(trade_offs, label, found, changes)
-    sources = [d.source for d in trade_offs.dimensions if d.kind != "missing"]
-    if sources.count(name) == 1:
-        return step_of(trade_offs, trade_offs.dimensions[sources.index(name)].name)
-    known = [step.label for step in steps_of(trade_offs) if name not in sources or step.source == name]
+    of_column = [d.name for d in trade_offs.dimensions if d.source == name and d.kind != "missing"]
+    if len(of_column) == 1:
+        return step_of(trade_offs, of_column[0])
+    known = [step.label for step in steps_of(trade_offs) if not of_column or step.source == name]
     listed = ", ".join(known[:_MOST_LISTED]) + (" ..." if len(known) > _MOST_LISTED else "")
-    if name in sources:
+    if of_column:
         raise DataError(f'"{name}" has several categories. Name a change, such as: {listed}.')
     raise DataError(f'there is no attribute "{name}"; there are {listed}.')
 

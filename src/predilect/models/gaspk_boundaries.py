@@ -190,7 +190,7 @@ def _offsets(model: Any, starts: FloatArray, two: Step, user: Any) -> _Offsets:
         gamma, opened, labels = posterior.gamma[who[0]], np.full(len(who[0]), posterior.spread - 1.0), who[1]
     y = _line(*limits(model)[two.dimension.label])
     points = starts[:, None, :] + y[:, None] * two.direction
-    draws = draw(posterior, kernel, points.reshape(-1, points.shape[2]), _N_DRAWS, int(model.random_state))
+    draws = draw(posterior, kernel, points, _N_DRAWS, int(model.random_state))
     zeros = np.empty((len(gamma), len(starts), 4))
     step = max(1, _NUMBERS_AT_ONCE // (len(starts) * len(y) * _N_DRAWS))
     for start in range(0, len(gamma), step):

@@ -208,7 +208,7 @@ def _require_matplotlib() -> None:
 def _rows(which: Sequence[int] | None, weight: FloatArray) -> list[int]:
     """Which characteristics, from 0."""
     if which is None:
-        return np.lexsort((np.arange(len(weight)), -weight))[:_MOST_ROWS].tolist()
+        return [int(c) for c in np.lexsort((np.arange(len(weight)), -weight))[:_MOST_ROWS]]
     rows = [int(number) - 1 for number in which]
     if not rows or min(rows) < 0 or max(rows) >= len(weight):
         raise DataError(f"there are characteristics 1 to {len(weight)}, and {list(which)} were asked for.")
@@ -265,7 +265,7 @@ def _in_units(model: Any) -> dict[str, FloatArray]:
 
 def _weights(model: Any) -> FloatArray:
     """Answers about each of the trade-offs."""
-    return np.bincount(model.answers_.point, model.answers_.weight, len(model.choices_.points))
+    return np.bincount(model.answers_.point, model.answers_.weight, len(model.choices_.points)).astype(np.float64)
 
 
 def _dots(model: Any, one: Step, two: Step) -> tuple[FloatArray, FloatArray]:

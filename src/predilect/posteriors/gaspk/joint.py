@@ -71,7 +71,7 @@ def joint(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Joint draws of the characteristics at trade-offs, the same for everybody.
+    """Draws of the characteristics at trade-offs, the same for everybody.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Draws:
     def of(self, gamma: FloatArray, open_: FloatArray) -> FloatArray:
         """Evaluations under weights (p, n_c) that leave ``open_`` (p,) of variance open, shape (p, n_draws, m).
 
-        Their law is that of :func:`joint`; p m n_draws n_c operations.
+        Their law, line by line, is that of :func:`joint`; p m n_draws n_c operations.
         """
         out = np.tensordot(np.sqrt(self.spread) * gamma, self.deviation, axes=1)
         out += (gamma @ self.mean)[:, None, :]
@@ -115,32 +115,51 @@ class Noise:
     answers: FloatArray
 
 
-def draw(posterior: GaSPKPosterior, kernel: Kernel, trade_offs: FloatArray, n_draws: int, random_state: int) -> Draws:
-    """Draw the characteristics at trade-offs of shape (m, d), jointly.
+def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: int, random_state: int) -> Draws:
+    """Draw the characteristics at trade-offs.
+
+    Parameters
+    ----------
+    posterior : GaSPKPosterior
+    kernel : Kernel
+        Of a characteristic.
+    lines : array of float, shape (n_lines, n, d)
+        Trade-offs; those of one line are drawn jointly, and what one wants of two lines together must not matter.
+    n_draws : int
+    random_state : int
+
+    Returns
+    -------
+    draws : Draws
+        At m = n_lines n trade-offs, line after line.
 
     Notes
     -----
-    A solution with H for every draw, then m rank n_c operations each; m² for what the basis does not hold. Memory
-    m n_c n_draws, and 250 rank n_c.
+    A solution with H for every draw, then m rank n_c operations each. What the basis does not hold is drawn line by
+    line, from the same numbers for each, so that neighbouring lines get neighbouring draws: n³ operations a line.
+    Memory m n_c n_draws, and 250 rank n_c.
     """
     rng = np.random.default_rng(random_state)
-    rows, _ = posterior.basis.rows(trade_offs)
-    n_c, m = posterior.gamma.shape[1], len(trade_offs)
-    K = kernel(trade_offs)
-    deviation = np.empty((n_c, n_draws, m))
+    n_lines, n, d = lines.shape
+    rows, _ = posterior.basis.rows(lines.reshape(-1, d))
+    n_c = posterior.gamma.shape[1]
+    deviation = np.empty((n_c, n_draws, len(rows)))
     for start in range(0, n_draws, _DRAWS_AT_ONCE):
         some = slice(start, min(start + _DRAWS_AT_ONCE, n_draws))
-        n = some.stop - some.start
+        n_some = some.stop - some.start
         noise = Noise(
-            rng.standard_normal((posterior.basis.rank, n_c, n)),
-            rng.standard_normal((*_shape_of_answers(posterior.curvature), n)),
+            rng.standard_normal((posterior.basis.rank, n_c, n_some)),
+            rng.standard_normal((*_shape_of_answers(posterior.curvature), n_some)),
         )
         deviation[:, some] = np.einsum("mj,jcn->cnm", rows, from_noise(posterior.curvature, noise), optimize=True)
-    root = _root(K - rows @ rows.T, float(np.diagonal(K).max(initial=0.0)))
-    for c in range(n_c):
-        deviation[c] += rng.standard_normal((n_draws, root.shape[1])) @ root.T
-    whole = _root(K / posterior.prior_variance, 1.0)
-    alike = rng.standard_normal((n_draws, whole.shape[1])) @ whole.T
+    own, shared = rng.standard_normal((n_c, n_draws, n)), rng.standard_normal((n_draws, n))
+    alike = np.empty((n_draws, len(rows)))
+    for line in range(n_lines):
+        here = slice(line * n, (line + 1) * n)
+        K = kernel(lines[line])
+        size = float(np.diagonal(K).max(initial=0.0))
+        deviation[:, :, here] += own @ _root(K - rows[here] @ rows[here].T, size)
+        alike[:, here] = shared @ _root(K / posterior.prior_variance, 1.0)
     return Draws((rows @ posterior.w).T, deviation, alike, posterior.spread)
 
 
@@ -180,7 +199,7 @@ def _shape_of_answers(curvature: Curvature) -> tuple[int, ...]:
 
 
 def _root(matrix: FloatArray, size: float) -> FloatArray:
-    """A root of a covariance, without what a difference of covariances of ``size`` cannot tell from 0."""
+    """The symmetric root of a covariance, without what a difference of covariances of ``size`` cannot tell from 0."""
     values, vectors = eigenpairs(symmetrise(matrix))
-    some = values > _ROUNDING * size
-    return np.asarray(vectors[:, some] * np.sqrt(values[some]))
+    root = np.sqrt(np.where(values > _ROUNDING * size, values, 0.0))
+    return np.asarray((vectors * root) @ vectors.T)
