@@ -20,6 +20,7 @@ class ModelName(StrEnum):
     population = "population"
     gppl = "gppl"
     crowd_gppl = "crowd-gppl"
+    gaspk = "gaspk"
 
 
 class Personal(StrEnum):
@@ -33,8 +34,8 @@ class Personal(StrEnum):
 def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict: bool) -> Personal:
     """What the options mean together.
 
-    Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all, and crowdGPPL personal,
-    unless something else is asked for.
+    Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all unless something else is
+    asked for, and crowdGPPL and GaSPK are personal.
 
     Raises
     ------
@@ -48,6 +49,13 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
             raise DataError(
                 "--model crowd-gppl ranks for everybody and for the crowd; without people it is --model gppl. Say "
                 "that, or leave --personal no (--pooled) out"
+            )
+        return Personal.yes
+    if model is ModelName.gaspk:
+        if pooled or personal is Personal.no:
+            raise DataError(
+                "--model gaspk ranks for everybody and for their average, by what they have in common. Say --no-user "
+                "for one function of all answers, or leave --personal no (--pooled) out"
             )
         return Personal.yes
     if pooled:
@@ -75,7 +83,7 @@ class Choice:
     verdict : Verdict or None
         None with ``--no-verdict``.
     returned : str
-        "population", "pooled", "gppl" or "crowd-gppl": the model that came out.
+        "population", "pooled", "gppl", "crowd-gppl" or "gaspk": the model that came out.
     """
 
     asked: Personal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from predilect.cli.choice import Choice, ModelName, Personal
@@ -11,6 +11,7 @@ from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
 from predilect.models.crowd_gppl import CrowdGPPL
+from predilect.models.gaspk import GaSPK
 from predilect.models.gppl import GPPL
 from predilect.models.population import Population
 from predilect.models.verdicts import keep_verdict
@@ -39,6 +40,8 @@ class Fitter:
     seed : int
     jobs : int or None
     strict : bool
+    settings : mapping
+        Further arguments of the model.
     """
 
     name: ModelName
@@ -50,6 +53,7 @@ class Fitter:
     seed: int
     jobs: int | None
     strict: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def look(self, comparisons: Comparisons) -> list[Finding]:
         """What ``check`` finds, with the items that only the features know."""
@@ -81,12 +85,15 @@ class Fitter:
 
     def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Any:
         settings: dict[str, Any] = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
+        settings |= self.settings
         model: Any
         if self.name is ModelName.gppl:
             together = self.features is not None and self.people is not None
             model = GPPL(users=("joint" if together else "separate") if personal else "pooled", **settings)
         elif self.name is ModelName.crowd_gppl:
             model = CrowdGPPL(user_features=self.people is not None, **settings)
+        elif self.name is ModelName.gaspk:
+            model = GaSPK(**settings)
         else:
             model = Population(personal=personal, **settings)
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)

@@ -12,11 +12,17 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = ["ItemsFile", "JsonFlag", "PeopleFile", "QuietFlag", "ReadingOptions", "Votes", "WinnerReading", "expanded"]
+from predilect.errors import DataError
+
+__all__ = [
+    "GaSPKOptions", "ItemsFile", "JsonFlag", "PeopleFile", "QuietFlag", "ReadingOptions", "Votes", "WeightsName",
+    "WinnerReading", "expanded",
+]  # fmt: skip
 
 COLUMNS = "Which column is which (guessed from common names)"
 ROWS = "What the answers mean, and rows that cannot be used"
 FEATURES = "More about items and people"
+GASPK = "For --model gaspk"
 
 Votes = Annotated[
     Path,
@@ -150,6 +156,95 @@ class ReadingOptions:
             field.name: value.name if isinstance(value := getattr(self, field.name), Path) else value
             for field in fields(self)
         }
+
+
+class WeightsName(StrEnum):
+    """How people's weights on characteristics are found."""
+
+    heuristic = "heuristic"
+    exact = "exact"
+    expected = "expected"
+
+
+@dataclass(frozen=True)
+class GaSPKOptions:
+    """What only ``--model gaspk`` listens to."""
+
+    characteristics: Annotated[
+        str | None,
+        typer.Option(
+            "--characteristics",
+            metavar="N",
+            rich_help_panel=GASPK,
+            show_default="10",
+            help="How many functions people are mixtures of; auto: as many as held-out answers gain by.",
+        ),
+    ] = None
+    weights: Annotated[
+        WeightsName | None,
+        typer.Option(
+            "--weights",
+            rich_help_panel=GASPK,
+            show_default="heuristic",
+            help="How people's weights on them are found: heuristic is fast and nearly sorts people into groups; exact "
+            "and expected mix, and predict better where people answer much.",
+        ),
+    ] = None
+    attributes: Annotated[
+        str | None,
+        typer.Option(
+            "--attributes",
+            metavar="A,B",
+            rich_help_panel=GASPK,
+            show_default="all",
+            help="Columns of the items file to use, with commas between them.",
+        ),
+    ] = None
+    levels: Annotated[
+        int | None,
+        typer.Option(
+            "--levels",
+            metavar="N",
+            min=3,
+            rich_help_panel=GASPK,
+            show_default="as they are",
+            help="Bring each attribute's differences to N levels, an odd number, where there are very many of them.",
+        ),
+    ] = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was given, as plain values."""
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+
+    def settings(self, is_asked_for: bool) -> dict[str, Any]:
+        """Arguments of ``GaSPK``.
+
+        Raises
+        ------
+        DataError
+            If one is no number, or given although the model is another.
+        """
+        given = self.to_dict()
+        if given and not is_asked_for:
+            raise DataError(f"--{next(iter(given))} is for --model gaspk. Say that too, or leave it out")
+        settings: dict[str, Any] = {}
+        if self.characteristics is not None:
+            settings["n_characteristics"] = _number_or_auto(self.characteristics)
+        if self.weights is not None:
+            settings["gamma"] = self.weights.value
+        if self.attributes is not None:
+            settings["attributes"] = [name.strip() for name in self.attributes.split(",") if name.strip()]
+        if self.levels is not None:
+            settings["levels"] = self.levels
+        return settings
+
+
+def _number_or_auto(text: str) -> int | str:
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise DataError(f'--characteristics takes a number from 1, or auto, not "{text}"')
+    return int(text)
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

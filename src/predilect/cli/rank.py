@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from predilect.cli.choice import ModelName, Personal, asked_for
-from predilect.cli.options import ItemsFile, JsonFlag, PeopleFile, QuietFlag, ReadingOptions, Votes, expanded
+from predilect.cli.options import (
+    GaSPKOptions,
+    ItemsFile,
+    JsonFlag,
+    PeopleFile,
+    QuietFlag,
+    ReadingOptions,
+    Votes,
+    expanded,
+)
 from predilect.cli.session import Talk, session
 
 if TYPE_CHECKING:
@@ -35,6 +44,7 @@ class ScaleName(StrEnum):
 def rank(
     votes: Votes,
     reading: ReadingOptions,
+    gaspk: GaSPKOptions,
     items: ItemsFile = None,
     people: PeopleFile = None,
     model: Annotated[
@@ -43,7 +53,8 @@ def rank(
             "--model",
             rich_help_panel=MODEL,
             help="population: the default; gppl: one smooth function of the item features for all (with --personal yes "
-            "one for each); crowd-gppl: the crowd's, and how people differ along shared components.",
+            "one for each); crowd-gppl: the crowd's, and how people differ along shared components; gaspk: what people "
+            "give up of one attribute for another, from choices between items of few attributes.",
         ),
     ] = ModelName.population,
     personal: Annotated[
@@ -101,7 +112,7 @@ def rank(
             rich_help_panel=OUTPUT,
             show_default="nothing is written",
             help="Folder to make: leaderboard.csv, .json, .png and .svg, users.parquet, model/ "
-            "and, with --by, segments.csv.",
+            "and, with --by, segments.csv; with --model gaspk also weights.csv and characteristics.csv, .png and .svg.",
         ),
     ] = None,
     force: Annotated[
@@ -139,11 +150,14 @@ def rank(
 
         started, clock = datetime.now(UTC), perf_counter()
         asked = asked_for(model, personal, pooled, verdict)
+        settings = gaspk.settings(model.value == "gaspk")
         folder = None if out is None else OutputFolder(out, force)
         unit = SCALES[scale.value]
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by)
-            fitter = Fitter(model, read_features(items), read_people(people), unit, asked, verdict, seed, jobs, strict)
+            fitter = Fitter(
+                model, read_features(items), read_people(people), unit, asked, verdict, seed, jobs, strict, settings
+            )
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
@@ -168,7 +182,7 @@ def rank(
                 "options": {
                     **reading.to_dict(), "model": model.value, "personal": asked.value, "verdict": verdict, "by": by,
                     "scale": scale.value,
-                    "strict": strict,
+                    "strict": strict, **gaspk.to_dict(),
                 },
                 "seed": seed,
                 "versions": package_versions(),

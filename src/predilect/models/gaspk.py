@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
 from predilect.inference.training import Watcher
+from predilect.models import gaspk_boundaries, gaspk_outputs
 from predilect.models.boards import Ranking
 from predilect.models.gaspk_parameters import check_gaspk
 from predilect.models.gaspk_predictions import margins_of_queries
@@ -340,3 +341,11 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays, None)
         self.trade_offs_, self.grid_ = self.choices_.trade_offs, self.choices_.grid
         return posterior
+
+    # What a choice researcher asks of a fitted model.
+    accept = gaspk_outputs.accept
+    evaluation_distribution = gaspk_outputs.evaluation_distribution
+    segments = gaspk_outputs.segments
+    characteristics = gaspk_outputs.characteristics
+    indifference = gaspk_boundaries.indifference
+    willingness = gaspk_boundaries.willingness

@@ -48,6 +48,11 @@ def _name(model: Any, n_users: int, has_users: bool, wanted_personal: bool) -> s
     if name == "gppl" and model.personal_:
         together = "learned together by their features" if model.users == "joint" else "each learned alone"
         return f"Model: gppl. A utility function for each of {n_users} people, {together}; the board is their average."
+    if name == "gaspk":
+        number = model.hyperparameters_.n_characteristics
+        mixture = f"a mixture of {number} evaluations" if number > 1 else "one evaluation"
+        whose = f"each of {n_users} people has {mixture}" if model.personal_ else "one evaluation for all"
+        return f"Model: gaspk. What an item has more and less of than another: {whose}; the board is their average."
     if model.personal_:
         return (
             f"Model: population. Each of {n_users} people has an equal voice, however much they answered: the board is "

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from predilect.models.gaspk_outputs import characteristics, segments
+from predilect.report.characteristics import plot_characteristics
 from predilect.report.leaderboard import Ranking, Refused, segment_table
 from predilect.report.people import write_people
 from predilect.report.plot import can_plot, plot_board
@@ -65,9 +69,14 @@ class RankOutput:
         }
         if self.segments:
             writers["segments.csv"] = lambda path: segment_table(self.segments).write_csv(path)
-        if self.overall.model.personal_:
+        model = self.overall.model
+        if model.report_["model"] == "gaspk":
+            if model.users_ is not None:
+                writers["weights.csv"] = lambda path: pl.DataFrame(segments(model)).write_csv(path)
+            writers["characteristics.csv"] = lambda path: pl.DataFrame(characteristics(model)).write_csv(path)
+        if model.personal_:
             writers["users.parquet"] = lambda path: self._write_people(path, jobs)
-        writers["model"] = self.overall.model.save
+        writers["model"] = model.save
         for number, (name, write) in enumerate(writers.items(), 1):
             watch(name, number)
             write(place / name)
@@ -94,4 +103,9 @@ class RankOutput:
         people = f" of {len(model.users_)} people" if model.users_ is not None else ""
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
         plot_board(self.overall.board, self.scale, title, [place / name for name in names])
+        if model.report_["model"] == "gaspk" and not model.trade_offs_.items_are_attributes:
+            more = ["characteristics.png", "characteristics.svg"]
+            watch(more[0], 0)
+            plot_characteristics(model, path=[place / name for name in more])
+            names += more
         return names

@@ -17,7 +17,7 @@ __all__ = ["OUTPUT_NAMES", "OutputError", "OutputFile", "OutputFolder"]
 # What a folder of results may hold; a folder with anything else in it is never replaced.
 OUTPUT_NAMES = frozenset({
     "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "segments.csv", "users.parquet",
-    "model",
+    "model", "weights.csv", "characteristics.csv", "characteristics.png", "characteristics.svg",
 })  # fmt: skip
 
 

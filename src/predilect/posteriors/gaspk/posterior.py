@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,7 @@ from predilect.errors import DataWarning
 from predilect.posteriors.gaspk.basis import Basis
 from predilect.posteriors.gaspk.curvature import Curvature
 from predilect.posteriors.gaspk.low_rank import LowRank
+from predilect.posteriors.gaspk.people import centred_blocks, centred_scores
 from predilect.posteriors.gaspk.scores import ItemScores
 from predilect.posteriors.utilities import Utilities
 
@@ -180,6 +183,16 @@ class GaSPKPosterior:
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of :meth:`crowd`."""
         return self.crowd().dense()
+
+    def centred_utilities(
+        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of people's scores, centred over the items; shapes (n_users, n_items)."""
+        return centred_scores(self._centred, self.w, self.gamma[users], self.spread)
+
+    @cached_property
+    def _centred(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return centred_blocks(self.curvature, self.scores)
 
     def _utilities(self, gamma: FloatArray, directions: FloatArray, between: FloatArray | None) -> Utilities:
         """Scores under weights whose mean is ``gamma`` (n_c,) and whose second moment is directionsᵀ directions.
