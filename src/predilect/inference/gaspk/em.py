@@ -43,15 +43,12 @@ class Settings:
         Share of the new weights in the next ones, in (0, 1]; from round 50 on that times 50 / round.
     tolerance : float
         Largest difference between a weight and the new one in the last round, before damping.
-    relative : float
-        Largest change of ψ in it, relative to ψ.
     max_rounds : int
     """
 
     estimator: Estimator = "heuristic"
     damping: float = 0.7
     tolerance: float = 1e-2
-    relative: float = 1e-5
     max_rounds: int = 100
 
 
@@ -123,16 +120,15 @@ def run(
     learned = delta is None
     threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
     learned = learned and threshold > 0.0
-    w, psi, objectives = start, -np.inf, []
-    change, relative, rounds = np.inf, np.inf, 0
+    w, objectives = start, []
+    change, rounds = np.inf, 0
     while True:
         likelihood = Probit(threshold)
         tolerance = max(_LAST, _COARSEST * min(1.0, change))
         mode = find_mode(basis, answers, gamma, likelihood, direction, start=w, tolerance=tolerance)
         w = mode.w
-        relative, psi = abs(mode.psi - psi) / (1.0 + abs(mode.psi)), mode.psi
-        objectives.append(psi)
-        if (change < settings.tolerance and relative < settings.relative) or rounds == settings.max_rounds:
+        objectives.append(mode.psi)
+        if change < settings.tolerance or rounds == settings.max_rounds:
             break
         step = _weights(settings.estimator, answers, mode, gamma, threshold, executor) - gamma
         change = float(np.abs(step).max(initial=0.0))
@@ -150,7 +146,7 @@ def run(
     evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state)
     report = Report(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
-        tolerance=settings.tolerance, converged=rounds < settings.max_rounds and mode.report.converged, jitter=0.0,
+        tolerance=settings.tolerance, converged=change < settings.tolerance and mode.report.converged, jitter=0.0,
         seconds=time.perf_counter() - began, unit="of the largest difference between a weight and its next",
         advice="raise max_iterations, or take fewer characteristics.",
     )  # fmt: skip

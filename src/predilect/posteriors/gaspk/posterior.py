@@ -167,14 +167,17 @@ class GaSPKPosterior:
     def person(self, user: int = -1) -> Utilities:
         """Scores of the items by one person's evaluations; -1 for somebody without answers."""
         if user >= 0:
-            return self._utilities(self.gamma[user], self.gamma[user][None, :], None)
+            return self._utilities(self.gamma[user], self.gamma[user][None, :], None, self.spread)
         average, second = self.gamma.mean(axis=0), self.second_moment
-        return self._utilities(average, semidefinite_root(second).T, second - np.outer(average, average))
+        return self._utilities(average, semidefinite_root(second).T, second - np.outer(average, average), self.spread)
 
     def crowd(self) -> Utilities:
-        """Scores by the average of the people's evaluations."""
+        """Scores by the average of the people's evaluations.
+
+        What each one's weights leave open, ``spread``, is of that person alone, and averages out.
+        """
         average = self.gamma.mean(axis=0)
-        return self._utilities(average, average[None, :], None)
+        return self._utilities(average, average[None, :], None, 1.0 + (self.spread - 1.0) / len(self.gamma))
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items) of :meth:`person`."""
@@ -194,7 +197,9 @@ class GaSPKPosterior:
     def _centred(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         return centred_blocks(self.curvature, self.scores)
 
-    def _utilities(self, gamma: FloatArray, directions: FloatArray, between: FloatArray | None) -> Utilities:
+    def _utilities(
+        self, gamma: FloatArray, directions: FloatArray, between: FloatArray | None, spread: float
+    ) -> Utilities:
         """Scores under weights whose mean is ``gamma`` (n_c,) and whose second moment is directionsᵀ directions.
 
         ``between`` is the covariance of the weights, (n_c, n_c): what one does not know of somebody without answers.
@@ -203,18 +208,18 @@ class GaSPKPosterior:
         mean = rows @ (self.w @ gamma)
         length = float(np.sum(directions**2))
         # What the weights leave open is no more of one pair of items than of another.
-        constant = np.full(n_items, 0.5 * (self.spread - 1.0))
+        constant = np.full(n_items, 0.5 * (spread - 1.0))
         none = np.zeros(0, dtype=np.intp)
         if own.ndim == 1:
             mixed = np.add.reduce([self.curvature.mixed(direction) for direction in directions])
             if between is not None:
                 mixed += self.w @ between @ self.w.T
-            return Utilities(mean, self.spread * mixed, rows, none, self.spread * length * own + constant)
+            return Utilities(mean, spread * mixed, rows, none, spread * length * own + constant)
         covariance = np.add.reduce([self.curvature.covariance(rows, direction) for direction in directions])
         if between is not None:
             at_items = rows @ self.w
             covariance += at_items @ between @ at_items.T
-        covariance = self.spread * (covariance + length * own)
+        covariance = spread * (covariance + length * own)
         covariance[np.diag_indices(n_items)] += constant
         return Utilities(mean, symmetrise(covariance), None, none, np.zeros(0))
 
