@@ -27,7 +27,7 @@ Estimator = Literal["heuristic", "exact", "expected"]
 ESTIMATORS = ("heuristic", "exact", "expected")
 
 _LAST = 1e-8  # of the mode that is kept
-_STEADY = 50  # rounds, after which steps get shorter: who is at a border flips back and forth for ever otherwise
+_SHORTER, _LONGER = 0.5, 1.2  # a person's step that turns back, and one that goes on
 _COARSEST = 1e-3  # of modes on the way, relative to how much weights still move
 
 
@@ -40,7 +40,7 @@ class Settings:
     estimator : {"heuristic", "exact", "expected"}
         Of people's weights.
     damping : float
-        Share of the new weights in the next ones, in (0, 1]; from round 50 on that times 50 / round.
+        Share of the new weights in the next ones, in (0, 1]; less for somebody whose steps turn back and forth.
     tolerance : float
         Largest difference between a weight and the new one in the last round, before damping.
     max_rounds : int
@@ -122,6 +122,7 @@ def run(
     learned = learned and threshold > 0.0
     w, objectives = start, []
     change, rounds = np.inf, 0
+    step, share = np.zeros_like(gamma), np.full(len(gamma), settings.damping)
     while True:
         likelihood = Probit(threshold)
         tolerance = max(_LAST, _COARSEST * min(1.0, change))
@@ -130,9 +131,11 @@ def run(
         objectives.append(mode.psi)
         if change < settings.tolerance or rounds == settings.max_rounds:
             break
-        step = _weights(settings.estimator, answers, mode, gamma, threshold, executor) - gamma
+        before, step = step, _weights(settings.estimator, answers, mode, gamma, threshold, executor) - gamma
         change = float(np.abs(step).max(initial=0.0))
-        gamma = gamma + settings.damping * min(1.0, _STEADY / (rounds + 1.0)) * step
+        back = np.einsum("uc,uc->u", before, step) < 0.0
+        share = np.where(back, _SHORTER * share, np.minimum(_LONGER * share, settings.damping))
+        gamma = gamma + share[:, None] * step
         if learned:
             threshold = best_threshold(
                 answers.outcome, answers.weight, mode.margin, np.zeros(answers.n_rows), threshold
