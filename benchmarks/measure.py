@@ -22,8 +22,8 @@ import polars as pl
 from scipy.stats import kendalltau
 from threadpoolctl import threadpool_limits
 
-from benchmarks.datasets import TASKS
 from benchmarks.models import REFERENCE, Fitted, build
+from benchmarks.parts import find_loader
 from benchmarks.store import pack_predictions
 from benchmarks.task import HeldOut, Task, split_rows
 from predilect import evaluation as ev
@@ -52,7 +52,7 @@ def measure(task_name: str, model_name: str, seed: int) -> dict[str, Any]:
     cost: dict[str, float] = {}
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("always")
-        task = TASKS[task_name](seed)
+        task = find_loader(task_name)(seed)
         record |= {"split_hash": task.split_hash, "counts": _counts(task)}
         cost["before_mb"] = peak_megabytes()
         try:
