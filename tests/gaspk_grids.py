@@ -71,7 +71,11 @@ def problem(antisymmetric=True, n_c=3, n_answers=150, n_users=12, seed=0, amplit
     kernels = kernels_of(levels)
     x = trade_offs(levels)
     n_grid = len(x)
-    kept = rng.permutation(n_grid)[: int(share * n_grid)]
+    if antisymmetric:  # folded: of a trade-off and its mirror one, no matter which
+        kept = rng.permutation(n_grid // 2)[: int(share * n_grid / 2)]
+        kept = np.where(rng.random(len(kept)) < 0.5, n_grid - 1 - kept, kept)
+    else:
+        kept = rng.permutation(n_grid)[: int(share * n_grid)]
     basis = GridBasis.of(levels, kernels, kept, amplitude=amplitude, antisymmetric=antisymmetric, **options)
     gamma = rng.dirichlet(np.ones(n_c), n_users)
     user, point = rng.integers(0, n_users, n_answers), rng.integers(0, len(kept), n_answers)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from predilect.likelihoods.expectation import _RULES, expected
+from predilect.likelihoods.expectation import RULES, expected
 from predilect.likelihoods.probit import at
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
@@ -70,7 +70,7 @@ def test_slope_and_curvature_are_derivatives_of_the_value(outcome, delta):
 
 @pytest.mark.parametrize(("outcome", "delta"), ANSWERS)
 def test_the_compiled_loop_equals_numpy(outcome, delta):
-    nodes, weights, counts = _RULES
+    nodes, weights, counts = RULES
     for rule, v in enumerate([1.7, 4.0, 7.0, 15.0, 30.0, 50.0, 100.0, 300.0, 5000.0]):
         x, omega = nodes[rule, : counts[rule]], weights[rule, : counts[rule]]
         x, omega = np.concatenate([-x, x]), np.concatenate([omega, omega])

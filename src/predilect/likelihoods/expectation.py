@@ -21,14 +21,14 @@ from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.special import mills_ratio_scalar
 
-__all__ = ["expected"]
+__all__ = ["BOUNDS", "RULES", "expected", "value_and_slope"]
 
 FloatArray = npt.NDArray[np.float64]
 
 # Up to the first bound 20 Gauss-Hermite nodes, modern.md A.2. Beyond, ℓ(m + √v x) has its singularities at a distance
 # of about 2.8/√v from the real line, and the midpoint rule of step h errs by exp(-2π 2.8/(h √v)): it needs nodes in
 # proportion to √v, where Gauss-Hermite needs them in proportion to v. 31 nodes do for v = 5, 59 for v = 30.
-_BOUNDS = np.array([2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 1280.0])
+BOUNDS = np.array([2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 1280.0])
 _REACH = 6.5
 _SQRT_HALF = math.sqrt(0.5)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -51,7 +51,7 @@ def _midpoint(largest: float) -> tuple[FloatArray, FloatArray]:
 
 def _rules() -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
     """Nodes, weights and their number for each bound; variances beyond the last have its rule."""
-    rules = [_hermite(20), *(_midpoint(bound) for bound in _BOUNDS[1:])]
+    rules = [_hermite(20), *(_midpoint(bound) for bound in BOUNDS[1:])]
     counts = np.array([len(x) for x, _ in rules])
     x, omega = np.zeros((2, len(rules), counts.max()))
     for row, (nodes, weights) in enumerate(rules):
@@ -59,11 +59,11 @@ def _rules() -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
     return x, omega, counts
 
 
-_RULES = _rules()
+RULES = _rules()
 
 
 @inner_kernel
-def _value_and_slope(outcome, z, delta):  # type: ignore[no-untyped-def]
+def value_and_slope(outcome, z, delta):  # type: ignore[no-untyped-def]
     """(ℓ, ℓ') of one answer."""
     if outcome == 0:
         value, slope, _, _, _ = tilted_scalar(outcome, z, 0.0, delta)
@@ -92,8 +92,8 @@ def _expected_arrays(outcome, m, v, delta, nodes, weights, counts, bounds, small
         slope = 0.0
         curvature = 0.0
         for q in range(n):
-            up, slope_up = _value_and_slope(outcome[p], m[p] + root * x[q], delta)
-            down, slope_down = _value_and_slope(outcome[p], m[p] - root * x[q], delta)
+            up, slope_up = value_and_slope(outcome[p], m[p] + root * x[q], delta)
+            down, slope_down = value_and_slope(outcome[p], m[p] - root * x[q], delta)
             value += omega[q] * (up + down)
             slope += omega[q] * (slope_up + slope_down)
             curvature += omega[q] * x[q] * (slope_down - slope_up)
@@ -142,7 +142,7 @@ def expected(
     )
     out = np.empty((3, m.size))
     _expected_arrays(
-        np.array(y).ravel(), np.array(m).ravel(), np.array(v).ravel(), float(delta), *_RULES, _BOUNDS,
+        np.array(y).ravel(), np.array(m).ravel(), np.array(v).ravel(), float(delta), *RULES, BOUNDS,
         _SMALL_VARIANCE, out,
     )  # fmt: skip
     return out[0], out[1], out[2]

@@ -13,6 +13,7 @@ from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.mode import state_at
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk_training import Choices, basis_of, posterior_of
+from predilect.posteriors.gaspk.basis import Basis, DenseBasis
 from predilect.posteriors.gaspk.posterior import GaSPKPosterior
 
 __all__ = ["pack_gaspk", "unpack_gaspk"]
@@ -33,6 +34,11 @@ def pack_gaspk(
     arrays |= {"w": posterior.w, "gamma": posterior.gamma, "points": choices.points}
     if choices.places is not None:
         arrays["places"] = choices.places
+    basis = posterior.basis
+    if isinstance(basis, DenseBasis):
+        # Kept and not made anew: where eigenvalues are nearly equal, another machine might turn the coordinates.
+        arrays |= {"pivots": basis.pivots, "root": basis.root, "back": basis.back}
+        values["left_out"] = basis.left_out
     return values, arrays
 
 
@@ -62,7 +68,13 @@ def unpack_gaspk(
     choices = Choices(trade_offs, grid, points, arrays.get("places"))
     answers = TradeOffAnswers(*(arrays[name] for name in _COLUMNS), n_users=len(gamma), n_points=len(points))
     kernel: Kernel = h.kernel
-    basis = basis_of(kernel, choices, values["backend"])
+    basis: Basis
+    if "root" in arrays:
+        basis = DenseBasis(kernel, arrays["pivots"], arrays["root"], arrays["back"], float(values["left_out"]))
+        if basis.n_points != len(points):
+            raise ValueError(f"{len(points)} trade-offs, but a basis of {basis.n_points}")
+    else:
+        basis = basis_of(kernel, choices, values["backend"], h.n_characteristics, answers.n_rows)
     if w.shape != (basis.rank, h.n_characteristics) or gamma.shape[1] != h.n_characteristics:
         raise ValueError(f"{basis.rank} coordinates of {h.n_characteristics} characteristics, but w is {w.shape}")
     if answers.n_rows and (answers.point.max() >= len(points) or answers.user.max() >= len(gamma)):

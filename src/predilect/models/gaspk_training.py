@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +23,18 @@ from predilect.inference.gaspk.em import EM, Settings
 from predilect.inference.gaspk.fit import Candidate, Trial, best_start, try_candidates
 from predilect.inference.gaspk.hyperparameters import LENGTH_RULES, by_evidence, length_scales_by_rule
 from predilect.inference.gaspk.mode import State
-from predilect.inference.gaspk.solve import curvature_at
+from predilect.inference.gaspk.solve import FACTORISED, curvature_at
 from predilect.inference.inducing import centres
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.report import Report
 from predilect.inference.training import Watcher
 from predilect.models.gaspk_parameters import Resolved, resolve
 from predilect.models.inputs import Training
-from predilect.posteriors.gaspk.basis import Basis, DenseBasis
+from predilect.posteriors.gaspk.basis import MOST_RANK, Basis, DenseBasis
 from predilect.posteriors.gaspk.grid import GridBasis
+from predilect.posteriors.gaspk.low_rank import LowRank
 from predilect.posteriors.gaspk.posterior import GaSPKPosterior
+from predilect.posteriors.gaspk.products import ByProducts
 from predilect.posteriors.gaspk.scores import ItemScores
 
 __all__ = ["Choices", "FittedGaSPK", "Told", "basis_of", "fit_gaspk", "posterior_of", "read_choices"]
@@ -44,6 +47,7 @@ _NUMBERS = (1, 2, 3, 5, 10)
 _FOLDS, _ENOUGH_HELD_OUT = 5, 600.0
 _MOST_PEOPLE_TRIED = 1000
 _SCORED = 4000  # trade-offs that boards are made of
+_FEW_QUESTIONS = 100  # whose variances on a grid are worked out exactly: a twentieth of a second each and more
 _FEW_POINTS = 1500  # below, dense algebra over the points of a grid costs less than the grid
 
 
@@ -145,10 +149,10 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
     return choices, Told(point.astype(np.int64), outcome, len(points), report)
 
 
-def basis_of(kernel: Kernel, choices: Choices, backend: str) -> Basis:
-    """The basis of a kernel over the trade-offs of the answers."""
+def basis_of(kernel: Kernel, choices: Choices, backend: str, n_c: int, n_rows: int) -> Basis:
+    """The basis of a kernel over the trade-offs of answers, for so many characteristics and rows of answers."""
     if backend == "function" or choices.grid is None or choices.places is None:
-        return DenseBasis.of(kernel, choices.points)
+        return DenseBasis.of(kernel, choices.points, MOST_RANK if n_rows <= FACTORISED else FACTORISED // n_c)
     antisymmetric = isinstance(kernel, Antisymmetric)
     scaled = kernel.kernel if isinstance(kernel, Antisymmetric) else kernel
     assert isinstance(scaled, Scaled) and isinstance(scaled.kernel, Stationary)
@@ -158,6 +162,27 @@ def basis_of(kernel: Kernel, choices: Choices, backend: str) -> Basis:
         choices.grid.levels, [Stationary(np.array([scale]), inner.shape) for scale in scales], choices.places,
         amplitude=scaled.variance, antisymmetric=antisymmetric,
     )  # fmt: skip
+
+
+class _Bases:
+    """The last basis, which one of another amplitude only scales."""
+
+    def __init__(self, choices: Choices, backend: str, n_c: int, n_rows: int) -> None:
+        self.made = lambda kernel: basis_of(kernel, choices, backend, n_c, n_rows)
+        self.kernel: Kernel | None = None
+        self.basis: Basis | None = None
+
+    def of(self, kernel: Kernel) -> Basis:
+        """The basis of a kernel."""
+        before, theta = self.kernel, kernel.theta
+        if self.basis is not None and before is not None and np.array_equal(before.theta, theta):
+            return self.basis
+        if isinstance(self.basis, DenseBasis) and before is not None and np.array_equal(before.theta[1:], theta[1:]):
+            self.basis = self.basis.times(math.exp(theta[0] - before.theta[0]), kernel)
+        else:
+            self.basis = self.made(kernel)
+        self.kernel = kernel
+        return self.basis
 
 
 def choose_backend(asked: str, choices: Choices) -> str:
@@ -190,35 +215,28 @@ def fit_gaspk(
     settings = Settings(model.gamma, how.damping, float(model.tolerance), max_rounds=int(model.max_iterations))
     start = _kernel(model, choices, how.antisymmetric)
     shared = {"delta": delta, "random_state": int(model.random_state), "executor": executor}
-    bases: dict[tuple[float, ...], Basis] = {}
-
-    def basis(kernel: Kernel) -> Basis:
-        key = tuple(kernel.theta.tolist())
-        if key not in bases:
-            bases.clear()
-            bases[key] = basis_of(kernel, choices, backend)
-        return bases[key]
-
-    trials = _trials(model, how, personal, told, answers, start, basis, settings, shared, watch)
+    bases = _Bases(choices, backend, max(_numbers(model, personal)), answers.n_rows)
+    trials = _trials(model, how, personal, told, answers, start, bases, settings, shared, watch)
     best = min(trials, key=lambda trial: trial.log_loss) if trials else None
     numbers = _numbers(model, personal)
     chosen = best.candidate if best else Candidate(start(_amplitudes(how)[0]), numbers[0])
     kernel, whole, at_bound = chosen.kernel, told.answers(answers), ()
     progress = None if watch is None else (lambda share: watch("fitting characteristics, %", round(100 * share)))
     if fixed := _to_learn(model, how, kernel):
-        first = best_start(basis(kernel), whole, chosen.n_c, settings, 1, **shared)
+        first = best_start(bases.of(kernel), whole, chosen.n_c, settings, 1, **shared)
         found = by_evidence(
             kernel, choices.points, whole, first.em.gamma, first.em.delta, fixed=fixed,
             random_state=int(model.random_state),
         )  # fmt: skip
         kernel, at_bound = found.kernel, found.at_bound
-    fitted = best_start(basis(kernel), whole, chosen.n_c, settings, int(model.n_restarts), **shared, progress=progress)
+    fitted = best_start(bases.of(kernel), whole, chosen.n_c, settings, int(model.n_restarts), **shared, progress=progress)
     em, spread = fitted.em, best.spread if best and how.calibrated else 1.0
     posterior = posterior_of(
-        model, choices.trade_offs, kernel, basis(kernel), em.mode.w, em.gamma, em.mode.state, spread, training.space
+        model, choices.trade_offs, kernel, bases.of(kernel), em.mode.w, em.gamma, em.mode.state, spread, training.space
     )
     search = {
-        **told.report, "backend": backend, "rank": basis(kernel).rank, "at_bound": list(at_bound),
+        **told.report, "backend": backend, "rank": bases.of(kernel).rank,
+        "left_out": getattr(bases.of(kernel), "left_out", 0.0), "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
             {**_values(t.candidate.kernel), "n_characteristics": t.candidate.n_c, "log_loss": t.log_loss,
@@ -234,7 +252,13 @@ def posterior_of(
 ) -> GaSPKPosterior:  # fmt: skip
     """The posterior at a mode; ``space`` holds the attributes of the items, by default the model's."""
     scores = item_scores(basis, kernel, trade_offs, model.space_ if space is None else space, model.random_state)
-    return GaSPKPosterior(basis, w, curvature_at(state), gamma, scores, spread, _prior_variance(kernel))
+    curvature, low_rank, exact_up_to = curvature_at(state), None, math.inf
+    how = resolve(model).variances
+    if isinstance(curvature, ByProducts) and isinstance(basis, GridBasis) and how != "exact":
+        form: Literal["consistent", "paper"] = "paper" if how == "paper" else "consistent"
+        low_rank = LowRank.of(basis, state.B, int(model.n_eigenpairs), form=form)
+        exact_up_to = _FEW_QUESTIONS if how == "auto" else 0
+    return GaSPKPosterior(basis, w, curvature, gamma, scores, spread, _prior_variance(kernel), low_rank, exact_up_to)
 
 
 def item_scores(
@@ -315,7 +339,7 @@ def _values(kernel: Kernel) -> dict[str, float]:
 
 def _trials(
     model: Any, how: Resolved, personal: bool, choices: Told, answers: Comparisons,
-    kernel: Callable[[float], Kernel], basis: Callable[[Kernel], Basis], settings: Settings, shared: dict[str, Any],
+    kernel: Callable[[float], Kernel], bases: _Bases, settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
 ) -> list[Trial]:  # fmt: skip
     """What held-out answers say of amplitudes and numbers of characteristics, and of how sure to be."""
@@ -336,4 +360,4 @@ def _trials(
         return []
     candidates = [Candidate(kernel(amplitude), n) for amplitude in amplitudes for n in numbers]
     told = None if watch is None else (lambda share: watch("trying amplitudes on held-out answers, %", round(100 * share)))
-    return try_candidates(candidates, basis, folds, settings, **shared, progress=told)
+    return try_candidates(candidates, bases.of, folds, settings, **shared, progress=told)

@@ -9,6 +9,7 @@ from gaspk_grids import PLAIN, SYMMETRIC, covariance, kernels_of, trade_offs
 from predilect.covariance.kernels import Linear, Stationary
 from predilect.covariance.operators import Kronecker
 from predilect.posteriors.gaspk import grid as grid_module
+from predilect.posteriors.gaspk.axes import Axis, grouped
 from predilect.posteriors.gaspk.grid import GridBasis
 from tolerances import EXACT
 
@@ -22,9 +23,9 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=[2, 12, 64], ids=["single axes", "groups", "one or two groups"])
+@pytest.fixture(params=[0.0, 10.0, 1e6], ids=["single axes", "groups", "one group"])
 def group(request, monkeypatch):
-    monkeypatch.setattr(grid_module, "_GROUP", request.param)
+    monkeypatch.setattr(grid_module, "_PASS", request.param)
     return request.param
 
 
@@ -130,7 +131,7 @@ def test_many_columns_are_worked_on_in_parts(monkeypatch):
     basis = GridBasis.of(SYMMETRIC, kernels_of(SYMMETRIC), np.arange(90), antisymmetric=True, dense=False)
     w = np.random.default_rng(0).standard_normal((basis.rank, 25))
     whole = basis.forward(w)
-    monkeypatch.setattr(grid_module, "_NUMBERS_AT_ONCE", 2 * 120 * 7)
+    monkeypatch.setattr(grid_module, "_NUMBERS_AT_ONCE", 2 * 120 * 9)
     assert basis.forward(w) == pytest.approx(whole, abs=EXACT)
 
 
@@ -161,3 +162,37 @@ def test_bad_grids_are_refused(change, message):
         return
     with pytest.raises(ValueError, match=message):
         GridBasis.of(levels, kernels, places, **given)
+
+
+def test_trade_offs_are_found_on_the_grid_and_nowhere_else():
+    x = trade_offs(SYMMETRIC)
+    basis = GridBasis.of(SYMMETRIC, kernels_of(SYMMETRIC), [3, 100, 7], antisymmetric=True)
+    assert np.array_equal(basis.trade_offs(np.arange(120)), x)
+    assert np.array_equal(basis.codes(x), np.arange(120))
+    assert np.array_equal(basis.codes(x[[3, 4]] + [[0.0] * 4, [1e-9] + [0.0] * 3]), [3, -1])
+    assert np.array_equal(basis.observed(x[[100, 7, 0, 19]]), [1, 2, -1, 1])  # 19 is the mirror of 100
+    plain = GridBasis.of(SYMMETRIC, kernels_of(SYMMETRIC), [3, 100, 7])
+    assert np.array_equal(plain.observed(x[[100, 7, 0, 19]]), [1, 2, -1, -1])
+    assert not basis.mirrored
+    assert GridBasis.of(SYMMETRIC, kernels_of(SYMMETRIC), [3, 116], antisymmetric=True).mirrored
+
+
+def test_dimensions_are_merged_into_groups_worth_a_pass():
+    def sizes(levels, overhead=64.0):
+        axes = [Axis.of(x, kernel, False) for x, kernel in zip(levels, kernels_of(levels), strict=True)]
+        return [group.size for group in grouped(axes, overhead)]
+
+    three, five, nine = ([np.arange(n) - n // 2.0] for n in (3, 5, 9))
+    assert sizes(5 * three + 3 * five) == [27, 45, 25]
+    assert sizes(6 * nine) == [81, 81, 81]
+    assert sizes(SYMMETRIC, 0.0) == [3, 4, 5, 2]
+    assert sizes(SYMMETRIC, 1e6) == [120]
+
+
+def test_levels_are_symmetric_up_to_rounding():
+    levels = [np.linspace(-1.0, 1.0, 25)]
+    assert (levels[0] != -levels[0][::-1]).any()
+    kernels = kernels_of(levels)
+    x = trade_offs(levels)
+    basis = GridBasis.of(levels, kernels, np.arange(25), antisymmetric=True)
+    assert basis.dense() @ basis.dense().T == pytest.approx(covariance(kernels, x, x, 1.0, True), abs=EXACT)

@@ -78,7 +78,7 @@ def test_the_preconditioner_is_the_blocks_of_the_matrix(n_together):
 
 
 def test_the_preconditioner_saves_iterations_and_a_stale_one_is_only_slower():
-    data = problem(n_answers=3000, amplitude=10.0, dense=False)
+    data = problem(n_answers=3000, amplitude=10.0, share=1.0, dense=False)
     right = np.random.default_rng(1).standard_normal((data.basis.rank, data.n_c))
     identity = Preconditioner.of(data.basis, 0.0 * data.B)
     assert len(identity.alone) == 0

@@ -27,6 +27,7 @@ Estimator = Literal["heuristic", "exact", "expected"]
 ESTIMATORS = ("heuristic", "exact", "expected")
 
 _LAST = 1e-8  # of the mode that is kept
+_STEADY = 20  # rounds, after which steps get shorter: who is at a border flips back and forth for ever otherwise
 _COARSEST = 1e-3  # of modes on the way, relative to how much weights still move
 
 
@@ -39,9 +40,9 @@ class Settings:
     estimator : {"heuristic", "exact", "expected"}
         Of people's weights.
     damping : float
-        Share of the new weights in the next ones, in (0, 1].
+        Share of the new weights in the next ones, in (0, 1]; from round 20 on that times 20 / round.
     tolerance : float
-        Largest change of a weight in the last round.
+        Largest difference between a weight and the new one in the last round, before damping.
     relative : float
         Largest change of ψ in it, relative to ψ.
     max_rounds : int
@@ -133,10 +134,9 @@ def run(
         objectives.append(psi)
         if (change < settings.tolerance and relative < settings.relative) or rounds == settings.max_rounds:
             break
-        new = _weights(settings.estimator, answers, mode, gamma, threshold, executor)
-        new = (1.0 - settings.damping) * gamma + settings.damping * new
-        change = float(np.abs(new - gamma).max(initial=0.0))
-        gamma = new
+        step = _weights(settings.estimator, answers, mode, gamma, threshold, executor) - gamma
+        change = float(np.abs(step).max(initial=0.0))
+        gamma = gamma + settings.damping * min(1.0, _STEADY / (rounds + 1.0)) * step
         if learned:
             threshold = best_threshold(
                 answers.outcome, answers.weight, mode.margin, np.zeros(answers.n_rows), threshold
@@ -151,7 +151,7 @@ def run(
     report = Report(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
         tolerance=settings.tolerance, converged=rounds < settings.max_rounds and mode.report.converged, jitter=0.0,
-        seconds=time.perf_counter() - began, unit="of the largest change of a weight",
+        seconds=time.perf_counter() - began, unit="of the largest difference between a weight and its next",
         advice="raise max_iterations, or take fewer characteristics.",
     )  # fmt: skip
     return EM(mode, gamma, threshold, evidence, tuple(objectives), report)

@@ -90,9 +90,8 @@ def try_candidates(
     """
     short = replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS))
     trials = []
-    bases: dict[int, Basis] = {}
     for number, candidate in enumerate(candidates):
-        basis = bases.setdefault(id(candidate.kernel), basis_of(candidate.kernel))
+        basis = basis_of(candidate.kernel)
         columns: list[list[FloatArray]] = [[], [], [], []]
         deltas = []
         for kept, out in folds:

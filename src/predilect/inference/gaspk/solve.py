@@ -1,14 +1,46 @@
-"""Newton's direction and the determinant at a state, by whatever is cheaper."""
+"""Newton's direction, the curvature and its determinant at a state, each by whatever is cheaper."""
+
 from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
+
 from predilect.inference.gaspk.mode import State
-from predilect.posteriors.gaspk.curvature import ByAnswers, ByCoordinates, factorised
+from predilect.posteriors.gaspk.curvature import Curvature, factorised
+from predilect.posteriors.gaspk.log_determinant import log_determinant
+from predilect.posteriors.gaspk.products import ByProducts
+from predilect.posteriors.gaspk.solver import solve
+
+__all__ = ["FACTORISED", "curvature_at", "direction", "log_det_at"]
+
 FloatArray = npt.NDArray[np.float64]
-def curvature_at(state: State):
+
+_FACTORISED_STEP = 200  # rows: below, a Cholesky is quicker than a few products
+FACTORISED = 3000  # rows of a curvature that is kept
+_FACTORISED_ANSWERS = 2500  # beside it, where there are fewer answers than coordinates
+
+
+def curvature_at(state: State) -> Curvature:
+    """The curvature, factorised up to 3 000 rows, and beyond by conjugate gradients."""
     answers = state.answers
-    return factorised(state.basis.dense(), state.B, answers.user, answers.point, state.precision, state.gamma)
+    if min(_rows(state), answers.n_rows) <= FACTORISED:
+        return factorised(state.basis.dense(), state.B, answers.user, answers.point, state.precision, state.gamma)
+    return ByProducts(state.basis, state.B)
+
+
 def direction(state: State, gradient: FloatArray, accuracy: float) -> FloatArray:
-    return curvature_at(state).solve(gradient)
+    """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
+    if _rows(state) <= _FACTORISED_STEP:
+        return curvature_at(state).solve(gradient)
+    return solve(state.basis, state.B, gradient, tolerance=accuracy).x
+
+
 def log_det_at(state: State, random_state: int) -> float:
-    return curvature_at(state).log_det()
+    """Log |H|: exact while that is cheap, then estimated with the same probes every time."""
+    if state.answers.n_rows <= min(_FACTORISED_ANSWERS, _rows(state)):
+        return curvature_at(state).log_det()
+    return log_determinant(state.basis, state.B, random_state=random_state).value
+
+
+def _rows(state: State) -> int:
+    return state.basis.rank * state.gamma.shape[1]

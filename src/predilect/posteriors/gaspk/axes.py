@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -18,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 ByParity = tuple[FloatArray, ...]
 
-_COMMUTES = 1e-12  # of the largest entry: how far a covariance may be from its own reversal
+_COMMUTES = 1e-12  # of the largest entry: how far levels, or a covariance, may be from their own reversal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +65,7 @@ class Axis:
         if not fold:
             values, vectors = eigenpairs(K)
             return cls(x, kernel, (np.maximum(values, 0.0),), (vectors,))
-        if (x != -x[::-1]).any():
+        if np.abs(x + x[::-1]).max() > _COMMUTES * np.abs(x).max():
             raise ValueError(
                 f"an antisymmetric grid needs levels that are symmetric about 0, not {levels!r}. Make them from the "
                 "sizes of the trade-offs, and mirror them"
@@ -122,16 +123,27 @@ def by_parity(rows: Sequence[ByParity]) -> ByParity:
     return reduce(_two, rows)
 
 
-def grouped(axes: Sequence[Axis], most: int) -> tuple[Group, ...]:
-    """Dimensions merged, from the first, as long as a group has at most so many levels."""
-    groups, start, size = [], 0, 1
-    for d, axis in enumerate(axes):
-        n = len(axis.levels)
-        if d > start and size * n > most:
-            groups.append(_group(axes, range(start, d), size))
-            start, size = d, 1
-        size *= n
-    groups.append(_group(axes, range(start, len(axes)), size))
+def grouped(axes: Sequence[Axis], overhead: float) -> tuple[Group, ...]:
+    """Neighbouring dimensions merged so that Σ_g (n_g + overhead) is least: what a product takes for each number.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    overhead : float
+        What a pass over the grid costs besides the n_g operations for each number.
+    """
+    sizes = [len(axis.levels) for axis in axes]
+    best: list[tuple[float, int]] = [(0.0, 0)]  # cost of the dimensions before this one, and where the last group began
+    for stop in range(1, len(sizes) + 1):
+        costs = [best[start][0] + math.prod(sizes[start:stop]) + overhead for start in range(stop)]
+        start = int(np.argmin(costs))
+        best.append((costs[start], start))
+    groups: list[Group] = []
+    stop = len(sizes)
+    while stop:
+        start = best[stop][1]
+        groups.insert(0, _group(axes, range(start, stop), math.prod(sizes[start:stop])))
+        stop = start
     return tuple(groups)
 
 

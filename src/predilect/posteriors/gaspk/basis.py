@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,13 +14,14 @@ from predilect.covariance.dense import eigenpairs
 from predilect.covariance.kernels import Kernel
 from predilect.covariance.pivoted_cholesky import pivoted_cholesky
 
-__all__ = ["Basis", "DenseBasis"]
+__all__ = ["MOST_RANK", "Basis", "DenseBasis"]
 
 FloatArray = npt.NDArray[np.float64]
 
+MOST_RANK = 1500
 _EXACT_POINTS = 1500
 _ROUNDING = 1e-12  # of the largest variance: what is left is rounding
-_MOST_RANK, _SMALL = 1500, 1e-4
+_SMALL = 1e-3
 
 
 class Basis(Protocol):
@@ -85,11 +87,11 @@ class DenseBasis:
     left_out: float
 
     @classmethod
-    def of(cls, kernel: Kernel, points: FloatArray) -> DenseBasis:
+    def of(cls, kernel: Kernel, points: FloatArray, most_rank: int = MOST_RANK) -> DenseBasis:
         """The basis of a kernel at points.
 
-        Up to 1 500 points all of K, up to rounding. Of more what leaves out at most 1e-4 of a prior variance at any
-        point (a hundredth of a standard deviation), of rank 1 500 at most.
+        Up to 1 500 points all of K, up to rounding. Of more what leaves out at most 1e-3 of a prior variance at any
+        point (three hundredths of a standard deviation), but of rank ``most_rank`` at most.
         """
         n = len(points)
         few = n <= _EXACT_POINTS
@@ -98,7 +100,7 @@ class DenseBasis:
             K = kernel(points)
             lower, pivots = pivoted_cholesky(diagonal, lambda i: K[i], n, _ROUNDING)
         else:
-            lower, pivots = pivoted_cholesky(diagonal, lambda i: kernel(points[i], points), _MOST_RANK, _SMALL)
+            lower, pivots = pivoted_cholesky(diagonal, lambda i: kernel(points[i], points), most_rank, _SMALL)
         values, rotation = eigenpairs(lower.T @ lower)
         root = lower @ rotation
         back = np.asarray(solve_triangular(lower[pivots], rotation, trans="T", lower=True, check_finite=False))
@@ -107,6 +109,11 @@ class DenseBasis:
             kernel, points[pivots], root, back,
             float(max(left.max(initial=0.0), 0.0) / max(float(diagonal.max(initial=0.0)), 1e-300)),
         )  # fmt: skip
+
+    def times(self, factor: float, kernel: Kernel) -> DenseBasis:
+        """The basis of ``kernel``, which is ``factor`` times this one's."""
+        scale = math.sqrt(factor)
+        return DenseBasis(kernel, self.pivots, self.root * scale, self.back / scale, self.left_out)
 
     @property
     def n_points(self) -> int:

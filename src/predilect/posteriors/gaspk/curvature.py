@@ -38,6 +38,10 @@ class Curvature(Protocol):
         """Variances of γ_qᵀ Φ_q w, shape (q,), for rows (q, rank) and weights (q, n_c)."""
         ...
 
+    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Covariance of γᵀ Φ_q w over rows (q, rank), shape (q, q), for one person's weights (n_c,)."""
+        ...
+
     def mixed(self, gamma: FloatArray) -> FloatArray:
         """Covariance of Σ_c γ_c w_c, shape (rank, rank), for one person's weights (n_c,)."""
         ...
@@ -84,14 +88,14 @@ class ByCoordinates:
         return self.factor.log_det()
 
     @cached_property
-    def covariance(self) -> FloatArray:
+    def inverse(self) -> FloatArray:
         """H⁻¹, shape (rank, n_c, rank, n_c); made when first asked for."""
         return self.factor.inverse().reshape(self.rank, self.n_c, self.rank, self.n_c)
 
     def blocks(self, rows: FloatArray) -> FloatArray:
         """Covariances of the characteristics; q rank² n_c² operations."""
         out = np.empty((len(rows), self.n_c, self.n_c))
-        flat = self.covariance.reshape(self.rank, -1)
+        flat = self.inverse.reshape(self.rank, -1)
         for part in _parts(len(rows), flat.shape[1]):
             half = (rows[part] @ flat).reshape(-1, self.n_c, self.rank, self.n_c)
             out[part] = np.einsum("qcjd,qj->qcd", half, rows[part])
@@ -105,9 +109,13 @@ class ByCoordinates:
             out[part] = np.einsum("ij,ij->j", *(2 * (self.factor.solve_lower(directions.T),)))
         return out
 
+    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Covariance of one person's evaluations."""
+        return np.asarray(rows @ self.mixed(gamma) @ rows.T)
+
     def mixed(self, gamma: FloatArray) -> FloatArray:
         """Covariance of one person's coordinates."""
-        return np.asarray(np.einsum("jckd,c,d->jk", self.covariance, gamma, gamma, optimize=True))
+        return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +181,10 @@ class ByAnswers:
             own = np.einsum("ij,ij->i", rows[part], rows[part]) * np.einsum("ij,ij->i", gamma[part], gamma[part])
             out[part] = own - np.einsum("nq,nq->q", half, half)
         return np.maximum(out, 0.0)
+
+    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Covariance of one person's evaluations."""
+        return np.asarray(rows @ self.mixed(gamma) @ rows.T)
 
     def mixed(self, gamma: FloatArray) -> FloatArray:
         """Covariance of one person's coordinates."""

@@ -20,8 +20,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _CUTOFF = 1e-14  # of the largest eigenvalue: below it lies what eigh cannot tell from 0
-_GROUP = 64  # levels of neighbouring dimensions are worked on as one up to so many
+_PASS = 64.0  # what a pass over a grid costs, in multiplications for each number; measured
 _NUMBERS_AT_ONCE = 1_500_000  # more columns at once fall out of the cache
+_FEWEST_COLUMNS = 8  # fewer are too little work for a matrix product
 _DENSE_NUMBERS = 8_000_000
 _DENSE_SPEED = 3.0  # one large product does so many times the operations a second of many small ones
 
@@ -110,7 +111,7 @@ class GridBasis:
     or its negative. So K_a has the eigenvalue of ⊗ K_d where the number of odd factors is odd, and 0 elsewhere.
 
     An even or odd vector is known from half of its entries: products are taken over the positive levels of each group,
-    once for each combination of parities, and put together by signs. With groups of n_g levels, up to 64, a column
+    once for each combination of parities, and put together by signs. With groups of n_g levels a column
     takes n_T Σ_g n_g / 2^(2 - 1/g) operations or fewer where antisymmetric, n_T Σ_g n_g otherwise, and 2 n_T numbers.
     """
 
@@ -175,7 +176,7 @@ class GridBasis:
         if len(np.unique(codes)) != len(codes):
             raise ValueError("a point is given twice; answers about one trade-off belong to one point")
         codes.flags.writeable = False
-        groups = grouped(axes, _GROUP)
+        groups = grouped(axes, _PASS)
         parts = _parts(groups, antisymmetric, cutoff)
         eigenvalues = amplitude * np.concatenate([part.values for part in parts])
         out = cls(axes, groups, parts, float(amplitude), codes, antisymmetric, eigenvalues, None)
@@ -245,23 +246,25 @@ class GridBasis:
         ]
         return self._assembled(features, coordinates)
 
-    def rows(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def rows(self, x: FloatArray, coordinates: npt.NDArray[np.integer] | None = None) -> tuple[FloatArray, FloatArray]:
         """The rows of Φ at any trade-offs, and the variance that they do not hold.
 
         Parameters
         ----------
         x : array of float, shape (q, d)
             On the grid or off it.
+        coordinates : array of int, shape (r,), optional
+            Only these; the variance left is then that of the others too.
 
         Returns
         -------
-        phi : array of float, shape (q, rank)
+        phi : array of float, shape (q, rank) or (q, r)
             Given f on the grid, f(x) has mean phi w.
         left : array of float, shape (q,)
             And this variance: 0 on the grid, up to ``cutoff``.
         """
         projected = [axis.project(x[:, d]) for d, axis in enumerate(self.axes)]
-        phi = self._assembled([group.features(projected) for group in self.groups], None)
+        phi = self._assembled([group.features(projected) for group in self.groups], coordinates)
         return phi, np.maximum(self.prior_variance(x) - np.einsum("qj,qj->q", phi, phi), 0.0)
 
     def covariance(self, codes: npt.NDArray[np.integer], others: npt.NDArray[np.integer]) -> FloatArray:
@@ -283,6 +286,29 @@ class GridBasis:
         if self.antisymmetric:
             out = 0.5 * (out - product([n - 1 - place for n, place in zip(sizes, right, strict=True)]))
         return np.asarray(self.amplitude * out)
+
+    def observed(self, x: FloatArray) -> IntArray:
+        """Which point each trade-off of shape (q, d) is, or where antisymmetric the mirror of which; -1: of none."""
+        codes = self.codes(x)
+        point = self._point[codes]
+        if self.antisymmetric:
+            point = np.where(point < 0, self._point[::-1][codes], point)
+        return np.where(codes < 0, -1, point)
+
+    def codes(self, x: FloatArray) -> IntArray:
+        """Row-major codes of trade-offs (q, d), shape (q,); -1 off the grid: nothing is snapped to a level."""
+        code = np.zeros(len(x), dtype=np.int64)
+        on = np.ones(len(x), dtype=bool)
+        for d, axis in enumerate(self.axes):
+            place = np.minimum(np.searchsorted(axis.levels, x[:, d]), len(axis.levels) - 1)
+            on &= axis.levels[place] == x[:, d]
+            code = code * len(axis.levels) + place
+        return np.where(on, code, -1)
+
+    def trade_offs(self, codes: npt.NDArray[np.integer]) -> FloatArray:
+        """Points of the grid, shape (q, d)."""
+        places = np.unravel_index(codes, self.shape)
+        return np.stack([axis.levels[place] for axis, place in zip(self.axes, places, strict=True)], axis=1)
 
     def prior_variance(self, x: FloatArray) -> FloatArray:
         """Of a characteristic at any trade-offs (q, d), shape (q,)."""
@@ -320,7 +346,14 @@ class GridBasis:
         return self._index(self.places)
 
     @cached_property
-    def _twice(self) -> bool:
+    def _point(self) -> IntArray:
+        """Which point each code is, shape (n_T,); -1: none."""
+        out = np.full(math.prod(self.shape), -1, dtype=np.int64)
+        out[self.places] = np.arange(self.n_points)
+        return out
+
+    @cached_property
+    def mirrored(self) -> bool:
         """Whether a point and its mirror are both observed: they are one entry of the folded grid."""
         return len(np.unique(self._observed[0])) < self.n_points
 
@@ -360,7 +393,7 @@ class GridBasis:
         index, sign = self._observed
         out = np.zeros((len(self.parts) * math.prod(self._folded), v.shape[1]))
         signed_v = v if sign is None or not signed else v * sign
-        if self._twice:
+        if self.mirrored:
             np.add.at(out, index, signed_v)
         else:
             out[index] = signed_v
@@ -401,7 +434,7 @@ class GridBasis:
 
     def _by_columns(self, x: FloatArray, n: int, apply: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """A product of many columns, so many at a time that memory stays bounded."""
-        step = max(1, _NUMBERS_AT_ONCE // max(2 * math.prod(self.shape), 1))
+        step = max(_FEWEST_COLUMNS, _NUMBERS_AT_ONCE // max(2 * math.prod(self.shape), 1))
         if x.shape[1] <= step:
             return apply(x)
         out = np.empty((n, x.shape[1]))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import semidefinite_root, symmetrise
 from predilect.posteriors.gaspk.basis import Basis
+from predilect.errors import DataWarning
 from predilect.posteriors.gaspk.curvature import Curvature
+from predilect.posteriors.gaspk.low_rank import LowRank
 from predilect.posteriors.gaspk.scores import ItemScores
 from predilect.posteriors.utilities import Utilities
 
@@ -19,6 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 _PAIRS_AT_ONCE = 50_000
+_NUMBERS_AT_ONCE = 20_000_000
+_FLOOR, _ROUNDING = 1e-10, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +59,10 @@ class GaSPKPosterior:
         T² ≥ 1, by which held-out answers say that 1 + variance of a margin falls short: weights are taken as known.
     prior_variance : float
         Of a characteristic at a trade-off far from 0.
+    low_rank : LowRank or None
+        Where variances come from the largest eigenvectors of a grid: None where H is factorised.
+    exact_up_to : float
+        Variances asked for at once up to which they are worked out exactly all the same.
 
     Notes
     -----
@@ -68,12 +78,21 @@ class GaSPKPosterior:
     spread: float = 1.0
     prior_variance: float = 1.0
 
+    low_rank: LowRank | None = None
+    exact_up_to: float = math.inf
+
     def at(self, trade_offs: FloatArray) -> Characteristics:
-        """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations."""
-        rows, own = self.basis.rows(trade_offs)
-        covariance = self.curvature.blocks(rows)
-        covariance += own[:, None, None] * np.eye(self.gamma.shape[1])
-        return Characteristics(rows @ self.w, covariance)
+        """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations, or as ``LowRank`` has it."""
+        n_c = self.gamma.shape[1]
+        mean, covariance = np.empty((len(trade_offs), n_c)), np.empty((len(trade_offs), n_c, n_c))
+        for some in _parts(len(trade_offs), self.basis.rank):
+            rows, own = self.basis.rows(trade_offs[some])
+            mean[some] = rows @ self.w
+            if self._exactly(len(trade_offs) * n_c):
+                covariance[some] = self.curvature.blocks(rows) + own[:, None, None] * np.eye(n_c)
+        if not self._exactly(len(trade_offs) * n_c):
+            covariance[:] = _low_rank_blocks(self.low_rank, trade_offs)
+        return Characteristics(mean, covariance)
 
     def evaluations(self, users: IntArray, trade_offs: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(t) for people and trade-offs, shapes (n,).
@@ -94,22 +113,33 @@ class GaSPKPosterior:
         known = users >= 0
         n_c = self.gamma.shape[1]
         mean, var = np.empty(len(users)), np.empty(len(users))
-        if len(trade_offs) * n_c <= len(users) or not known.all():
+        if len(trade_offs) * n_c <= len(users) or not known.all() or not self._exactly(len(users)):
             found = self.at(trade_offs)
             for start in range(0, len(users), _PAIRS_AT_ONCE):
                 some = slice(start, start + _PAIRS_AT_ONCE)
                 g, at = self.gamma[users[some]], codes[some]
                 mean[some] = np.einsum("qc,qc->q", g, found.mean[at])
-                var[some] = np.einsum("qc,qcd,qd->q", g, found.covariance[at], g, optimize=True)
-            stranger = self._stranger(found)
-            mean[~known], var[~known] = (part[codes[~known]] for part in stranger)
+                var[some] = np.einsum("qc,qc->q", np.einsum("qc,qcd->qd", g, found.covariance[at], optimize=True), g)
+            mean[~known], var[~known] = (part[codes[~known]] for part in self._stranger(found))
         else:
-            rows, own = self.basis.rows(trade_offs)
-            value = rows @ self.w
-            g = self.gamma[users]
+            value, own, g = np.empty((len(trade_offs), n_c)), np.empty(len(trade_offs)), self.gamma[users]
+            order = np.argsort(codes, kind="stable")
+            ends = np.searchsorted(codes[order], np.arange(len(trade_offs) + 1))
+            for some in _parts(len(trade_offs), self.basis.rank):
+                rows, own[some] = self.basis.rows(trade_offs[some])
+                value[some] = rows @ self.w
+                asked = order[ends[some.start] : ends[min(some.stop, len(trade_offs))]]
+                var[asked] = self.curvature.variances(rows[codes[asked] - some.start], g[asked])
             mean = np.einsum("qc,qc->q", g, value[codes])
-            var = self.curvature.variances(rows[codes], g) + own[codes] * np.einsum("qc,qc->q", g, g)
+            var += own[codes] * np.einsum("qc,qc->q", g, g)
+        if self.low_rank is not None and self.low_rank.form == "paper":
+            prior = self.low_rank.basis.prior_variance(trade_offs)[codes]
+            var[known] = _clamped(var[known], prior[known] * np.einsum("qc,qc->q", *2 * (self.gamma[users[known]],)))
         return mean, self.spread * (1.0 + np.maximum(var, 0.0)) - 1.0
+
+    def _exactly(self, n_solutions: int) -> bool:
+        """Whether variances are worked out with a solution each."""
+        return self.low_rank is None or n_solutions <= self.exact_up_to
 
     def _stranger(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(t) of one of the people, drawn at random."""
@@ -158,15 +188,50 @@ class GaSPKPosterior:
         """
         rows, own, n_items = self.scores.rows, self.scores.own, len(self.scores.rows)
         mean = rows @ (self.w @ gamma)
-        mixed = np.add.reduce([self.curvature.mixed(direction) for direction in directions])
-        if between is not None:
-            mixed += self.w @ between @ self.w.T
         length = float(np.sum(directions**2))
         # What the weights leave open is no more of one pair of items than of another.
         constant = np.full(n_items, 0.5 * (self.spread - 1.0))
         none = np.zeros(0, dtype=np.intp)
         if own.ndim == 1:
+            mixed = np.add.reduce([self.curvature.mixed(direction) for direction in directions])
+            if between is not None:
+                mixed += self.w @ between @ self.w.T
             return Utilities(mean, self.spread * mixed, rows, none, self.spread * length * own + constant)
-        covariance = self.spread * (rows @ mixed @ rows.T + length * own)
+        covariance = np.add.reduce([self.curvature.covariance(rows, direction) for direction in directions])
+        if between is not None:
+            at_items = rows @ self.w
+            covariance += at_items @ between @ at_items.T
+        covariance = self.spread * (covariance + length * own)
         covariance[np.diag_indices(n_items)] += constant
         return Utilities(mean, symmetrise(covariance), None, none, np.zeros(0))
+
+
+def _low_rank_blocks(low_rank: LowRank | None, trade_offs: FloatArray) -> FloatArray:
+    """Covariances at trade-offs; the paper's formula knows the grid only, so others take the consistent one."""
+    assert low_rank is not None
+    if low_rank.form == "consistent":
+        return low_rank.blocks(trade_offs)
+    on_grid = low_rank.basis.codes(trade_offs) >= 0
+    out = np.empty((len(trade_offs), low_rank.n_c, low_rank.n_c))
+    out[on_grid] = low_rank.blocks(trade_offs[on_grid])
+    out[~on_grid] = replace(low_rank, form="consistent").blocks(trade_offs[~on_grid])
+    return out
+
+
+def _clamped(var: FloatArray, prior: FloatArray) -> FloatArray:
+    """Variances within [1e-10, prior]: the paper's formula can leave it on both sides."""
+    low = np.minimum(_FLOOR, prior)
+    outside = int(((var < low - _ROUNDING * prior) | (var > prior * (1.0 + _ROUNDING))).sum())
+    if outside:
+        warnings.warn(
+            f"{outside} of {len(var)} variances by the paper's formula were not between 0 and the prior variance and "
+            "were clamped: it mixes the exact covariance with that of the largest eigenvectors. Use "
+            'variances="consistent" or "exact", or more eigenpairs (n_eigenpairs=...)', DataWarning, stacklevel=6,
+        )  # fmt: skip
+    return np.clip(var, low, prior)
+
+
+def _parts(n: int, numbers_each: int) -> list[slice]:
+    """Trade-offs whose rows are held at once."""
+    step = max(1, _NUMBERS_AT_ONCE // max(numbers_each, 1))
+    return [slice(start, start + step) for start in range(0, n, step)]
