@@ -24,6 +24,7 @@ __all__ = [
     "CrowdGPPL",
     "DataError",
     "DataWarning",
+    "GaSPK",
     "ItemFeatures",
     "PersonFeatures",
     "Population",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
     from predilect.models.crowd_gppl import CrowdGPPL
+    from predilect.models.gaspk import GaSPK
     from predilect.models.gppl import GPPL
     from predilect.models.loading import load_model
     from predilect.models.population import Population
@@ -49,7 +51,15 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for module in ("errors", "data", "models.population", "models.loading", "models.gppl", "models.crowd_gppl"):
+    for module in (
+        "errors",
+        "data",
+        "models.population",
+        "models.loading",
+        "models.gppl",
+        "models.crowd_gppl",
+        "models.gaspk",
+    ):
         found = importlib.import_module(f"{__name__}.{module}")
         if hasattr(found, name):
             globals()[name] = getattr(found, name)

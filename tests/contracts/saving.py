@@ -71,7 +71,7 @@ DAMAGE = {
     "no items": edit_json(lambda document: document.pop("items")),
     "too few items": edit_json(lambda document: document["items"].pop()),
     "a parameter of another model": edit_json(lambda document: document["parameters"].update(other=1)),
-    "an array missing": edit_arrays(lambda arrays: arrays.pop("C_m")),
+    "an array missing": edit_arrays(lambda arrays: arrays.pop("m")),
     "an array cut short": edit_arrays(lambda arrays: arrays.update(m=arrays["m"][:-1])),
     "an array of objects": edit_arrays(as_pickle),
 }

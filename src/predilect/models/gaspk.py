@@ -104,13 +104,16 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         Starts from random weights, of which that of the highest evidence is continued.
     damping : float or "auto", default "auto"
         Share of the new weights in the next ones: 0.7.
+    spread : float or "auto", default "auto"
+        T² ≥ 1, by which 1 + variance of a margin is multiplied, since weights are taken as known; "auto": by held-out
+        answers.
     preset : {"modern", "paper"}, default "modern"
         "paper": amplitude 1, not antisymmetric, a grid, low-rank variances, no damping, predictions as sure as they
         come.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float, default 1e-3
-        Largest change of a weight in the last round.
+    tolerance : float, default 0.01
+        Largest difference between a weight and what the next round would make of it.
     max_iterations : int, default 100
         Rounds of characteristics and weights.
     n_jobs : int, optional
@@ -148,8 +151,7 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
     -----
     gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**: functions change sign with
     the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures have all covariances of the
-    characteristics, and weights, which are taken as known, make predictions less sure by a factor that held-out answers
-    ask for.
+    characteristics, and predictions are made less sure by a factor that held-out answers ask for.
 
     ``scores``: item i scores the mean of f_u(trade-off of i against j) over references j: all items, or as many, spread
     over the attributes, as make 4 000 trade-offs. Where f is linear that is a utility.
@@ -189,9 +191,10 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         n_eigenpairs: int = 100,
         n_restarts: int = 5,
         damping: float | str = "auto",
+        spread: float | str = "auto",
         preset: str = "modern",
         tie_threshold: float | str = "auto",
-        tolerance: float = 1e-3,
+        tolerance: float = 1e-2,
         max_iterations: int = 100,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -213,6 +216,7 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         self.n_eigenpairs = n_eigenpairs
         self.n_restarts = n_restarts
         self.damping = damping
+        self.spread = spread
         self.preset = preset
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance

@@ -20,14 +20,14 @@ VARIANCES = ("auto", "exact", "consistent", "paper")
 
 
 class Resolved(NamedTuple):
-    """Arguments with every "auto" that a preset decides replaced."""
+    """Arguments with every "auto" that a preset decides replaced; a ``spread`` of None is for held-out answers."""
 
     antisymmetric: bool
     amplitude: float | str
     backend: str
     variances: str
     damping: float
-    calibrated: bool
+    spread: float | None
 
 
 def resolve(model: Any) -> Resolved:
@@ -44,7 +44,7 @@ def resolve(model: Any) -> Resolved:
         backend="grid" if paper and model.backend == "auto" else model.backend,
         variances="paper" if paper and model.variances == "auto" else model.variances,
         damping=(1.0 if paper else 0.7) if isinstance(model.damping, str) else float(model.damping),
-        calibrated=not paper,
+        spread=(1.0 if paper else None) if isinstance(model.spread, str) else float(model.spread),
     )
 
 
@@ -63,6 +63,9 @@ def check_gaspk(model: Any) -> None:
     check_positive("amplitude", model.amplitude, "auto", "evidence")
     check_positive("tolerance", model.tolerance)
     check_positive("damping", model.damping, "auto")
+    check_positive("spread", model.spread, "auto")
+    if not isinstance(model.spread, str) and model.spread < 1.0:
+        raise ValueError(f'spread must be "auto" or a number from 1 up, not {model.spread!r}')
     if not isinstance(model.damping, str) and model.damping > 1.0:
         raise ValueError(f'damping must be "auto" or a number in (0, 1], not {model.damping!r}')
     if not callable(model.tau):

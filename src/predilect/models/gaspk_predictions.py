@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect.covariance.kernels import Antisymmetric, Kernel, Scaled, Stationary
+from predilect.data.tradeoffs import TradeOffMap
 from predilect.inference.prior import FeatureSpace
 from predilect.models.gaspk_parameters import resolve
 from predilect.models.queries import Queries
+from predilect.posteriors.gaspk.basis import DenseBasis
+from predilect.posteriors.gaspk.posterior import GaSPKPosterior
 
 __all__ = ["margins_of_queries"]
 
@@ -25,15 +30,16 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
     """
     posterior, trade_offs = model.posterior_, model.trade_offs_
     antisymmetric = resolve(model).antisymmetric
-    matrix, known = model.space_.matrix, np.ones(len(model.items_), dtype=bool)
+    matrix, known = model.space_.matrix, model.space_.known
     if trade_offs.items_are_attributes:
-        matrix = None
-        if new is not None:
+        matrix, known = None, np.ones(len(model.items_), dtype=bool)
+        if new is not None and (more := _with_items(trade_offs, posterior, len(new.known))) is not None:
+            trade_offs, posterior = more
+            known = np.append(known, np.ones(len(new.known), dtype=bool))
+        elif new is not None:
             known = np.append(known, np.zeros(len(new.known), dtype=bool))
-    else:
-        known = model.space_.known
-        if new is not None:
-            matrix, known = np.vstack([matrix, new.matrix]), np.append(known, new.known)
+    elif new is not None:
+        matrix, known = np.vstack([matrix, new.matrix]), np.append(known, new.known)
     # Without antisymmetry f(-t) is another question: the answers had the item with the smaller code on the left.
     swapped = np.zeros(len(queries.left), dtype=bool) if antisymmetric else queries.left > queries.right
     left = np.where(swapped, queries.right, queries.left)
@@ -49,3 +55,27 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
         value, var[asked] = posterior.evaluations(users[asked], found.points, found.code)
         mean[asked] = value * found.sign
     return np.where(swapped, -mean, mean), var
+
+
+def _with_items(trade_offs: TradeOffMap, posterior: GaSPKPosterior, n_new: int) -> tuple[TradeOffMap, GaSPKPosterior] | None:
+    """With items that nobody has answered on, where items are their own attributes: more dimensions, in which all that
+    was asked about is 0. None on a grid or after a projection, which have no place for them.
+    """
+    basis = posterior.basis
+    if not isinstance(basis, DenseBasis) or trade_offs.projection is not None:
+        return None
+    scaled = basis.kernel.kernel if isinstance(basis.kernel, Antisymmetric) else basis.kernel
+    assert isinstance(scaled, Scaled) and isinstance(scaled.kernel, Stationary)
+    lengths = np.broadcast_to(scaled.kernel.length_scales, basis.pivots.shape[1])
+    inner = replace(scaled.kernel, length_scales=np.append(lengths, np.full(n_new, lengths.mean())))
+    kernel: Kernel = replace(scaled, kernel=inner)
+    if isinstance(basis.kernel, Antisymmetric):
+        kernel = Antisymmetric(kernel)
+    n = trade_offs.n_columns
+    dimension = replace(trade_offs.dimensions[0], name="new")
+    wider = replace(
+        trade_offs, n_columns=n + n_new, dimensions=trade_offs.dimensions + (dimension,) * n_new,
+        place=(*trade_offs.place, *range(n, n + n_new)),
+    )  # fmt: skip
+    pivots = np.hstack([basis.pivots, np.zeros((len(basis.pivots), n_new))])
+    return wider, replace(posterior, basis=replace(basis, kernel=kernel, pivots=pivots))

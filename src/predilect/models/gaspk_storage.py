@@ -31,7 +31,7 @@ def pack_gaspk(
         "backend": backend,
     }
     arrays = {name: getattr(answers, name) for name in _COLUMNS}
-    arrays |= {"w": posterior.w, "gamma": posterior.gamma, "points": choices.points}
+    arrays |= {"m": posterior.w, "gamma": posterior.gamma, "points": choices.points}
     if choices.places is not None:
         arrays["places"] = choices.places
     basis = posterior.basis
@@ -64,7 +64,7 @@ def unpack_gaspk(
     h = model.hyperparameters_
     grid = None if values["grid"] is None else Grid.from_dict(values["grid"])
     trade_offs = TradeOffMap.from_dict(values["trade_offs"], function)
-    points, gamma, w = arrays["points"], arrays["gamma"], arrays["w"]
+    points, gamma, w = arrays["points"], arrays["gamma"], arrays["m"]
     choices = Choices(trade_offs, grid, points, arrays.get("places"))
     answers = TradeOffAnswers(*(arrays[name] for name in _COLUMNS), n_users=len(gamma), n_points=len(points))
     kernel: Kernel = h.kernel

@@ -230,7 +230,8 @@ def fit_gaspk(
         )  # fmt: skip
         kernel, at_bound = found.kernel, found.at_bound
     fitted = best_start(bases.of(kernel), whole, chosen.n_c, settings, int(model.n_restarts), **shared, progress=progress)
-    em, spread = fitted.em, best.spread if best and how.calibrated else 1.0
+    em = fitted.em
+    spread = how.spread if how.spread is not None else best.spread if best else 1.0
     posterior = posterior_of(
         model, choices.trade_offs, kernel, bases.of(kernel), em.mode.w, em.gamma, em.mode.state, spread, training.space
     )
@@ -344,7 +345,7 @@ def _trials(
 ) -> list[Trial]:  # fmt: skip
     """What held-out answers say of amplitudes and numbers of characteristics, and of how sure to be."""
     numbers, amplitudes = _numbers(model, personal), _amplitudes(how)
-    if not how.calibrated and len(numbers) == len(amplitudes) == 1:
+    if how.spread is not None and len(numbers) == len(amplitudes) == 1:
         return []
     folds = []
     fold, held_out = k_folds_answers(answers, _FOLDS, random_state=int(model.random_state)), 0.0

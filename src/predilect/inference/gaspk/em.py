@@ -27,7 +27,7 @@ Estimator = Literal["heuristic", "exact", "expected"]
 ESTIMATORS = ("heuristic", "exact", "expected")
 
 _LAST = 1e-8  # of the mode that is kept
-_STEADY = 20  # rounds, after which steps get shorter: who is at a border flips back and forth for ever otherwise
+_STEADY = 50  # rounds, after which steps get shorter: who is at a border flips back and forth for ever otherwise
 _COARSEST = 1e-3  # of modes on the way, relative to how much weights still move
 
 
@@ -40,7 +40,7 @@ class Settings:
     estimator : {"heuristic", "exact", "expected"}
         Of people's weights.
     damping : float
-        Share of the new weights in the next ones, in (0, 1]; from round 20 on that times 20 / round.
+        Share of the new weights in the next ones, in (0, 1]; from round 50 on that times 50 / round.
     tolerance : float
         Largest difference between a weight and the new one in the last round, before damping.
     relative : float
@@ -50,7 +50,7 @@ class Settings:
 
     estimator: Estimator = "heuristic"
     damping: float = 0.7
-    tolerance: float = 1e-3
+    tolerance: float = 1e-2
     relative: float = 1e-5
     max_rounds: int = 100
 

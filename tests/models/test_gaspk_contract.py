@@ -1,0 +1,40 @@
+"""GaSPK keeps the contract of estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.prediction import PredictionContract
+from contracts.saving import SavingContract
+from predilect import GaSPK
+
+FIXED = {
+    "amplitude": 4.0, "length_scales": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tolerance": 1e-3,
+    "max_iterations": 300,
+}  # fmt: skip
+
+
+class TestGaSPK(PredictionContract, SavingContract):
+    personal = True
+    fixed = FIXED
+    rounding = 1e-12
+    trusting_features = {"length_scales": 2.0}
+    features_say_all = True
+    beyond_json = {"levels": None}
+    without_random_start = {"n_characteristics": 1}
+
+    @classmethod
+    def make(cls, **changes: Any) -> GaSPK:
+        return GaSPK(**({"n_jobs": 1, "n_characteristics": 2, "n_restarts": 2, "amplitude": 4.0} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(max_iterations=1, **changes)
+
+
+@pytest.mark.slow  # the same estimator as TestGaSPK, with other weights
+class TestExact(TestGaSPK):
+    @classmethod
+    def make(cls, **changes: Any) -> GaSPK:
+        return super().make(**{"gamma": "exact"} | changes)
