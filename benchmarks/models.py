@@ -231,13 +231,18 @@ def build(name: str) -> Callable[[Task], Fitted]:
 
 
 def _value(text: str) -> Any:
-    """A number, a pair of numbers as in 1:100, True, False, None, or the text itself, also in single quotes."""
+    """A number, a pair of numbers as in 1:100, True, False, None, or the text itself, also in single quotes.
+
+    Names with + between them are a list.
+    """
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1]
     if text.isdigit():
         return int(text)
     if text in ("True", "False", "None"):
         return {"True": True, "False": False, "None": None}[text]
+    if "+" in text:
+        return text.split("+")
     parts = text.split(":")
     try:
         numbers = tuple(float(part) for part in parts)

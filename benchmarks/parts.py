@@ -28,7 +28,8 @@ def find_loader(name: str) -> Loader:
     ----------
     name : str
         A task, and perhaps ``@share=``, per cent of all answers for training, up to 80; ``@select=``, how many
-        attributes of the items greedy forward selection leaves, by the training answers alone.
+        attributes of the items greedy forward selection leaves. It sees all answers that are not held out, whatever
+        the share: it takes longer than all fits together, and the paper too selected once.
 
     Raises
     ------
@@ -55,9 +56,11 @@ def find_loader(name: str) -> Loader:
         raise ValueError(f"{name}: shares are known for {', '.join(_SPLIT)}")
 
     def load(seed: int) -> Task:
-        task = TASKS[base](seed) if share is None else thinned(_SPLIT[base](seed), share / 100 / (1 - TEST_SHARE))
+        task = (TASKS if share is None else _SPLIT)[base](seed)
         if select is not None:
             task = replace(task, items=selected_attributes(task, select))
+        if share is not None:
+            task = thinned(task, share / 100 / (1 - TEST_SHARE))
         return replace(task, name=name)
 
     return load

@@ -19,8 +19,11 @@ from predilect.evaluation.attributes import select_attributes
 __all__ = ["SELECTED", "selected_attributes", "selections"]
 
 SELECTED = Path(__file__).parent / "results" / "learning-curves" / "selected-attributes.json"
-# Quick fits: attributes are compared, not kept.
-QUICK: dict[str, Any] = {"n_characteristics": 10, "amplitude": 3.0, "n_restarts": 1, "max_iterations": 8, "n_jobs": 1}
+# Quick fits: attributes are compared, and for what is right nobody need know how sure a prediction should be.
+QUICK: dict[str, Any] = {
+    "preset": "paper", "antisymmetric": True, "backend": "function", "damping": 0.7, "amplitude": 3.0,
+    "n_characteristics": 5, "n_restarts": 1, "max_iterations": 8, "n_jobs": 1,
+}  # fmt: skip
 
 
 def selected_attributes(task: Task, n_attributes: int, path: Path = SELECTED) -> pl.DataFrame:
