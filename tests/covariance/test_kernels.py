@@ -19,7 +19,6 @@ from predilect.covariance.kernels import (
     White,
     by_feature,
     matern,
-    squared_exponential,
 )
 from predilect.covariance.operators import Kronecker
 from tolerances import EXACT, ITERATIVE
@@ -143,10 +142,6 @@ def test_derivative_of_matern_32_as_printed(scale):
     r = 1.7
     found = matern(scale).gradient(np.array([[0.0]]), np.array([[r]]), np.ones((1, 1)))
     assert abs(found[0] / scale - 3 * r**2 / scale**3 * np.exp(-np.sqrt(3) * r / scale)) < EXACT
-
-
-def test_the_squared_exponential_is_the_function_of_that_name():
-    np.testing.assert_allclose(Stationary(0.7, "squared-exponential")(X, Y), squared_exponential(X, Y, 0.7), atol=EXACT)
 
 
 def test_forms_agree_on_one_feature_and_for_the_squared_exponential_on_all():

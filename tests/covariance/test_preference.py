@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from predilect.covariance.kernels import squared_exponential
-from predilect.covariance.preference import preference, preference_diagonal
+from predilect.covariance.preference import preference
 from tolerances import EXACT
 
 N_ITEMS = 6
@@ -27,7 +27,6 @@ def test_it_is_the_covariance_of_differences():
     np.testing.assert_allclose(preference(K, LEFT, RIGHT), D @ K @ D.T, atol=1e-14)
     other = design(RIGHT[:4], LEFT[3:7])
     np.testing.assert_allclose(preference(K, LEFT, RIGHT, RIGHT[:4], LEFT[3:7]), D @ K @ other.T, atol=1e-14)
-    np.testing.assert_allclose(preference_diagonal(K, LEFT, RIGHT), np.diag(D @ K @ D.T), atol=1e-14)
     whole = preference(K, LEFT, RIGHT)
     np.testing.assert_array_equal(whole, whole.T)
     i, j, k, m = 4, 1, 3, 2
@@ -44,9 +43,6 @@ def test_swapping_a_pair_flips_its_row():
 def test_an_item_against_itself_never_varies():
     same = np.arange(N_ITEMS)
     np.testing.assert_array_equal(preference(K, same, same, LEFT, RIGHT), 0.0)
-    np.testing.assert_array_equal(preference_diagonal(K, same, same), 0.0)
-    ones = np.ones((3, 3)) * 0.1
-    assert preference_diagonal(ones, np.array([0]), np.array([2]))[0] >= 0.0
 
 
 def test_its_rank_is_below_the_number_of_items():

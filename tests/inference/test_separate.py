@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.covariance.kernels import matern
+from predilect.covariance.kernels import Scaled, matern
 from predilect.inference.ep import ep
 from predilect.inference.separate import fit_separate
 from predilect.likelihoods.views import Probit
@@ -23,9 +23,9 @@ SCALE, DELTA = 0.4, 0.45
 K = item_covariance(KERNEL, X, KNOWN)
 
 
-def fit(**changes):
+def fit(kernel=KERNEL, **changes):
     given = {"shape": 2.0, "rate": 3.0, "scale": SCALE, "delta": DELTA} | changes
-    return fit_separate(laid_out(ROWS), KERNEL, X, KNOWN, **given)
+    return fit_separate(laid_out(ROWS), kernel, X, KNOWN, **given)
 
 
 def alone(user, scale=SCALE):
@@ -103,12 +103,12 @@ def test_the_scale_and_the_threshold_are_the_likeliest():
     assert found.report.converged
 
 
-def test_length_scales_are_learned():
-    found = fit(learn_kernel=True, tolerance=1e-10)
-    assert found.evidence > fit().evidence
-    for d in range(2):
-        step = np.zeros(2)
-        step[d] = 1e-3
+@pytest.mark.parametrize("kernel", [KERNEL, Scaled(KERNEL, 1.3)], ids=["length-scales", "variance"])
+def test_the_kernel_is_learned(kernel):
+    # With a variance, the prior of the item without features hangs on it too.
+    found = fit(kernel, learn_kernel=True, tolerance=1e-10)
+    assert found.evidence > fit(kernel).evidence
+    for d, step in enumerate(1e-3 * np.eye(len(kernel.theta))):
         up, down = (
             fit_separate(
                 laid_out(ROWS), found.kernel.with_theta(found.kernel.theta + sign * step), X, KNOWN,
@@ -116,5 +116,5 @@ def test_length_scales_are_learned():
             ).evidence
             for sign in (1, -1)
         )  # fmt: skip
-        at_bound = abs(found.kernel.theta[d] - KERNEL.theta[d]) > np.log(999.0)
+        at_bound = abs(found.kernel.theta[d] - kernel.theta[d]) > np.log(999.0)
         assert at_bound or abs(up - down) / 2e-3 < 1e-3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -20,10 +20,10 @@ class TestGaSPK(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED
     rounding = 1e-12
-    trusting_features = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
     features_say_all = True
-    beyond_json = {"levels": None}
-    without_random_start = {"n_characteristics": 1}
+    beyond_json: ClassVar[dict[str, Any]] = {"levels": None}
+    without_random_start: ClassVar[dict[str, Any]] = {"n_characteristics": 1}
 
     @classmethod
     def make(cls, **changes: Any) -> GaSPK:

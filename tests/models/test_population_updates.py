@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from dataclasses import replace
 
@@ -10,62 +9,29 @@ import numpy as np
 import polars as pl
 import pytest
 
-from contracts.votes import PAIRS, item_ids, questions, user_ids
+from contracts.votes import PAIRS, questions, user_ids
 from predilect import Comparisons, Population
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataError
 from predilect.inference.pooled import fit_pooled
 from predilect.inference.population import settle
-from predilect.models.population import Population as Model
 from predilect.posteriors.people import Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
-from simulate import crowd
+from simulate_updates import (
+    AT_FIT,
+    FIXED,
+    KINDS,
+    LATER,
+    N_ITEMS,
+    N_USERS,
+    PERSONAL,
+    ROWS,
+    USERS,
+    columns,
+    fitted,
+    one,
+    state,
+)
 from tolerances import CONVERGED, EXACT, ITERATIVE
-
-FIXED = {
-    "strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "feature_weight": 0.5,
-    "consensus_feature_weight": 0.5, "length_scale": 1.0, "tie_threshold": 0.4, "max_passes": 30, "tolerance": 1e-3,
-    "n_jobs": 1,
-}  # fmt: skip
-N_USERS, N_ITEMS = 14, 6
-ROWS = crowd(5, N_USERS, N_ITEMS, 12, delta=0.4)
-RNG = np.random.default_rng(3)
-ITEMS = {"item": item_ids(range(N_ITEMS)), "x": RNG.standard_normal(N_ITEMS), "z": RNG.standard_normal(N_ITEMS)}
-USERS = {"user": user_ids(range(N_USERS)), "age": RNG.standard_normal(N_USERS)}
-KINDS = {
-    "items": {},
-    "traits": {"user_features": True},
-    "attributes": {"basis": "attributes", "user_features": True},
-    "inducing": {"basis": "attributes+inducing", "n_inducing": 4},
-    "pooled": {"personal": False},
-}
-PERSONAL = [kind for kind in KINDS if kind != "pooled"]
-# People 0 to 11 are there at the fit, each with the first nine answers; the others come later.
-AT_FIT = np.flatnonzero((ROWS.user < 12) & (np.arange(ROWS.n_rows) % 12 < 9))
-LATER = np.setdiff1d(np.arange(ROWS.n_rows), AT_FIT)
-
-
-def columns(index) -> dict[str, list]:
-    return {
-        "user": user_ids(ROWS.user[index]), "left": item_ids(ROWS.left[index]), "right": item_ids(ROWS.right[index]),
-        "outcome": ROWS.outcome[index].astype(int).tolist(),
-    }  # fmt: skip
-
-
-def one(index: int) -> dict:
-    return {name: column[0] for name, column in columns([index]).items()}
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    made: dict[str, Population] = {}
-
-    def make(kind: str) -> Population:
-        if kind not in made:
-            features = {"items": ITEMS} | ({"users": USERS} if KINDS[kind].get("user_features") else {})
-            made[kind] = Population(**FIXED, **KINDS[kind]).fit(columns(AT_FIT), **features)
-        return copy.deepcopy(made[kind])
-
-    return make
 
 
 def on_all(model: Population, index) -> PopulationPosterior:
@@ -108,7 +74,7 @@ def heavy(model: Population) -> Population:
 
 @pytest.mark.parametrize("kind", PERSONAL)
 @pytest.mark.parametrize("way", ["one call", "one by one", "backwards", "two calls", "heavy", "Comparisons"])
-def test_update_equals_settling_everybody_on_all_answers(fitted, kind, way):
+def test_update_equals_settling_everybody_on_all_answers(kind, way):
     model = fitted(kind)
     if way in ("one by one", "backwards"):
         for index in LATER[:: -1 if way == "backwards" else 1].tolist():
@@ -127,7 +93,7 @@ def test_update_equals_settling_everybody_on_all_answers(fitted, kind, way):
 
 @pytest.mark.parametrize("kind", PERSONAL)
 @pytest.mark.parametrize("way", ["one call", "one by one", "heavy"])
-def test_an_answer_taken_back_was_never_given(fitted, kind, way):
+def test_an_answer_taken_back_was_never_given(kind, way):
     model, gone = fitted(kind), np.concatenate([AT_FIT[3:60:7], LATER[::2]])
     if way == "heavy":
         model = heavy(model)
@@ -141,7 +107,7 @@ def test_an_answer_taken_back_was_never_given(fitted, kind, way):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_update_then_forget_is_nothing(fitted, kind):
+def test_update_then_forget_is_nothing(kind):
     model, before = fitted(kind), fitted(kind)
     model.update(columns(LATER)).forget(columns(LATER))
     asked = questions(12)
@@ -155,7 +121,7 @@ def test_update_then_forget_is_nothing(fitted, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_answer_twice_is_one_of_weight_two(fitted, kind):
+def test_the_same_answer_twice_is_one_of_weight_two(kind):
     twice, double, mixed = fitted(kind), fitted(kind), fitted(kind)
     twice.update(**one(3)).update(**one(3))
     double.update(**one(3), weight=2.0)
@@ -170,7 +136,7 @@ def test_the_same_answer_twice_is_one_of_weight_two(fitted, kind):
 
 
 @pytest.mark.parametrize("kind", PERSONAL)
-def test_what_is_said_of_one_person_and_of_many_agrees(fitted, kind):
+def test_what_is_said_of_one_person_and_of_many_agrees(kind):
     model = fitted(kind).update(columns(LATER))
     together = fitted(kind).update(columns(LATER)).consolidate()
     assert together.users_.ids == user_ids(range(N_USERS))
@@ -189,7 +155,7 @@ def test_what_is_said_of_one_person_and_of_many_agrees(fitted, kind):
             np.testing.assert_allclose(a, b, atol=EXACT)
 
 
-def test_one_layout_again_is_that_of_all_answers(fitted):
+def test_one_layout_again_is_that_of_all_answers():
     model = fitted("items").update(columns(LATER)).consolidate()
     expected = lay_out(Comparisons.from_frame(columns(np.arange(ROWS.n_rows))))
     found = model.posterior_.people
@@ -199,7 +165,7 @@ def test_one_layout_again_is_that_of_all_answers(fitted):
     assert found.shards == expected.shards
 
 
-def test_many_people_beside_the_layout_bring_it_up_to_date(fitted, monkeypatch):
+def test_many_people_beside_the_layout_bring_it_up_to_date(monkeypatch):
     monkeypatch.setattr("predilect.models.updating._MOST_BESIDE", 2)
     model = fitted("items")
     for index in LATER.tolist():
@@ -210,7 +176,7 @@ def test_many_people_beside_the_layout_bring_it_up_to_date(fitted, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_saved_model_holds_what_it_was_told(fitted, kind, tmp_path):
+def test_a_saved_model_holds_what_it_was_told(kind, tmp_path):
     model = fitted(kind).update(columns(LATER)).forget(columns(LATER[:5]))
     before = model.predict_margin(questions(N_USERS))
     model.save(tmp_path / "model")
@@ -232,7 +198,7 @@ def test_a_saved_model_holds_what_it_was_told(fitted, kind, tmp_path):
 
 
 @pytest.mark.parametrize("way", ["one call", "one by one", "backwards"])
-def test_the_pooled_model_is_that_of_all_answers(fitted, way):
+def test_the_pooled_model_is_that_of_all_answers(way):
     model = fitted("pooled")
     if way == "one call":
         model.update(columns(LATER))
@@ -264,7 +230,7 @@ def test_the_pooled_model_needs_no_names_where_nobody_is_told_apart():
     assert model.n_answers_ == ROWS.n_rows
 
 
-def test_a_pooled_model_of_before_cannot_be_updated(fitted, tmp_path):
+def test_a_pooled_model_of_before_cannot_be_updated(tmp_path):
     model = fitted("pooled")
     model.save(tmp_path / "model")
     again = Population.load(tmp_path / "model")
@@ -274,7 +240,7 @@ def test_a_pooled_model_of_before_cannot_be_updated(fitted, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_answers_that_the_verdict_tries_follow(fitted, kind, monkeypatch):
+def test_the_answers_that_the_verdict_tries_follow(kind, monkeypatch):
     monkeypatch.setattr("predilect.models.remembering._BLOCK", 2)
     model = fitted(kind)
     model.verdict_, model.report_["verdict"] = "old", {}
@@ -288,14 +254,14 @@ def test_the_answers_that_the_verdict_tries_follow(fitted, kind, monkeypatch):
     assert model.comparisons_ == Comparisons.from_frame(columns(np.arange(ROWS.n_rows)))
 
 
-def test_a_verdict_can_be_asked_for_again(fitted):
+def test_a_verdict_can_be_asked_for_again():
     model = fitted("items").update(columns(LATER))
     verdict = model.verdict(n_folds=2, n_bootstrap=100)
     assert model.verdict_ is verdict
     assert verdict.contests
 
 
-def test_sweeps_that_do_not_come_to_rest_are_reported_and_refused_if_strict(fitted, monkeypatch):
+def test_sweeps_that_do_not_come_to_rest_are_reported_and_refused_if_strict(monkeypatch):
     monkeypatch.setattr("predilect.inference.updating.MOST_SETTLING_SWEEPS", 1)
     model = fitted("items")
     with pytest.warns(ConvergenceWarning, match="update by EP"):
@@ -307,7 +273,7 @@ def test_sweeps_that_do_not_come_to_rest_are_reported_and_refused_if_strict(fitt
     assert state(model) == before
 
 
-def test_tasks_stay_with_the_answers_of_the_fit(fitted):
+def test_tasks_stay_with_the_answers_of_the_fit():
     frame = columns(AT_FIT) | {"task": (np.arange(len(AT_FIT)) // 3).tolist()}
     model = Population(**FIXED).fit(frame)
     n_in_tasks = (model.comparisons_.task >= 0).sum()
@@ -320,7 +286,7 @@ def test_tasks_stay_with_the_answers_of_the_fit(fitted):
     assert model.posterior_.people.n_answers == ROWS.n_rows - 1
 
 
-def test_features_of_new_people_count(fitted):
+def test_features_of_new_people_count():
     model, plain = fitted("traits"), fitted("traits")
     new = LATER[ROWS.user[LATER] == 13]
     model.update(columns(new), users={"user": ["person 0013"], "age": [2.5]})
@@ -335,7 +301,7 @@ def test_features_of_new_people_count(fitted):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_any_frame_does(fitted, kind):
+def test_any_frame_does(kind):
     frame = pl.DataFrame(columns(LATER))
     frame = {"pandas": frame.to_pandas, "polars": frame.clone, "pyarrow": frame.to_arrow}[kind]()
     model = fitted("items").update(frame)
@@ -345,7 +311,7 @@ def test_any_frame_does(fitted, kind):
     assert list(other.rank("person 0013")["mean"]) == list(model.rank("person 0013")["mean"])
 
 
-def test_integer_ids_and_their_text(fitted):
+def test_integer_ids_and_their_text():
     frame = columns(AT_FIT) | {"user": ROWS.user[AT_FIT].tolist()}
     model = Population(**FIXED).fit(frame)
     model.update(user=np.int64(3), left="item 1", right="item 2", outcome=1)
@@ -357,109 +323,3 @@ def test_integer_ids_and_their_text(fitted):
         model.update(user="zoe", left="item 1", right="item 2", outcome=1)
     with pytest.raises(DataError, match="whole numbers"):
         model.update({"user": ["zoe"], "left": ["item 1"], "right": ["item 2"], "winner": ["left"]})
-
-
-ANSWER = {"user": "person 0001", "left": "item 1", "right": "item 2"}
-BAD = {
-    "unknown item": (ANSWER | {"left": "juice", "outcome": 1}, "not one of the 6 items.*refit"),
-    "no item": ({"user": "person 0001", "right": "item 2", "outcome": 1}, "left is missing"),
-    "one item twice": (ANSWER | {"right": "item 1", "outcome": 1}, "same item"),
-    "no outcome": (ANSWER, "outcome must be"),
-    "strange outcome": (ANSWER | {"outcome": 2}, "outcome must be"),
-    "true": (ANSWER | {"outcome": True}, "outcome must be"),
-    "outcome and winner": (ANSWER | {"outcome": 1, "winner": "item 1"}, "not both"),
-    "strange winner": (ANSWER | {"winner": "item 3"}, "neither the left"),
-    "no user": (ANSWER | {"user": None, "outcome": 1}, "say who answered"),
-    "blank user": (ANSWER | {"user": " ", "outcome": 1}, "cannot be an id"),
-    "half a user": (ANSWER | {"user": 1.5, "outcome": 1}, "cannot be an id"),
-    "half an answer": (ANSWER | {"outcome": 1, "weight": 0.5}, "weight below 1"),
-    "no weight": (ANSWER | {"outcome": 1, "weight": 0}, "positive number"),
-    "weight in words": (ANSWER | {"outcome": 1, "weight": "two"}, "positive number"),
-    "endless weight": (ANSWER | {"outcome": 1, "weight": np.inf}, "positive number"),
-    "frame and one": (ANSWER | {"more": columns([0]), "outcome": 1}, "not both"),
-    "y alone": ({"y": [1]}, "no frame"),
-    "nothing": ({}, "left is missing"),
-    "unknown items in a frame": (
-        {"more": {"user": ["a", "a"], "left": ["item 1", "item 1"], "right": ["item 2", "x"], "outcome": [1, 1]}},
-        "1 of the items.*'x'.*refit",
-    ),
-    "a frame without people": (
-        {"more": {"left": ["item 1"], "right": ["item 2"], "outcome": [1]}}, "do not say who"
-    ),
-    "weights in a frame": (
-        {"more": columns([0]) | {"weight": [0.25]}}, "weight below 1"
-    ),
-}  # fmt: skip
-
-
-def state(model: Model) -> bytes:
-    """All that a model holds, with the lists of ids that a vocabulary makes when asked."""
-    for ids in (model.items_, model.users_):
-        assert ids is None or len(ids.ids)
-    held = {name: value for name, value in vars(model).items() if name != "pooled_prior_"}
-    return pickle.dumps(held)
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_bad_input_is_refused_and_changes_nothing(fitted, what):
-    model = fitted("items").update(**one(LATER[0]))
-    before = state(model)
-    arguments, message = BAD[what]
-    with pytest.raises(DataError, match=message):
-        model.update(**arguments)
-    assert state(model) == before
-
-
-def test_ties_where_there_were_none():
-    strict = crowd(2, 6, 4, 8)
-    frame = {"user": user_ids(strict.user), "left": item_ids(strict.left), "right": item_ids(strict.right)}
-    for personal in (True, False):
-        settings = FIXED | {"tie_threshold": "auto", "personal": personal, "tolerance": 1e-2}
-        model = Population(**settings).fit(frame, strict.outcome.astype(int))
-        before = state(model)
-        tie = {"user": ["person 0001"] * 2, "left": ["item 1"] * 2, "right": ["item 2"] * 2, "winner": ["left", "tie"]}
-        with pytest.raises(DataError, match=r"without ties.*Fit again"):
-            model.update(tie)
-        with pytest.raises(DataError, match=r"ties \(first: 'zoe': a tie of 'item 1' and 'item 2'\)"):
-            model.update(user="zoe", left="item 1", right="item 2", winner=None)
-        assert state(model) == before
-
-
-@pytest.mark.parametrize("kind", ["items", "pooled"])
-def test_what_is_not_held_cannot_be_taken_back(fitted, kind):
-    model = fitted(kind)
-    index = int(AT_FIT[0])
-    model.forget(**one(index))
-    before = state(model)
-    with pytest.raises(DataError, match="taken back already"):
-        model.forget(**one(index), weight=50.0)
-    with pytest.raises(DataError, match="taken back already"):  # all or nothing: one of these is held
-        model.forget(columns([AT_FIT[1], AT_FIT[0], AT_FIT[0], AT_FIT[0], *[AT_FIT[0]] * 40]))
-    with pytest.raises(DataError, match="not one of the 12 people"):
-        model.forget(user="zoe", left="item 1", right="item 2", outcome=1)
-    with pytest.raises(DataError, match="not one of the 12 people"):
-        model.forget(columns(LATER))
-    assert state(model) == before
-
-
-def test_what_was_taken_back_already_or_is_of_another_outcome(fitted):
-    model = fitted("items").update(user="zoe", left="item 1", right="item 2", outcome=1, weight=2.5)
-    for arguments, message in (
-        ({"outcome": -1}, r"'zoe': 'item 2' over 'item 1' \(weight 1\): the model holds no such answer"),
-        ({"outcome": 1, "weight": 3}, "with weight 2.5 only"),
-        ({"outcome": 1, "weight": 2}, "less than one answer"),
-    ):
-        with pytest.raises(DataError, match=message):
-            model.forget(user="zoe", left="item 1", right="item 2", **arguments)
-    model.forget(user="zoe", left="item 2", right="item 1", winner="item 1", weight=2.5)
-    with pytest.raises(DataError, match="taken back already"):
-        model.forget(user="zoe", left="item 1", right="item 2", outcome=1)
-    model.update(user="zoe", left="item 1", right="item 2", winner=None)
-
-
-def test_an_unfitted_model_says_so():
-    from sklearn.exceptions import NotFittedError
-
-    for call in (Population().update, Population().forget):
-        with pytest.raises(NotFittedError):
-            call(**ANSWER, outcome=1)

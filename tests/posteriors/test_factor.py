@@ -77,9 +77,6 @@ def test_margins_are_differences_of_utilities(n_points, diagonal, consensus):
         mean, var = p.margins(np.full(len(left), user), left, right)
         for ours, theirs in zip((mean, var), p.person(user).margins(left, right), strict=True):
             np.testing.assert_allclose(ours, theirs, atol=EXACT)
-    np.testing.assert_allclose(
-        p.mean_utilities(np.array([2, -1]), np.array([3, 4])), [p.utilities(2)[0][3], p.utilities(-1)[0][4]]
-    )
 
 
 def test_points_at_the_items_are_no_points():
@@ -96,7 +93,8 @@ def test_points_at_the_items_are_no_points():
 def test_many_items_are_factored(monkeypatch):
     p = posterior(4)
     dense = p.person(2)
-    monkeypatch.setattr("predilect.posteriors.factor._DENSE_ITEMS", 3)
+    monkeypatch.setattr("predilect.posteriors.utilities._DENSE_ITEMS", 3)
+    monkeypatch.setattr("predilect.posteriors.pairs._DENSE_ITEMS", 3)
     factored = p.person(2)
     assert factored.Phi is not None
     np.testing.assert_allclose(factored.mean, dense.mean, atol=EXACT)

@@ -28,8 +28,9 @@ def dense_covariance(features=X, known=KNOWN):
 def test_the_items_as_points_are_the_identity():
     p = Projection.of(KERNEL, X, KNOWN, None)
     np.testing.assert_allclose(p.factor.lower @ p.factor.lower.T, dense_covariance(), atol=EXACT)
-    np.testing.assert_array_equal(p.rows(np.arange(12)), np.eye(12))
-    np.testing.assert_array_equal(p.pair_rows(LEFT, RIGHT), np.eye(12)[LEFT] - np.eye(12)[RIGHT])
+    assert p.A is None
+    np.testing.assert_array_equal(p.expand(np.eye(12)), np.eye(12))
+    np.testing.assert_array_equal(p.roots(), p.factor.lower)
     assert np.all(p.residual_pairs(LEFT, RIGHT) == 0.0)
     assert np.all(p.residual() == 0.0)
     assert p.n_points == p.n_items == 12
@@ -59,8 +60,22 @@ def test_rows_and_residuals_of_few_points():
     assert np.all(p.own[alone] == 0.0)  # what is answered on them is all theirs
     d = R[LEFT, LEFT] + R[RIGHT, RIGHT] - 2 * R[LEFT, RIGHT]
     np.testing.assert_allclose(p.residual_pairs(LEFT, RIGHT), d, atol=EXACT)
+    np.testing.assert_allclose(p.roots() @ p.roots().T, A @ K_nm.T, atol=EXACT)
     values = RNG.normal(size=(6, 3))
     np.testing.assert_allclose(p.expand(values), A @ values, atol=EXACT)
+
+
+@pytest.mark.parametrize("known", [np.ones(12, dtype=bool), KNOWN])
+def test_residuals_of_pairs_are_those_of_the_items_whatever_roots_are_at_hand(known):
+    p = Projection.of(KERNEL, X, known, RNG.normal(size=(4, 2)))
+    left, right = (part[np.r_[0:40, 5, 5]] for part in np.triu_indices(12))  # not all items, some with themselves
+    R = p.residual()
+    expected = np.diag(R)[left] + np.diag(R)[right] - 2 * R[left, right]
+    for roots in (None, p.roots()):
+        variance = p.residual_pairs(left, right, roots)
+        np.testing.assert_allclose(variance, expected, atol=EXACT)
+        assert np.all(variance[left == right] == 0.0)
+        assert variance.max() > 0.1
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -72,7 +87,7 @@ def test_new_items_follow_from_the_points(sparse):
     more = p.with_items(new, known)
     assert more.n_items == 16
     assert more.A is not None
-    np.testing.assert_allclose(more.rows(np.arange(12)), p.rows(np.arange(12)), atol=EXACT)
+    np.testing.assert_allclose(more.A[:12], np.eye(12) if p.A is None else p.A, atol=EXACT)
     if not sparse:
         K = dense_covariance(np.vstack([X, new]), np.concatenate([KNOWN, known]))
         np.testing.assert_allclose(more.A[12:], K[12:, :12] @ np.linalg.inv(K[:12, :12]), atol=ITERATIVE)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from predilect.covariance.kernels import matern
-from predilect.posteriors import sparse
+from predilect.posteriors import utilities
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.sparse import SparsePosterior
 from tolerances import EXACT
@@ -43,9 +43,9 @@ def test_margins_and_utilities_are_the_dense_ones(points):
     for margins in (p.margins(USERS, LEFT, RIGHT), p.person().margins(LEFT, RIGHT), p.crowd().margins(LEFT, RIGHT)):
         np.testing.assert_allclose(margins[0], f[LEFT] - f[RIGHT], atol=1e-9)
         np.testing.assert_allclose(margins[1], d, atol=1e-9)
-    for utilities in (p.utilities(), p.consensus(), p.person().dense()):
-        np.testing.assert_allclose(utilities[0], f, atol=1e-9)
-        np.testing.assert_allclose(utilities[1], C, atol=1e-9)
+    for law in (p.utilities(), p.consensus(), p.person().dense()):
+        np.testing.assert_allclose(law[0], f, atol=1e-9)
+        np.testing.assert_allclose(law[1], C, atol=1e-9)
     assert p.n_items == 12
     every = np.triu_indices(12, 1)  # more pairs than items: another route
     var = np.diag(C)[every[0]] + np.diag(C)[every[1]] - 2 * C[every]
@@ -63,7 +63,7 @@ def test_prediction_against_sampling():
 
 def test_many_items_keep_the_diagonal_of_the_residual(monkeypatch):
     p = posterior()
-    monkeypatch.setattr(sparse, "ITEMS_WITH_DENSE_RESIDUAL", 5)
+    monkeypatch.setattr(utilities, "_DENSE_ITEMS", 5)
     many = p.person()
     assert many.covariance.shape == (4, 4)
     f, C = p.utilities()

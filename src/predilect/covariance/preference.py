@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["preference", "preference_diagonal"]
+__all__ = ["preference"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
@@ -40,12 +40,3 @@ def preference(
         covariance = rows[:, left] - rows[:, right]
         return np.asarray(0.5 * (covariance + covariance.T))
     return np.asarray(rows[:, left2] - rows[:, right2])
-
-
-def preference_diagonal(K: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """k((i, j), (i, j)) alone: the variances of the margins, shape (n,).
-
-    Never below 0: identical items would otherwise have variances of minus a few ulps.
-    """
-    own = np.diagonal(K)
-    return np.asarray(np.maximum(own[left] + own[right] - 2.0 * K[left, right], 0.0))

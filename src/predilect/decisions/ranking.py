@@ -71,9 +71,7 @@ def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 
     mean : array of float, shape (n_items,)
     covariance : array of float, shape (n_items, n_items)
     """
-    nothing = np.zeros(0, dtype=np.int64)
-    utilities = Utilities(mean, covariance, None, nothing, np.zeros(0))
-    return rank_utilities(utilities, random_state=random_state, n_draws=n_draws)
+    return rank_utilities(Utilities.of(mean, covariance), random_state=random_state, n_draws=n_draws)
 
 
 def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int | None = None) -> Board:

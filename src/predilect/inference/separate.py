@@ -21,7 +21,7 @@ from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 from predilect.posteriors.population import PopulationPosterior
-from predilect.posteriors.projection import item_covariance
+from predilect.posteriors.projection import item_covariance, item_covariance_gradient
 from predilect.posteriors.separate import SeparatePosterior
 
 __all__ = ["SeparateFit", "fit_separate"]
@@ -148,7 +148,7 @@ def fit_separate(
         slope[0] = float(np.sum(G * Sigma)) - shape + rate * math.exp(-at[0])
         slope[1] = threshold * found.slope_delta
         if learn_kernel:
-            slope[2:] = math.exp(at[0]) * there.gradient(features[known], None, G[np.ix_(known, known)])
+            slope[2:] = math.exp(at[0]) * item_covariance_gradient(there, features, known, G)
         value = found.evidence - shape * at[0] - rate * math.exp(-at[0])
         if not (math.isfinite(value) and np.isfinite(slope).all()):
             raise PredilectError(

@@ -257,10 +257,11 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
             If the input cannot be used.
         """
         self._check()
-        training = read_training(X, y, items, users, given_threshold(self.tie_threshold))
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
         warm_up_factor()
         with workers(self.n_jobs):
-            found = fit_crowd(self, training, given_threshold(self.tie_threshold), watch)
+            found = fit_crowd(self, training, delta, watch)
         self.traits_ = found.traits
         self._keep(
             training, posterior=found.posterior,
@@ -304,8 +305,8 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         posterior, new, traits = self.posterior_, self._new_items(queries, items), None
         assert isinstance(posterior, FactorPosterior)
         if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
-            rows = self.traits_.transform(*rows_of_features(queries.new_users, self.user_features_, users))
-            traits = np.where((queries.unknown_users >= 0)[:, None], rows[queries.unknown_users], 0.0)
+            known = rows_of_features(queries.new_users, self.user_features_, users)
+            traits = queries.of_new_users(self.traits_.transform(*known))
         if new is not None:
             posterior = posterior.with_items(new.matrix, new.known & self.item_features)
         return posterior.margins(queries.users, queries.left, queries.right, traits=traits)

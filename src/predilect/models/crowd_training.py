@@ -14,11 +14,11 @@ from predilect.data import Comparisons, k_folds_answers
 from predilect.errors import DataError
 from predilect.inference.factor.fit import FactorFit, fit_factor
 from predilect.inference.factor.items import GammaPrior
-from predilect.inference.factor.length_scales import optimise_kernel
 from predilect.inference.factor.paper import PaperPriors, fit_paper
 from predilect.inference.factor.prior_search import choose_component_prior
 from predilect.inference.factor.state import FactorPriors
 from predilect.inference.inducing import inducing_points
+from predilect.inference.kernel_search import search_kernel
 from predilect.inference.report import Report
 from predilect.inference.training import Watcher
 from predilect.inference.traits import Traits
@@ -174,10 +174,8 @@ def _optimised(
 
     # Variances say the same as the scales s, and their ratio is the own share.
     held = [name for name in projection.kernel.names if name.endswith(".variance")]
-    best, _ = optimise_kernel(projection, fit, reach=_REACH, held=held)
-    moved = np.abs(best.kernel.theta - projection.kernel.theta)
-    names = [name for name, far in zip(best.kernel.names, moved >= _REACH - 1e-6, strict=True) if far]
-    return best, names
+    found = search_kernel(projection, fit, reach=_REACH, held=held)
+    return projection.with_kernel(found.kernel), list(found.at_bounds)
 
 
 def _fit_modern(

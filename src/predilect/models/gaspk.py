@@ -9,16 +9,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
-from predilect.data.tradeoffs import TradeOffMap
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
 from predilect.models.gaspk_parameters import check_gaspk
 from predilect.models.gaspk_predictions import margins_of_queries
 from predilect.models.gaspk_storage import pack_gaspk, unpack_gaspk
 from predilect.models.gaspk_training import fit_gaspk
-from predilect.models.inputs import read_training
+from predilect.models.gaspk_updating import take_in
+from predilect.models.inputs import read_answers, read_training
 from predilect.models.keeping import Keeping
 from predilect.models.parameters import given_threshold
 from predilect.models.predictions import Predicting
@@ -96,8 +97,8 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
     backend : {"auto", "grid", "function"}, default "auto"
         Kronecker algebra on a grid, or function space over the trade-offs there are. Both give the same.
     variances : {"auto", "exact", "consistent", "paper"}, default "auto"
-        Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix of
-        both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
+        Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix
+        of both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
     n_eigenpairs : int, default 100
         n_e, of each characteristic.
     n_restarts : int, default 5
@@ -265,6 +266,40 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
             personal=found.personal, delta=found.em.delta, evidence=found.em.evidence, fit=found.report,
             prior=found.search,
         )  # fmt: skip
+        found.report.require(self.strict)
+        return self
+
+    def update(self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> Self:
+        """Take in more choices, going on from the weights and characteristics there are.
+
+        Parameters
+        ----------
+        more : Comparisons or data frame
+            As :meth:`fit` takes them; of people known or new. All are taken in or, after an error, none.
+        y : array of int, shape (n,), optional
+            Outcomes of the rows of a frame.
+        items : data frame, optional
+            Attributes of items that the model does not know.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If a new item has no attributes, people are told apart in one but not the other, or ties come to a model
+            that was fitted without.
+
+        Notes
+        -----
+        Hyper-parameters stay as they were fitted. What comes out is a fixed point of the iteration that ``fit`` runs
+        on all answers, the one next to where the model was; with one characteristic there is no other. Costs a few
+        rounds of a fit.
+        """
+        check_is_fitted(self, "posterior_")
+        found = take_in(self, read_answers(more, y), items)
+        self.trade_offs_ = self.choices_.trade_offs
         found.report.require(self.strict)
         return self
 

@@ -78,5 +78,7 @@ def check_gaspk(model: Any) -> None:
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
             raise ValueError(f"length_scales must be a rule or positive numbers, not {scales!r}")
     levels = model.levels
-    if levels is not None and (isinstance(levels, str) or not isinstance(levels, int | Sequence | Mapping | np.ndarray)):
+    if levels is not None and (
+        isinstance(levels, str) or not isinstance(levels, int | Sequence | Mapping | np.ndarray)
+    ):
         raise ValueError(f"levels must be a number, a list for each dimension or a mapping of names, not {levels!r}")

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.kernels import Antisymmetric, Kernel, Scaled, Stationary
+from predilect.covariance.kernels import Antisymmetric, Kernel, Scaled
 from predilect.data.tradeoffs import TradeOffMap
 from predilect.inference.prior import FeatureSpace
+from predilect.models.gaspk_bases import kernel_parts
 from predilect.models.gaspk_parameters import resolve
 from predilect.models.queries import Queries
 from predilect.posteriors.gaspk.basis import DenseBasis
@@ -57,19 +58,20 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
     return np.where(swapped, -mean, mean), var
 
 
-def _with_items(trade_offs: TradeOffMap, posterior: GaSPKPosterior, n_new: int) -> tuple[TradeOffMap, GaSPKPosterior] | None:
+def _with_items(
+    trade_offs: TradeOffMap, posterior: GaSPKPosterior, n_new: int
+) -> tuple[TradeOffMap, GaSPKPosterior] | None:
     """With items that nobody has answered on, where items are their own attributes: more dimensions, in which all that
     was asked about is 0. None on a grid or after a projection, which have no place for them.
     """
     basis = posterior.basis
     if not isinstance(basis, DenseBasis) or trade_offs.projection is not None:
         return None
-    scaled = basis.kernel.kernel if isinstance(basis.kernel, Antisymmetric) else basis.kernel
-    assert isinstance(scaled, Scaled) and isinstance(scaled.kernel, Stationary)
-    lengths = np.broadcast_to(scaled.kernel.length_scales, basis.pivots.shape[1])
-    inner = replace(scaled.kernel, length_scales=np.append(lengths, np.full(n_new, lengths.mean())))
-    kernel: Kernel = replace(scaled, kernel=inner)
-    if isinstance(basis.kernel, Antisymmetric):
+    amplitude, inner, antisymmetric = kernel_parts(basis.kernel)
+    lengths = np.broadcast_to(inner.length_scales, basis.pivots.shape[1])
+    wider_kernel = replace(inner, length_scales=np.append(lengths, np.full(n_new, lengths.mean())))
+    kernel: Kernel = Scaled(wider_kernel, amplitude)
+    if antisymmetric:
         kernel = Antisymmetric(kernel)
     n = trade_offs.n_columns
     dimension = replace(trade_offs.dimensions[0], name="new")

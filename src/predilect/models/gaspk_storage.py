@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from predilect.covariance.kernels import Kernel
 from predilect.data.grids import Grid
 from predilect.data.tradeoffs import TauFunction, TradeOffMap
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.mode import state_at
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk_training import Choices, basis_of, posterior_of
+from predilect.models.gaspk_bases import basis_of, posterior_of
+from predilect.models.gaspk_choices import Choices
 from predilect.posteriors.gaspk.basis import Basis, DenseBasis
 from predilect.posteriors.gaspk.posterior import GaSPKPosterior
 
@@ -25,7 +24,7 @@ def pack_gaspk(
     posterior: GaSPKPosterior, choices: Choices, answers: TradeOffAnswers, backend: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain values and arrays: the mode, the weights, and the answers that the curvature is made of."""
-    values = {
+    values: dict[str, Any] = {
         "trade_offs": choices.trade_offs.to_dict(),
         "grid": None if choices.grid is None else choices.grid.to_dict(),
         "backend": backend,
@@ -66,7 +65,8 @@ def unpack_gaspk(
     trade_offs = TradeOffMap.from_dict(values["trade_offs"], function)
     points, gamma, w = arrays["points"], arrays["gamma"], arrays["m"]
     choices = Choices(trade_offs, grid, points, arrays.get("places"))
-    answers = TradeOffAnswers(*(arrays[name] for name in _COLUMNS), n_users=len(gamma), n_points=len(points))
+    user, point, outcome, weight = (arrays[name] for name in _COLUMNS)
+    answers = TradeOffAnswers(user, point, outcome, weight, n_users=len(gamma), n_points=len(points))
     kernel: Kernel = h.kernel
     basis: Basis
     if "root" in arrays:

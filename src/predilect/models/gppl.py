@@ -285,7 +285,7 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
             traits = None
             if users is not None and queries.new_users and self.user_features_ is not None:
                 rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
-                traits = np.where((queries.unknown_users >= 0)[:, None], rows[queries.unknown_users], 0.0)
+                traits = queries.of_new_users(rows)
             return (posterior if new is None else posterior.with_items(new.matrix)).margins(*asked, traits=traits)
         assert isinstance(posterior, SparsePosterior)
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)

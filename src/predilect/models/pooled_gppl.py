@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,7 +18,8 @@ from predilect.inference.scaled import SCALED, fit_scaled
 from predilect.inference.sparse.fit import ScalePrior, SparseFit, fit_sparse, schedule_for
 from predilect.inference.sparse.length_scales import optimise_length_scales
 from predilect.inference.sparse.stochastic import Schedule
-from predilect.inference.threshold import best_threshold, starting_threshold
+from predilect.inference.sparse.threshold import fit_with_threshold
+from predilect.inference.threshold import starting_threshold
 from predilect.inference.training import Watcher
 from predilect.likelihoods.views import Probit
 from predilect.models.inputs import Training
@@ -39,8 +39,6 @@ INFERENCE = ("auto", "variational", "stochastic", "ep", "laplace")
 _MOST_ITEMS_DENSE = 1000  # beyond it "auto" takes inducing points
 _MOST_POINTS = 500
 _MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations an iteration
-_THRESHOLD_ROUNDS = 8
-_THRESHOLD_TOLERANCE = 1e-3
 
 
 class Fitted(NamedTuple):
@@ -79,36 +77,31 @@ def fit_sparse_gppl(
     prior = scale_prior(model)
     schedule = _schedule(model, len(answers.left), projection.n_points)
     tolerance = 1e-6 if isinstance(model.tolerance, str) else float(model.tolerance)
-    threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
     search: dict[str, Any] = {"n_inducing": projection.n_points, "items_are_points": projection.A is None}
 
-    def fit(at: float, projection: Projection, start: SparseFit | None) -> SparseFit:
+    def fit(at: float, start: SparseFit | None) -> SparseFit:
         return fit_sparse(
             answers, projection, prior, delta=at, rule=model.sites, surrogate=model.surrogate, schedule=schedule,
             max_iterations=model.max_iterations, tolerance=tolerance, random_state=model.random_state, start=start,
         )  # fmt: skip
 
-    found = fit(threshold, projection, None)
-    for step in range(_THRESHOLD_ROUNDS if delta is None and threshold > 0.0 else 0):
+    def learning(done: int) -> None:
         if watch:
-            watch("learning the tie threshold", step + 1)
-        m, v = found.posterior().margins(answers.left, answers.left, answers.right)
-        again = best_threshold(answers.outcome, answers.weight, m, v, threshold)
-        moved, threshold = abs(math.log(again / threshold)), again
-        found = fit(threshold, projection, found)
-        if moved < _THRESHOLD_TOLERANCE:
-            break
+            watch("learning the tie threshold", done)
+
+    found = fit_with_threshold(answers, fit, learning) if delta is None else fit(delta, None)
     if optimises(model):
         if watch:
             watch("optimising length-scales", 1)
-        best = optimise_length_scales(answers, projection, prior, delta=threshold, max_iterations=model.max_iterations)
-        found = best.fit
+        found, best = optimise_length_scales(
+            answers, projection, prior, delta=found.delta, max_iterations=model.max_iterations
+        )
         search |= {
             "length_scales": {"evaluations": best.evaluations, "converged": best.converged, "message": best.message},
             "at_bound": list(best.at_bounds),
         }
     return Fitted(
-        found.posterior(), found.scale.value, found.projection.kernel, threshold, found.bound, found.report, search
+        found.posterior(), found.scale.value, found.projection.kernel, found.delta, found.bound, found.report, search
     )
 
 

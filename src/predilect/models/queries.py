@@ -49,6 +49,10 @@ class Queries:
     unknown_users: npt.NDArray[np.int32]
     new_users: list[Any]
 
+    def of_new_users(self, rows: FloatArray) -> FloatArray:
+        """Features of the person of each pair, shape (n, d), from those of ``new_users``; zeros for all others."""
+        return np.where((self.unknown_users >= 0)[:, None], rows[self.unknown_users], 0.0)
+
 
 def read_queries(
     X: Any, items: Vocabulary, users: Vocabulary | None, added: Mapping[Any, int] | None = None

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from predilect.covariance.preference import preference, preference_diagonal
+from predilect.covariance.preference import preference
+from predilect.posteriors.pairs import pair_variance
 
 __all__ = ["Design"]
 
@@ -54,7 +55,7 @@ class Design:
         """The diagonal of A S Aᵀ, shape (n_answers,); never below 0."""
         if self.right is None:
             return np.asarray(np.maximum(np.diagonal(S)[self.left], 0.0))
-        return preference_diagonal(S, self.left, self.right)
+        return pair_variance(S, self.left, self.right)
 
     def gram(self, K: FloatArray) -> FloatArray:
         """A K Aᵀ, shape (n_answers, n_answers): the prior covariance of the margins."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
 from predilect.posteriors.compiled.factor_moments import add_products
+from predilect.posteriors.pairs import pair_variance
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.utilities import Utilities
 from predilect.posteriors.weights import StandardWeights, WeightPrior
@@ -20,7 +21,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 _DENSE_ITEMS = 2000  # up to so many items the covariance of one person is formed
-_ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +116,12 @@ class FactorPosterior:
             assert self.t_covariance is not None
             values = self.projection.expand(self.t_mean)
             mean = (values[a] - values[b])[pair]
-            var = (self._pair_variance(self.t_covariance, a, b) + residual / self.t_scale)[pair]
+            var = (pair_variance(self.t_covariance, a, b, self.projection.A) + residual / self.t_scale)[pair]
         if self.n_components:
             values = self.projection.expand(self.v_mean)
             D = np.empty((len(a), self.n_components))
             for c in range(self.n_components):
-                D[:, c] = self._pair_variance(self.v_covariance[c], a, b) + residual / self.v_scale[c]
+                D[:, c] = pair_variance(self.v_covariance[c], a, b, self.projection.A) + residual / self.v_scale[c]
             add_products(rows, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
         return mean, var
 
@@ -152,13 +152,6 @@ class FactorPosterior:
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items) of :meth:`crowd`."""
         return self.crowd().dense()
-
-    def mean_utilities(self, users: IntArray, items: IntArray) -> FloatArray:
-        """E f_u(i) for each entry of ``users`` (-1 allowed) and ``items``, shape (n,)."""
-        mu, _, who = self._laws(np.asarray(users, dtype=np.int64), None)
-        out = np.zeros(len(who)) if self.t_mean is None else self.projection.expand(self.t_mean)[items]
-        values = self.projection.expand(self.v_mean)
-        return np.asarray(out + np.einsum("nc,nc->n", mu[who], values[items]))
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
@@ -213,7 +206,7 @@ class FactorPosterior:
 
     def _utilities(self, mu: FloatArray, Sigma: FloatArray) -> Utilities:
         """F = t + Σ w_c v_c for w ~ N(mu, Sigma): crowdgppl.md 2.4, with the covariance between weights."""
-        projection, M = self.projection, len(self.v_mean)
+        M = len(self.v_mean)
         mean, covariance = np.zeros(M), np.zeros((M, M))
         spread = 0.0
         if self.t_mean is not None:
@@ -224,17 +217,7 @@ class FactorPosterior:
             mean = mean + self.v_mean @ mu
             covariance = covariance + np.tensordot(second, self.v_covariance, 1) + self.v_mean @ Sigma @ self.v_mean.T
             spread += float(np.sum(second / self.v_scale))
-        covariance = symmetrise(covariance)
-        nothing = np.zeros(0)
-        if projection.A is None:
-            return Utilities(mean, covariance, None, np.zeros(0, dtype=np.int64), nothing)
-        if self.n_items > _DENSE_ITEMS:
-            # What neighbouring items share between the points is counted as each one's own.
-            return Utilities(
-                projection.A @ mean, covariance, projection.A, np.zeros(0, dtype=np.int64), spread * projection.own
-            )
-        dense = symmetrise(projection.A @ covariance @ projection.A.T) + spread * projection.residual()
-        return Utilities(projection.A @ mean, dense, None, np.zeros(0, dtype=np.int64), nothing)
+        return Utilities.through(self.projection, mean, symmetrise(covariance), spread)
 
     def _centred_variance(self, covariance: FloatArray, scale: float) -> FloatArray:
         """Variance of each value of A f + r, centred over the items, for f with the given covariance; (n_items,)."""
@@ -250,18 +233,3 @@ class FactorPosterior:
             R = p.residual() / scale
             residual = own - 2.0 * R.mean(axis=0) + R.mean()
         return np.asarray(np.einsum("ij,ij->i", rows @ covariance, rows) + residual)
-
-    def _pair_variance(self, covariance: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
-        """Variance of (A f)_a - (A f)_b for f with the given covariance at the points, shape (n_pairs,)."""
-        A, n, M = self.projection.A, self.n_items, len(covariance)
-        if A is not None and n <= _DENSE_ITEMS and n * (M + n) < len(a) * M:
-            covariance, A = A @ covariance @ A.T, None
-        if A is None:
-            d = np.diagonal(covariance)
-            return np.asarray(np.maximum(d[a] + d[b] - 2.0 * covariance[a, b], 0.0))  # rounding may go below 0
-        out = np.empty(len(a))
-        for start in range(0, len(a), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            step = A[a[some]] - A[b[some]]
-            out[some] = np.einsum("ij,ij->i", step @ covariance, step)
-        return np.maximum(out, 0.0)

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
-from predilect.posteriors.utilities import Utilities, pair_variance
+from predilect.posteriors.pairs import pair_variance
+from predilect.posteriors.utilities import Utilities
 
 __all__ = ["GaussianPosterior", "centre", "pair_variance"]
 
@@ -57,8 +58,9 @@ class GaussianPosterior:
 
     def person(self, user: int = -1) -> Utilities:
         """The utilities in the form that boards are made of."""
-        mean = self.mean if self.Phi is None else self.Phi @ self.mean
-        return Utilities(mean, self.covariance, self.Phi, np.zeros(0, dtype=np.int64), np.zeros(0))
+        if self.Phi is None:
+            return Utilities.of(self.mean, self.covariance)
+        return Utilities(self.Phi @ self.mean, self.covariance, self.Phi, np.zeros(0, dtype=np.int64), np.zeros(0))
 
     def crowd(self) -> Utilities:
         """The same as :meth:`person`."""

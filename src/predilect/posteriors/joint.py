@@ -113,7 +113,7 @@ class JointPosterior:
         root = A @ projection.factor.lower
         prior = float(self.user_kernel(some, some).mean()) * self.item_kernel(self.item_features)
         covariance = symmetrise(A @ S @ A.T + (prior - root @ root.T) / s)
-        return Utilities(A @ self.process.mean, covariance, None, np.zeros(0, dtype=np.int64), np.zeros(0))
+        return Utilities.of(A @ self.process.mean, covariance)
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of :meth:`crowd`."""

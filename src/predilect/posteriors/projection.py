@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.dense import Factor, factorise
+from predilect.covariance.dense import Factor, factorise, symmetrise
 from predilect.covariance.kernels import Kernel
+from predilect.posteriors.pairs import squared_differences
 
-__all__ = ["Projection", "item_covariance"]
+__all__ = ["Projection", "item_covariance", "item_covariance_gradient", "variance_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -84,6 +85,11 @@ class Projection:
         A[alone, np.flatnonzero(~known_points)] = 1.0
         return cls(kernel, features, known, points, known_points, factor, A, _own(kernel, factor, features, known, A))
 
+    def with_kernel(self, kernel: Kernel) -> Projection:
+        """From the same points with another kernel."""
+        points = None if self.A is None else self.points[self.known_points]
+        return Projection.of(kernel, self.features, self.known, points)
+
     @property
     def n_items(self) -> int:
         """Number of items."""
@@ -94,38 +100,52 @@ class Projection:
         """M: inducing points, items without features among them."""
         return len(self.factor.lower)
 
-    def rows(self, items: IntArray) -> FloatArray:
-        """Rows of A, shape (n, M)."""
-        if self.A is None:
-            rows = np.zeros((len(items), self.n_points))
-            rows[np.arange(len(items)), items] = 1.0
-            return rows
-        return self.A[items]
-
-    def pair_rows(self, left: IntArray, right: IntArray) -> FloatArray:
-        """Rows of A of the left items minus those of the right ones, shape (n, M)."""
-        if self.A is None:
-            rows = self.rows(left)
-            rows[np.arange(len(right)), right] -= 1.0
-            return rows
-        return np.asarray(self.A[left] - self.A[right])
-
     def expand(self, values: FloatArray) -> FloatArray:
         """A values, for values at the inducing points, shape (M,) or (M, k)."""
         return values if self.A is None else np.asarray(self.A @ values)
 
-    def residual_pairs(self, left: IntArray, right: IntArray) -> FloatArray:
-        """Variance of r(left) - r(right) at s = 1, shape (n,); never below 0."""
+    def roots(self) -> FloatArray:
+        """B = A L with K_mm = L Lᵀ, shape (n_items, M): f = B u + r with u ~ N(0, I/s).
+
+        Whoever works with u needs no inverse of K_mm, which for close points has none.
+        """
+        lower = self.factor.lower
+        return np.ascontiguousarray(lower if self.A is None else self.A @ lower)
+
+    def at_points(self, mean: FloatArray, lower: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean (M,) and covariance (M, M) of f_m = L u for u ~ N(mean, (lower lowerᵀ)⁻¹)."""
+        half = Factor(lower, 0.0).solve_lower(self.factor.lower.T)
+        return self.factor.lower @ mean, symmetrise(half.T @ half)
+
+    def residual_pairs(self, left: IntArray, right: IntArray, roots: FloatArray | None = None) -> FloatArray:
+        """Variance of r(left) - r(right) at s = 1, shape (n,); never below 0.
+
+        Parameters
+        ----------
+        left, right : arrays of int, shape (n,)
+        roots : array of float, shape (n_items, M), optional
+            From :meth:`roots`; by default made for the items that occur, each once, with M² operations.
+
+        Notes
+        -----
+        k(a, a) + k(b, b) - 2 k(a, b) less |B_a - B_b|²; n (d + M) operations.
+        """
         if self.A is None:
             return np.zeros(len(left))
-        out = np.empty(len(left))
-        for start in range(0, len(left), _ROWS_AT_ONCE):
-            a, b = left[start : start + _ROWS_AT_ONCE], right[start : start + _ROWS_AT_ONCE]
-            alike = np.where(self.known[a] & self.known[b], self.kernel.pairs(self.features[a], self.features[b]), 0.0)
-            explained = np.einsum("im,im->i", self.A[a] @ self.factor.lower, self.A[b] @ self.factor.lower)
-            out[start : start + _ROWS_AT_ONCE] = self.own[a] + self.own[b] - 2.0 * (alike - explained)
+        a, b, own, known = left, right, self.own, self.known
+        if roots is None:
+            items, place = np.unique(np.concatenate([left, right]), return_inverse=True)
+            a, b, own = place[: len(left)], place[len(left) :], own[items]
+            roots = self.A[items] @ self.factor.lower
+        alike = np.zeros(len(left))
+        both = np.flatnonzero(known[left] & known[right])
+        for start in range(0, len(both), _ROWS_AT_ONCE):
+            some = both[start : start + _ROWS_AT_ONCE]
+            alike[some] = self.kernel.pairs(self.features[left[some]], self.features[right[some]])
+        variance = own + np.einsum("im,im->i", roots, roots)  # k(x, x)
+        out = variance[a] + variance[b] - 2.0 * alike - squared_differences(roots, a, b)
         out[left == right] = 0.0  # kernel.pairs takes its rows for different points
-        return np.maximum(out, 0.0)
+        return np.asarray(np.maximum(out, 0.0))
 
     def residual(self) -> FloatArray:
         """R at s = 1, shape (n_items, n_items); for few items."""
@@ -170,6 +190,19 @@ def item_covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> F
     alone = np.flatnonzero(~known)
     K[alone, alone] = _variance_without_features(kernel, features)
     return K
+
+
+def item_covariance_gradient(kernel: Kernel, features: FloatArray, known: BoolArray, weights: FloatArray) -> FloatArray:
+    """Σ_ij weights_ij ∂K_ij/∂theta of :func:`item_covariance`, shape (n_parameters,)."""
+    total = variance_gradient(kernel, features.shape[1], float(np.diagonal(weights)[~known].sum()))
+    if known.any():
+        total = total + kernel.gradient(features[known], None, weights[np.ix_(known, known)])
+    return total
+
+
+def variance_gradient(kernel: Kernel, n_features: int, weight: float) -> FloatArray:
+    """Weight times the slope of the prior variance of an item without features, shape (n_parameters,)."""
+    return kernel.diagonal_gradient(np.zeros((1, n_features)), np.array([weight]))
 
 
 def _variance_without_features(kernel: Kernel, features: FloatArray) -> float:

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
+from predilect.posteriors.pairs import pair_variance
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.projection import Projection
-from predilect.posteriors.utilities import Utilities, pair_variance
+from predilect.posteriors.utilities import Utilities
 
 __all__ = ["SeparatePosterior"]
 
@@ -75,7 +76,7 @@ class SeparatePosterior:
 
     def person(self, user: int = -1) -> Utilities:
         """The utilities of one person; -1 for somebody without answers."""
-        return self.people.person(user) if user >= 0 else _dense(self.mean, self.spread)
+        return self.people.person(user) if user >= 0 else Utilities.of(self.mean, self.spread)
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities."""
@@ -83,7 +84,7 @@ class SeparatePosterior:
 
     def crowd(self) -> Utilities:
         """The average utilities of the people who answered."""
-        return _dense(self.mean, self.covariance)
+        return Utilities.of(self.mean, self.covariance)
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of :meth:`crowd`."""
@@ -112,7 +113,3 @@ class SeparatePosterior:
         posterior = PopulationPosterior(np.zeros(len(Sigma)), np.zeros_like(Sigma), Sigma, people, self.people.sites)
         average = A @ self.covariance @ A.T + R / people.n_active
         return SeparatePosterior(posterior, A @ self.mean, average, A @ self.spread @ A.T + R)
-
-
-def _dense(mean: FloatArray, covariance: FloatArray) -> Utilities:
-    return Utilities(mean, covariance, None, np.zeros(0, dtype=np.int64), np.zeros(0))

@@ -8,16 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
+from predilect.posteriors.pairs import pair_variance
 from predilect.posteriors.projection import Projection
-from predilect.posteriors.utilities import Utilities, pair_variance
+from predilect.posteriors.utilities import Utilities
 
 __all__ = ["SparsePosterior"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
-
-ITEMS_WITH_DENSE_RESIDUAL = 2000
-_ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +52,12 @@ class SparsePosterior:
 
         Notes
         -----
-        n M² operations, or n_items M² + n M where there are more pairs than items.
+        Operations as :func:`~predilect.posteriors.pairs.pair_variance` and :meth:`Projection.residual_pairs` have them.
         """
         left, right = np.asarray(left), np.asarray(right)
-        A, S = self.projection.A, self.covariance
         f = self.projection.expand(self.mean)
-        mean = np.asarray(f[left] - f[right])
-        if A is None:
-            return mean, np.maximum(pair_variance(S, left, right), 0.0)
-        half = A @ S if len(left) > len(A) else None
-        var = np.empty(len(left))
-        for start in range(0, len(left), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            x = A[left[some]] - A[right[some]]
-            y = x @ S if half is None else half[left[some]] - half[right[some]]
-            var[some] = np.einsum("ij,ij->i", x, y)
-        return mean, np.maximum(var, 0.0) + self.projection.residual_pairs(left, right) / self.scale
+        var = pair_variance(self.covariance, left, right, self.projection.A)
+        return f[left] - f[right], var + self.projection.residual_pairs(left, right) / self.scale
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items) of the utilities; exact for any number of items."""
@@ -81,21 +69,8 @@ class SparsePosterior:
         return self.utilities()
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities in the form that boards are made of.
-
-        Notes
-        -----
-        Up to 2 000 items with their exact covariance. Beyond, of the residual the diagonal: items that are alike keep
-        what the inducing points know of them in common, and are taken for unlike in the rest. Variances of single
-        utilities are right, those of differences between close neighbours too large; :meth:`margins` is always exact.
-        """
-        A, none = self.projection.A, np.zeros(0, dtype=np.int64)
-        f = self.projection.expand(self.mean)
-        if A is None:
-            return Utilities(f, self.covariance, None, none, np.zeros(0))
-        if self.n_items <= ITEMS_WITH_DENSE_RESIDUAL:
-            return Utilities(f, self.utilities()[1], None, none, np.zeros(0))
-        return Utilities(f, self.covariance, A, none, self.projection.own / self.scale)
+        """The utilities in the form that boards are made of: of very many items coarser than :meth:`margins`."""
+        return Utilities.through(self.projection, self.mean, self.covariance, 1.0 / self.scale)
 
     def crowd(self) -> Utilities:
         """The same as :meth:`person`."""

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Utilities", "pair_variance"]
+from predilect.covariance.dense import symmetrise
+from predilect.posteriors.pairs import pair_variance
+from predilect.posteriors.projection import Projection
+
+__all__ = ["Utilities"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_ROWS_AT_ONCE = 20_000
-
-
-def pair_variance(covariance: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """Variance of f(left) - f(right) for each pair, from the covariance of f."""
-    diagonal = np.diagonal(covariance)
-    return np.asarray(diagonal[left] + diagonal[right] - 2.0 * covariance[left, right])
+_DENSE_ITEMS = 2000  # up to so many items the residual's covariance is formed
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,28 @@ class Utilities:
     items: IntArray
     own: FloatArray
 
+    @classmethod
+    def of(cls, mean: FloatArray, covariance: FloatArray) -> Self:
+        """From mean (n_items,) and covariance (n_items, n_items) of the items themselves."""
+        return cls(mean, covariance, None, np.zeros(0, dtype=np.int64), np.zeros(0))
+
+    @classmethod
+    def through(cls, projection: Projection, mean: FloatArray, covariance: FloatArray, residual: float) -> Self:
+        """Of f = A f_m + r with f_m ~ N(mean, covariance) and r ~ N(0, ``residual`` R).
+
+        Notes
+        -----
+        Up to 2 000 items with their exact covariance. Beyond, of R the diagonal: items that are alike keep what the
+        inducing points know of them in common, and are taken for unlike in the rest. Variances of single utilities are
+        right, those of differences between close neighbours too large.
+        """
+        A, f = projection.A, projection.expand(mean)
+        if A is None:
+            return cls.of(f, covariance)
+        if projection.n_items > _DENSE_ITEMS:
+            return cls(f, covariance, A, np.zeros(0, dtype=np.int64), residual * projection.own)
+        return cls.of(f, symmetrise(A @ covariance @ A.T + residual * projection.residual()))
+
     def rows(self) -> FloatArray:
         """[Φ, E_o], shape (n_items, M + k)."""
         assert self.Phi is not None
@@ -60,18 +81,12 @@ class Utilities:
         covariance = rows @ self.covariance @ rows.T
         if len(self.own):
             covariance[np.diag_indices(len(covariance))] += self.own
-        return self.mean, 0.5 * (covariance + covariance.T)
+        return self.mean, symmetrise(covariance)
 
     def margins(self, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(left) - f(right), shapes (n,)."""
         mean = self.mean[left] - self.mean[right]
-        if self.Phi is None:
-            return mean, pair_variance(self.covariance, left, right)
-        rows, var = self.rows(), np.empty(len(left))
-        for start in range(0, len(left), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            direction = rows[left[some]] - rows[right[some]]
-            var[some] = np.einsum("ij,ij->i", direction @ self.covariance, direction)
+        var = pair_variance(self.covariance, left, right, None if self.Phi is None else self.rows())
         return mean, var + self.own[left] + self.own[right] if len(self.own) else var
 
     def centred_marginals(self) -> tuple[FloatArray, FloatArray]:

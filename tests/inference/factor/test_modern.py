@@ -13,10 +13,11 @@ from predilect.inference.factor.fit import fit_factor
 from predilect.inference.factor.items import FunctionState, GammaPrior, ItemDesign, scale_bound, scale_step
 from predilect.inference.factor.modern import blocks, refreshed
 from predilect.inference.factor.start import random_start
-from predilect.inference.factor.state import FactorPriors, Sites, moments
+from predilect.inference.factor.state import FactorPriors, moments
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.posteriors.factor import FactorPosterior
+from predilect.posteriors.sites import Sites
 from simulate_factor import simulate_factor as simulate
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 

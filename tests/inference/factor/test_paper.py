@@ -41,7 +41,8 @@ def test_a_step_minimises_the_linearised_bound_block_by_block(n_points, features
     def value(state=None):
         state = model.state if state is None else state
         m, v = paper.moments(state, answers)
-        return float(answers.weight @ (sites[1] * m - 0.5 * sites[0] * (m**2 + v))) - paper._divergence(model)
+        told = sites.linear * m - 0.5 * sites.precision * (m**2 + v)
+        return float(answers.weight @ told) - paper._divergence(model)
 
     last = -np.inf
     for _ in range(300):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -125,7 +127,7 @@ def test_psi_rises_even_from_far_away():
     far = np.full((at.basis.rank, 3), 8.0)
     values = [psi(at, fit(at, start=far, max_iterations=n).w) for n in range(1, 8)]
     assert values[0] > psi(at, far)
-    assert all(b >= a - 1e-9 * abs(a) for a, b in zip(values, values[1:], strict=False))
+    assert all(b >= a - 1e-9 * abs(a) for a, b in pairwise(values))
 
 
 def test_a_thousand_contradictory_answers():

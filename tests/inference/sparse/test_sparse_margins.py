@@ -1,4 +1,4 @@
-"""Margins by rows and by items against their definition, and residual variances against the projection's."""
+"""Margins by rows and by items against their definition."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from predilect.inference.sparse import margins
 from predilect.inference.sparse.margins import (
     ItemMargins,
     RowMargins,
+    graph_laplacian,
     margins_of,
-    residual_variances,
+    natural_parameters,
     sparse_laplacian,
-    whitened,
 )
-from predilect.posteriors.projection import Projection
-from simulate_sparse import small
 from tolerances import EXACT
 
 
@@ -26,13 +24,13 @@ def pairs(n_items, n, seed=0):
     return left, (left + rng.integers(1, n_items, n)) % n_items
 
 
-@pytest.mark.parametrize(("n_items", "n"), [(300, 40), (8, 500), (400, 300)])
-def test_rows_and_items_are_the_same_sums(n_items, n):
+@pytest.mark.parametrize(("n_items", "n", "M"), [(300, 40, 5), (8, 500, 5), (400, 300, 5), (20, 500, 20)])
+def test_rows_and_items_are_the_same_sums(n_items, n, M):
     rng = np.random.default_rng(1)
-    B, (left, right) = rng.normal(size=(n_items, 5)), pairs(n_items, n)
+    B, (left, right) = rng.normal(size=(n_items, M)), pairs(n_items, n)
     X = B[left] - B[right]
-    weight, values, u = rng.random(n), rng.normal(size=n), rng.normal(size=5)
-    Lambda = np.eye(5) + X.T @ X
+    weight, values, u = rng.random(n), rng.normal(size=n), rng.normal(size=M)
+    Lambda = np.eye(M) + X.T @ X
     lower = np.linalg.cholesky(Lambda)
     for way in (RowMargins(X), ItemMargins(B, left, right), margins_of(B, left, right)):
         np.testing.assert_allclose(way.mean(u), X @ u, atol=EXACT)
@@ -40,6 +38,9 @@ def test_rows_and_items_are_the_same_sums(n_items, n):
         np.testing.assert_allclose(way.variance(lower), variance, atol=EXACT)
         np.testing.assert_allclose(way.information(weight), X.T @ (weight[:, None] * X), rtol=1e-12, atol=EXACT)
         np.testing.assert_allclose(way.gather(values), values @ X, atol=EXACT)
+        precision, linear = natural_parameters(way, weight, values, 0.7)
+        np.testing.assert_allclose(precision, 0.7 * np.eye(M) + way.information(weight), atol=EXACT)
+        np.testing.assert_array_equal(linear, way.gather(values))
 
 
 def test_each_way_is_taken_where_it_costs_less(monkeypatch):
@@ -58,18 +59,6 @@ def test_the_sparse_laplacian_is_the_dense_one():
     weight = np.random.default_rng(2).random(30)
     sparse = sparse_laplacian(9, left, right, weight)
     np.testing.assert_allclose(sparse.toarray(), laplacian(9, left, right, weight), atol=EXACT)
-
-
-@pytest.mark.parametrize("alone", [[], [2, 5, 6]])
-def test_residual_variances_are_the_projection_s(alone):
-    data = small(1)
-    known = data.known
-    known[alone] = False
-    data.X[alone] = 0.0
-    projection = Projection.of(data.kernel, data.X, known, data.points)
-    left, right = np.triu_indices(20)
-    ours = residual_variances(projection, whitened(projection), left, right)
-    np.testing.assert_allclose(ours, projection.residual_pairs(left, right), atol=EXACT)
-    assert np.all(ours[left == right] == 0.0)
-    full = data.projection(sparse=False)
-    assert np.all(residual_variances(full, whitened(full), left, right) == 0.0)
+    assert isinstance(graph_laplacian(9, left, right, weight), np.ndarray)
+    far = graph_laplacian(900, left, right, weight)
+    np.testing.assert_allclose(far[:9, :9].toarray(), laplacian(9, left, right, weight), atol=EXACT)

@@ -107,7 +107,7 @@ def test_eigenvectors_are_counted_per_characteristic_or_in_total():
     assert len(LowRank.of(data.basis, data.B, 7, count="total").chosen) == 2  # three characteristics
     assert len(LowRank.of(data.basis, data.B, 2, count="total").chosen) == 1
     for bad in ({"n_e": 0}, {"n_e": 3, "count": "all"}, {"n_e": 3, "form": "printed"}):
-        with pytest.raises(ValueError, match="at least one|must be"):
+        with pytest.raises(ValueError, match=r"at least one|must be"):
             LowRank.of(data.basis, data.B, **bad)
 
 

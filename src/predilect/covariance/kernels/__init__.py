@@ -16,8 +16,7 @@ from predilect.covariance.kernels.combine import Combinable, Product, Scaled, Se
 from predilect.covariance.kernels.constant import Constant
 from predilect.covariance.kernels.linear import Linear
 from predilect.covariance.kernels.median import MEDIAN_RULES, median_length_scales
-from predilect.covariance.kernels.squared_exponential import squared_exponential
-from predilect.covariance.kernels.stationary import Stationary, matern
+from predilect.covariance.kernels.stationary import Stationary, matern, squared_exponential
 from predilect.covariance.kernels.white import White
 
 __all__ = [

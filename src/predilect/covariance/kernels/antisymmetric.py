@@ -29,7 +29,7 @@ class Antisymmetric(Combinable):
     Notes
     -----
     gaspk.md F13: with a trade-off for x, "left or right?" and "right or left?" are one question. It is the covariance
-    of the odd part [g(x) - g(-x)] / 2 of g ~ GP(0, k) doubled in variance: k(x, x) / 2 far from 0. Two evaluations of k.
+    of the odd part [g(x) - g(-x)] / 2 of g ~ GP(0, k): k(x, x) / 2 far from 0. Two evaluations of k.
     """
 
     kernel: Kernel

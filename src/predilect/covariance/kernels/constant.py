@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Self
-
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.kernels.base import check_rows, positive, theta_of
+from predilect.covariance.kernels.base import check_rows
 from predilect.covariance.kernels.combine import Combinable
+from predilect.covariance.kernels.variance import OneVariance
 
 __all__ = ["Constant"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Constant(Combinable):
+class Constant(OneVariance, Combinable):
     """k(x, y) = variance: a function that is the same everywhere.
 
     Attributes
@@ -31,34 +28,12 @@ class Constant(Combinable):
     matters for people: what all share of a taste.
     """
 
-    variance: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", float(positive(self.variance, "variances", 1)[0]))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Variance."""
-        return ("variance",)
-
-    @property
-    def theta(self) -> FloatArray:
-        """Logarithm of the variance, shape (1,)."""
-        return np.log([self.variance])
-
-    def with_theta(self, theta: FloatArray) -> Self:
-        """The kernel at another variance, given by its logarithm."""
-        return replace(self, variance=theta_of(theta, 1)[0])
+    __slots__ = ()
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """The variance, shape (n, m)."""
         check_rows(x, y)
         return np.full((len(x), len(x if y is None else y)), self.variance)
-
-    def diagonal(self, x: FloatArray) -> FloatArray:
-        """The variance, shape (n,)."""
-        check_rows(x, None)
-        return np.full(len(x), self.variance)
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """The variance, shape (n,)."""
@@ -66,9 +41,5 @@ class Constant(Combinable):
         return np.full(len(x), self.variance)
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """Variance times the sum of the weights, shape (1,)."""
-        return np.array([self.variance * float(weights.sum())])
-
-    def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Variance times the sum of the weights, shape (1,)."""
         return np.array([self.variance * float(weights.sum())])

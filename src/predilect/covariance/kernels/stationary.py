@@ -14,7 +14,7 @@ from predilect.covariance.kernels.base import check_rows, positive, theta_of
 from predilect.covariance.kernels.combine import Combinable
 from predilect.covariance.kernels.distances import squared_distances, weighted_squares
 
-__all__ = ["Stationary", "matern"]
+__all__ = ["Stationary", "matern", "squared_exponential"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -154,6 +154,16 @@ def matern(length_scales: npt.ArrayLike, order: float = 1.5, form: str = "isotro
     if order not in shapes:
         raise ValueError(f"the order of a Matérn kernel must be 0.5, 1.5 or 2.5, not {order!r}")
     return Stationary(np.asarray(length_scales, dtype=np.float64), shapes[order], form)
+
+
+def squared_exponential(x: FloatArray, y: FloatArray, length_scale: float) -> FloatArray:
+    """k(x, y) = exp(-|x - y|² / (2 ℓ²)), shape (n, m), for features in the units of one ℓ > 0.
+
+    Notes
+    -----
+    population.md section 1. The values of ``Stationary(ℓ, "squared-exponential")``.
+    """
+    return Stationary(np.array([length_scale]), "squared-exponential")(x, None if y is x else y)
 
 
 def _value(shape: str, square: FloatArray) -> FloatArray:

@@ -15,11 +15,12 @@ from predilect.inference.factor.items import ItemDesign
 from predilect.inference.factor.length_scales import theta_gradient
 from predilect.inference.factor.modern import blocks, refreshed, threshold_step
 from predilect.inference.factor.start import random_start
-from predilect.inference.factor.state import FactorPriors, FactorState, Sites
+from predilect.inference.factor.state import FactorPriors, FactorState, assemble
 from predilect.inference.report import Report
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
-from predilect.posteriors.weights import StandardWeights, WeightPrior
+from predilect.posteriors.sites import Sites
+from predilect.posteriors.weights import StandardWeights
 
 __all__ = ["FactorFit", "fit_factor"]
 
@@ -114,8 +115,8 @@ def fit_factor(
     watch : callable, optional
         Called with the number of the sweep and the bound.
     with_gradient : bool
-        Whether to give ``theta_gradient``, for :func:`~predilect.inference.factor.length_scales.optimise_kernel`; it is
-        exact where the bound has converged.
+        Whether to give ``theta_gradient``, for :func:`~predilect.inference.kernel_search.search_kernel`; it is exact
+        where the bound has converged.
 
     Returns
     -------
@@ -161,32 +162,21 @@ def fit_factor(
     state = best.state
     gradient = theta_gradient(state, answers, design) if with_gradient else None
     return FactorFit(
-        posterior_of(state, projection, design, best.effects), state.threshold, best.bound, state.s_0, state.s, report,
+        _posterior(state, projection, best.effects), state.threshold, best.bound, state.s_0, state.s, report,
         gradient,
     )  # fmt: skip
 
 
-def posterior_of(
-    state: FactorState, projection: Projection, design: ItemDesign, effects: Effects | None
-) -> FactorPosterior:
-    """What a state says, in the coordinates of the points."""
-    C, M = state.n_components, design.n_points
-    t = state.consensus
-    v_mean, v_covariance = np.zeros((M, C)), np.zeros((C, M, M))
-    for c, function in enumerate(state.components):
-        v_mean[:, c], v_covariance[c] = design.values(function), design.covariance(function)
-    weights: WeightPrior = StandardWeights()
-    mu, Sigma = state.mu, state.Sigma
-    if effects is not None:
-        weights = effects.law()
-        silent = np.flatnonzero(~effects.active)
-        mu, Sigma = mu.copy(), Sigma.copy()
-        mu[silent], spread = weights.law(C, effects.traits[silent])
-        Sigma[silent] = spread[:, :, None] * np.eye(C)
-    return FactorPosterior(
-        projection, None if t is None else design.values(t), None if t is None else design.covariance(t), state.s_0,
-        v_mean, v_covariance, state.s, mu, Sigma, weights,
-    )  # fmt: skip
+def _posterior(state: FactorState, projection: Projection, effects: Effects | None) -> FactorPosterior:
+    """What a state says; of people without answers, what their traits do."""
+    if effects is None:
+        return assemble(state, projection, state.mu, state.Sigma, StandardWeights())
+    weights = effects.law()
+    silent = np.flatnonzero(~effects.active)
+    mu, Sigma = state.mu.copy(), state.Sigma.copy()
+    mu[silent], spread = weights.law(state.n_components, effects.traits[silent])
+    Sigma[silent] = spread[:, :, None] * np.eye(state.n_components)
+    return assemble(state, projection, mu, Sigma, weights)
 
 
 def _advance(

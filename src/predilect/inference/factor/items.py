@@ -8,18 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln
 
-from predilect.covariance.dense import Factor, factorise
+from predilect.inference.sparse.approximation import best_scale, solved
+from predilect.inference.sparse.margins import Margins, margins_of
 from predilect.posteriors.projection import Projection
 
 __all__ = ["FunctionState", "GammaPrior", "ItemDesign", "scale_bound", "scale_step"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-_DENSE_ITEMS = 600  # up to so many items, items x items arrays are the quicker way
 
 
 class GammaPrior(NamedTuple):
@@ -42,8 +40,8 @@ class FunctionState:
         E xᵀx.
     log_det : float
         Log-determinant of the covariance.
-    delta, D : arrays of float, shape (n_pairs,)
-        Mean, and variance without that of r, of f(left) - f(right).
+    delta, D : arrays of float, shape (n,)
+        Mean, and variance without that of r, of f(left) - f(right), pair by pair; of people's weights, of each.
     """
 
     mean: FloatArray
@@ -58,6 +56,13 @@ class FunctionState:
         M = len(self.mean)
         return 0.5 * (s * self.square - M - M * math.log(s) - self.log_det)
 
+    @classmethod
+    def of(cls, margins: Margins, precision: FloatArray, linear: FloatArray) -> FunctionState:
+        """q(x) with natural parameters ``precision`` (M, M), prior included, and ``linear`` (M,)."""
+        factor, mean, square = solved(precision, linear)
+        variances = margins.variance(factor.lower)
+        return cls(mean, factor.lower, square, -factor.log_det(), margins.mean(mean), variances)
+
 
 @dataclass(frozen=True, slots=True)
 class ItemDesign:
@@ -68,121 +73,38 @@ class ItemDesign:
     projection : Projection
     G : array of float, shape (n_items, M)
     left, right : arrays of int, shape (n_pairs,)
+    margins : Margins
+        Of the pairs.
     residual : array of float, shape (n_pairs,)
         Variance of r(left) - r(right) at s = 1.
-    rows : array of float, shape (n_pairs, M), or None
-        Differences of rows of G, kept where there are fewer pairs than items: all sums then go over pairs.
     """
 
     projection: Projection
     G: FloatArray
     left: IntArray
     right: IntArray
+    margins: Margins
     residual: FloatArray
-    rows: FloatArray | None = None
 
     @classmethod
     def of(cls, projection: Projection, left: IntArray, right: IntArray) -> ItemDesign:
         """For the pairs given."""
-        G = np.ascontiguousarray(projection.expand(projection.factor.lower))
-        rows = G[left] - G[right] if len(left) <= len(G) else None
-        return cls(projection, G, left, right, projection.residual_pairs(left, right), rows)
+        G = projection.roots()
+        return cls(projection, G, left, right, margins_of(G, left, right), projection.residual_pairs(left, right, G))
 
     @property
     def n_points(self) -> int:
         """M."""
         return int(self.G.shape[1])
 
-    def differences(self, x: FloatArray) -> FloatArray:
-        """f(left) - f(right) of f = G x; shape (n_pairs,) or (n_pairs, k)."""
-        if self.rows is not None:
-            return np.asarray(self.rows @ x)
-        f = self.G @ x
-        return np.asarray(f[self.left] - f[self.right])
-
-    def spread(self, H: FloatArray) -> FloatArray:
-        """Dᵀ H, shape (n_items,), with D the differences of the pairs."""
-        n = len(self.G)
-        return np.asarray(np.bincount(self.left, H, n) - np.bincount(self.right, H, n))
-
-    def laplacian(self, W: FloatArray, rows: FloatArray) -> FloatArray:
-        """L(W) rows = Dᵀ diag(W) D rows, for rows of shape (n_items, k)."""
-        n = len(self.G)
-        degree = np.bincount(self.left, W, n) + np.bincount(self.right, W, n)
-        if n <= _DENSE_ITEMS:
-            off = np.bincount(self.left * n + self.right, W, n * n).reshape(n, n)
-            laplacian = -(off + off.T)
-            laplacian[np.diag_indices(n)] += degree
-            return np.asarray(laplacian @ rows)
-        sparse = csr_array((W, (self.left, self.right)), shape=(n, n))
-        return np.asarray(degree[:, None] * rows - (sparse @ rows + sparse.T @ rows))
-
-    def information(self, W: FloatArray, H: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gᵀ L(W) G, shape (M, M), and Gᵀ Dᵀ H, shape (M,)."""
-        if self.rows is not None:
-            return self.rows.T @ (W[:, None] * self.rows), self.rows.T @ H
-        return self.G.T @ self.laplacian(W, self.G), self.G.T @ self.spread(H)
-
-    def state(self, precision: FloatArray, linear: FloatArray) -> FunctionState:
-        """q(x) with natural parameters ``precision`` (M, M), prior included, and ``linear`` (M,)."""
-        factor = factorise(precision)
-        inverse = factor.solve_lower(np.eye(len(linear)))
-        mean = inverse.T @ (inverse @ linear)
-        square = float(mean @ mean + np.einsum("ij,ij->", inverse, inverse))
-        variances = self._pair_variances(inverse)
-        return FunctionState(mean, factor.lower, square, -factor.log_det(), self.differences(mean), variances)
-
     def prior_variances(self) -> FloatArray:
         """Variance of f(left) - f(right) at s = 1, without that of r; shape (n_pairs,)."""
-        return self._pair_variances(np.eye(self.n_points))
-
-    def covariance(self, state: FunctionState) -> FloatArray:
-        """Of the values at the points, L_K S L_Kᵀ, shape (M, M)."""
-        root = Factor(state.lower, 0.0).solve_lower(self.projection.factor.lower.T)
-        return root.T @ root
-
-    def values(self, state: FunctionState) -> FloatArray:
-        """Mean at the points, shape (M,)."""
-        return np.asarray(self.projection.factor.lower @ state.mean)
-
-    def _pair_variances(self, inverse: FloatArray) -> FloatArray:
-        """Variance of f(left) - f(right) for x with covariance inverseᵀ inverse, shape (n_pairs,)."""
-        if self.rows is not None:
-            spread = self.rows @ inverse.T
-            return np.asarray(np.einsum("ij,ij->i", spread, spread))
-        n, root = len(self.G), inverse @ self.G.T
-        if n <= _DENSE_ITEMS and n * n <= 4 * len(self.left):
-            square = root.T @ root
-            d = np.diagonal(square)
-            return np.asarray(np.maximum(d[self.left] + d[self.right] - 2.0 * square[self.left, self.right], 0.0))
-        rows, out = np.ascontiguousarray(root.T), np.empty(len(self.left))
-        for start in range(0, len(out), 20_000):
-            some = slice(start, start + 20_000)
-            step = rows[self.left[some]] - rows[self.right[some]]
-            out[some] = np.einsum("ij,ij->i", step, step)
-        return out
+        return self.margins.variance(np.eye(self.n_points))
 
 
 def scale_step(prior: GammaPrior, n_points: int, square: float, residual: float) -> float:
-    """E s that maximises the bound with all else held.
-
-    Parameters
-    ----------
-    prior : GammaPrior
-    n_points : int
-    square : float
-        E xᵀx.
-    residual : float
-        Σ λ_p E w² Var(r_left - r_right) at s = 1 over the answers: what a larger s makes certain.
-
-    Notes
-    -----
-    With q(s) = Gamma(α, α/s), α = shape + M/2, and 1/s in the variance of r, the bound as a function of s is
-    α ln s - (rate + square/2) s - residual/(2 s), so s solves a quadratic. Without residuals it is the conjugate update
-    of crowdgppl.md 2.2; modern.md 6 takes a gradient step where there are residuals.
-    """
-    alpha, beta = prior.shape + 0.5 * n_points, prior.rate + 0.5 * square
-    return (alpha + math.sqrt(alpha * alpha + 2.0 * beta * residual)) / (2.0 * beta)
+    """E s that maximises the bound with all else held; the last two as in ``best_scale``."""
+    return best_scale(prior.shape + 0.5 * n_points, prior.rate, square, residual)
 
 
 def scale_bound(prior: GammaPrior, n_points: int, s: float) -> float:

@@ -1,25 +1,21 @@
-"""The slope of the bound in the item kernel's hyper-parameters, and their search: modern.md 6, crowdgppl.md 2.5."""
+"""The slope of the bound in the item kernel's hyper-parameters: modern.md 6, crowdgppl.md 2.5."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
-from predilect.errors import PredilectError
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import ItemDesign
 from predilect.inference.factor.modern import refreshed
 from predilect.inference.factor.state import FactorState
-from predilect.posteriors.projection import Projection
+from predilect.inference.sparse.gradient import projection_gradient
+from predilect.inference.sparse.margins import gathered, graph_laplacian
+from predilect.posteriors.projection import item_covariance_gradient
 
-__all__ = ["optimise_kernel", "theta_gradient"]
+__all__ = ["theta_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_PAIRS_AT_ONCE = 250
 
 
 def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesign) -> FloatArray:
@@ -34,21 +30,20 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
     - through what lies between the points: dR = dK_nn - dA K_mn - A dK_mn over pairs, weighed -λ E w²/(2 s).
 
     crowdgppl.md eq. 39 has the first term alone, exact only where the points are the items.
-    n_items M C + M³ C operations, and n_pairs M + 250 n_pairs.
+    n_items M C + M³ C operations, n_pairs M, and the kernel's gradient.
     """
     projection = design.projection
-    kernel, L = projection.kernel, projection.factor
     slope_mean, slope_var = _row_slopes(state, answers)
     functions = [(f, s, c) for c, (f, s) in enumerate(zip(state.components, state.s, strict=True))]
     if state.consensus is not None:
         functions.append((state.consensus, state.s_0, -1))
     M, n = design.n_points, len(design.G)
-    inverse = L.inverse()
+    inverse = projection.factor.inverse()
     G_mm = np.zeros((M, M))
     into_A = np.zeros((n, M))
     into_R = np.zeros(len(design.left))
     for f, s, c in functions:
-        m, S = design.values(f), design.covariance(f)
+        m, S = projection.at_points(f.mean, f.lower)
         G_mm += 0.5 * (s * inverse @ (np.outer(m, m) + S) @ inverse - inverse)
         if projection.A is None:
             continue
@@ -62,99 +57,20 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
             second = slope_var * (weight**2 + state.Sigma[answers.user, c, c])
         H: FloatArray = np.asarray(np.bincount(answers.pair, first, len(design.left)), dtype=np.float64)
         W: FloatArray = np.asarray(np.bincount(answers.pair, second, len(design.left)), dtype=np.float64)
-        into_A += np.outer(design.spread(H), m) + 2.0 * design.laplacian(W, projection.A @ S)
+        into_A += np.outer(gathered(n, design.left, design.right, H), m)
+        into_A += 2.0 * np.asarray(graph_laplacian(n, design.left, design.right, W) @ (projection.A @ S))
         into_R += W / s
-    gradient = kernel.gradient(projection.points[projection.known_points], None, _part(projection, G_mm))
     if projection.A is None:
-        return gradient
+        return item_covariance_gradient(projection.kernel, projection.points, projection.known_points, G_mm)
     # R = K_nn - A K_mn, with K_mn = K_mm Aᵀ: dR = dK_nn - dK_nm Aᵀ - A dK_mn + A dK_mm Aᵀ, over pairs d R dᵀ.
     A = projection.A
-    LA = design.laplacian(into_R, A)
+    LA = np.asarray(graph_laplacian(n, design.left, design.right, into_R) @ A)
     G_nm = into_A @ inverse - 2.0 * LA
-    G_mm = -A.T @ into_A @ inverse + A.T @ LA
-    known, known_points = projection.known, projection.known_points
-    gradient = gradient + kernel.gradient(
-        projection.features[known], projection.points[known_points], G_nm[np.ix_(known, known_points)]
-    )
-    gradient = gradient + kernel.gradient(projection.points[known_points], None, _part(projection, G_mm))
-    both = known[design.left] & known[design.right]
-    # Between the two items of a pair; diagonals follow.
-    left, right, weights = design.left[both], design.right[both], -2.0 * into_R[both]
-    for start in range(0, len(left), _PAIRS_AT_ONCE):
-        some = slice(start, start + _PAIRS_AT_ONCE)
-        a, b = projection.features[left[some]], projection.features[right[some]]
-        gradient = gradient + kernel.gradient(a, b, np.diag(weights[some]))
-    degree: FloatArray = np.zeros(n) + np.bincount(design.left, into_R, n) + np.bincount(design.right, into_R, n)
-    on_diagonal = kernel.diagonal_gradient(projection.features[known], degree[known])
-    return np.asarray(gradient + on_diagonal, dtype=np.float64)
-
-
-def optimise_kernel(
-    projection: Projection, fit: Callable[[Projection], tuple[float, FloatArray]], *, most: int = 20,
-    reach: float = 3.0, held: Sequence[str] = (),
-) -> tuple[Projection, float]:  # fmt: skip
-    """Search the kernel's hyper-parameters by L-BFGS-B on the bound.
-
-    Parameters
-    ----------
-    projection : Projection
-        At the start.
-    fit : callable
-        Bound and its gradient in theta, of a fit with the projection given.
-    most : int
-        Evaluations, about.
-    reach : float
-        theta stays within ± reach of where it starts.
-    held : sequence of str
-        Names of hyper-parameters that stay where they are.
-
-    Returns
-    -------
-    projection : Projection
-        With the best kernel seen.
-    bound : float
-
-    Raises
-    ------
-    PredilectError
-        If bound or gradient is not finite.
-    """
-    start = projection.kernel.theta
-    reaches = [0.0 if name in held else reach for name in projection.kernel.names]
-    bounds = [(x - r, x + r) for x, r in zip(start, reaches, strict=True)]
-    best: list[tuple[float, FloatArray]] = []
-
-    def loss(theta: FloatArray) -> tuple[float, FloatArray]:
-        bound, gradient = fit(with_theta(projection, theta))
-        if not (np.isfinite(bound) and np.isfinite(gradient).all()):
-            values = ", ".join(f"{n} = {v:.3g}" for n, v in zip(projection.kernel.names, np.exp(theta), strict=True))
-            raise PredilectError(
-                f"the bound or its gradient is not finite at {values}. Likely causes: features that are not finite or "
-                "of very unlike sizes (standardise them)"
-            )
-        best.append((bound, theta.copy()))
-        return -bound, -gradient
-
-    minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"maxfun": most},
-    )  # fmt: skip
-    bound, theta = max(best, key=lambda pair: pair[0])
-    return with_theta(projection, theta), bound
-
-
-def with_theta(projection: Projection, theta: FloatArray) -> Projection:
-    """The projection from the same points with another kernel."""
-    points = None if projection.A is None else projection.points[projection.known_points]
-    return Projection.of(projection.kernel.with_theta(theta), projection.features, projection.known, points)
+    G_mm += -A.T @ into_A @ inverse + A.T @ LA
+    return projection_gradient(projection, G_mm, G_nm.__getitem__, design.left, design.right, into_R)
 
 
 def _row_slopes(state: FactorState, answers: FactorAnswers) -> tuple[FloatArray, FloatArray]:
     """∂ data/∂ mean and ∂ data/∂ variance of the margin of each row, weights included."""
     sites, slope, _ = refreshed(state, answers, None, 1.0)
     return answers.weight * slope, -0.5 * answers.weight * sites.precision
-
-
-def _part(projection: Projection, weights: FloatArray) -> FloatArray:
-    """Of the points that have features."""
-    return np.asarray(weights[np.ix_(projection.known_points, projection.known_points)])

@@ -9,12 +9,23 @@ import numpy.typing as npt
 
 from predilect.inference.compiled.factor_blocks import component_sums, update_people
 from predilect.inference.factor.answers import FactorAnswers
-from predilect.inference.factor.items import ItemDesign, scale_step
-from predilect.inference.factor.state import FactorPriors, FactorState, Sites, moments
+from predilect.inference.factor.items import FunctionState, ItemDesign, scale_step
+from predilect.inference.factor.state import FactorPriors, FactorState, moments
+from predilect.inference.sparse.margins import natural_parameters
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import at
+from predilect.posteriors.sites import Sites
 
-__all__ = ["blocks", "consensus_step", "item_sweep", "people_step", "refreshed", "scales_step", "threshold_step"]
+__all__ = [
+    "blocks",
+    "consensus_step",
+    "consensus_sums",
+    "item_sweep",
+    "people_step",
+    "refreshed",
+    "scales_step",
+    "threshold_step",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,11 +51,8 @@ def refreshed(
     """
     mean, var = moments(state, answers)
     value, slope, curvature = expected(answers.outcome, mean, var, state.threshold)
-    linear = slope + curvature * mean
-    if old is not None:
-        curvature = old.precision + step * (curvature - old.precision)
-        linear = old.linear + step * (linear - old.linear)
-    return Sites(curvature, linear), slope, value
+    new = Sites(curvature, slope + curvature * mean)
+    return new if old is None else old.towards(new, step), slope, value
 
 
 def blocks(
@@ -87,10 +95,9 @@ def item_sweep(
             c, answers.user, answers.pair, answers.weight, sites.precision, sites.linear, margin, state.delta,
             state.mu, state.Sigma, W, H,
         )  # fmt: skip
-        precision, linear = design.information(W, H)
-        precision.flat[:: len(precision) + 1] += state.s[c]
+        natural = natural_parameters(design.margins, W, H, state.s[c])
         old = state.delta[:, c].copy()
-        state.set_component(c, design.state(precision, linear), design)
+        state.set_component(c, FunctionState.of(design.margins, *natural), design)
         margin = margin + state.mu[answers.user, c] * (state.delta[:, c] - old)[answers.pair]
 
 
@@ -98,15 +105,31 @@ def consensus_step(
     state: FactorState, sites: Sites, margin: FloatArray, answers: FactorAnswers, design: ItemDesign
 ) -> FloatArray:
     """Update q(t); returns by how much its mean margin of each pair moved, shape (n_pairs,)."""
-    tau = answers.weight * sites.precision
-    n = len(answers.left)
-    W = np.asarray(np.bincount(answers.pair, tau, n), dtype=np.float64)
-    H = np.bincount(answers.pair, answers.weight * sites.linear - tau * margin, n) + W * state.delta_0
-    precision, linear = design.information(W, H)
-    precision.flat[:: len(precision) + 1] += state.s_0
+    W, H = consensus_sums(answers.pair, sites.times(answers.weight), margin, state.delta_0)
+    natural = natural_parameters(design.margins, W, H, state.s_0)
     old = state.delta_0
-    state.set_consensus(design.state(precision, linear), design)
+    state.set_consensus(FunctionState.of(design.margins, *natural), design)
     return np.asarray(state.delta_0 - old)
+
+
+def consensus_sums(
+    pair: npt.NDArray[np.int64], sites: Sites, margin: FloatArray, delta_0: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """W and H of the pairs, shape (n_pairs,), that q(t) is updated by: modern.md (3.5).
+
+    Parameters
+    ----------
+    pair : array of int, shape (n,)
+    sites : Sites
+        Of all copies of each row together.
+    margin : array of float, shape (n,)
+        Mean margins, the consensus in them.
+    delta_0 : array of float, shape (n_pairs,)
+        Of the consensus.
+    """
+    n = len(delta_0)
+    W = np.asarray(np.bincount(pair, sites.precision, n), dtype=np.float64)
+    return W, np.bincount(pair, sites.linear - sites.precision * margin, n) + W * delta_0
 
 
 def scales_step(

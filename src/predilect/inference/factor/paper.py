@@ -14,13 +14,15 @@ from predilect.inference.compiled.factor_blocks import component_sums
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.fit import FactorFit, Watch
 from predilect.inference.factor.items import FunctionState, GammaPrior, ItemDesign, scale_bound, scale_step
-from predilect.inference.factor.people import PeopleDesign
+from predilect.inference.factor.modern import consensus_sums
 from predilect.inference.factor.start import random_start
-from predilect.inference.factor.state import FactorState, moments
+from predilect.inference.factor.state import FactorState, assemble, moments
 from predilect.inference.report import Report
+from predilect.inference.sparse.margins import Margins, RowMargins, natural_parameters
 from predilect.inference.sparse.sites import linearised_sites, surrogate_variance
+from predilect.inference.threshold import starting_threshold
 from predilect.likelihoods.expectation import expected
-from predilect.likelihoods.probit import at, threshold_for_tie_share, tilted
+from predilect.likelihoods.probit import at, tilted
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.weights import ProcessWeights, StandardWeights, WeightPrior
@@ -49,7 +51,8 @@ class _Paper:
 
     answers: FactorAnswers
     design: ItemDesign
-    people: PeopleDesign | None
+    people: Projection | None
+    people_rows: RowMargins
     process: npt.NDArray[np.bool_]
     state: FactorState
     priors: PaperPriors
@@ -169,19 +172,19 @@ def _start(
     state = random_start(answers, design, C, consensus, np.zeros((n_users, C)), 0.0, rng, s_0=s_t, s=s_v)
     nothing, unit = np.zeros(M), np.eye(M)
     for c in range(C):
-        state.set_component(c, design.state(s_v * unit, nothing), design)
+        state.set_component(c, FunctionState.of(design.margins, s_v * unit, nothing), design)
     state.Sigma = np.full((n_users, C, 1), 1.0 / s_w)
     # What a margin may be a priori, at s = 1, between two items; the people's own variance is 1 there.
     variance = design.prior_variances() + design.residual
     V = variance * (float(consensus) / s_t + C / (s_v * s_w))
     Q = surrogate_variance(V[answers.pair], form)
     process = np.zeros(C, dtype=bool)
-    whitened = None
+    roots = np.zeros((n_users, 0))
     if people is not None:
-        whitened, process[: C // 2] = PeopleDesign.of(people), True
-    k = 0 if whitened is None else whitened.n_points
+        roots, process[: C // 2] = people.roots(), True
+    k = roots.shape[1]
     return _Paper(
-        answers, design, whitened, process, state, priors, np.full(C, s_w), Q, (s_t * unit, nothing),
+        answers, design, people, RowMargins(roots), process, state, priors, np.full(C, s_w), Q, (s_t * unit, nothing),
         [(s_v * unit, nothing) for _ in range(C)], (np.full((n_users, C), s_w), s_w * state.mu),
         [(s_w * np.eye(k), np.zeros(k)) for _ in range(C)], [None] * C,
     )  # fmt: skip
@@ -196,32 +199,23 @@ def _step(model: _Paper, rows: IntArray | None, rho: float, scale: float) -> Non
     n_pairs, M = len(answers.left), design.n_points
     margin = state.delta_0[pair] + np.einsum("pc,pc->p", state.mu[user], state.delta[pair])
 
-    def mixed(
-        old: tuple[FloatArray, FloatArray], W: FloatArray, H: FloatArray, s: float
-    ) -> tuple[FloatArray, FloatArray]:
-        precision, linear = design.information(scale * W, scale * H)
-        precision.flat[:: len(precision) + 1] += s
-        return old[0] + rho * (precision - old[0]), old[1] + rho * (linear - old[1])
-
     if state.consensus is not None:
-        precision, linear = linearised_sites(outcome, margin, Q)
-        tau = weight * precision
-        W = np.asarray(np.bincount(pair, tau, n_pairs), dtype=np.float64)
-        H = np.bincount(pair, weight * linear - tau * margin, n_pairs) + W * state.delta_0
+        sites = linearised_sites(outcome, margin, Q).times(weight)
+        W, H = consensus_sums(pair, sites, margin, state.delta_0)
         old = state.delta_0
-        model.natural_t = mixed(model.natural_t, W, H, state.s_0)
-        state.set_consensus(design.state(*model.natural_t), design)
+        model.natural_t = _mixed(design.margins, model.natural_t, scale * W, scale * H, state.s_0, rho)
+        state.set_consensus(FunctionState.of(design.margins, *model.natural_t), design)
         margin = margin + (state.delta_0 - old)[pair]
         state.set_scale(-1, scale_step(model.priors.consensus, M, state.consensus.square, 0.0), design)
     for c in range(state.n_components):
-        precision, linear = linearised_sites(outcome, margin, Q)
+        sites = linearised_sites(outcome, margin, Q)
         W, H = np.zeros((2, n_pairs))
         component_sums(
-            c, user, pair, weight, precision, linear, margin, state.delta, state.mu, state.Sigma, W, H
+            c, user, pair, weight, sites.precision, sites.linear, margin, state.delta, state.mu, state.Sigma, W, H
         )  # fmt: skip
-        model.natural_v[c] = mixed(model.natural_v[c], W, H, state.s[c])
+        model.natural_v[c] = _mixed(design.margins, model.natural_v[c], scale * W, scale * H, state.s[c], rho)
         old = state.delta[:, c].copy()
-        state.set_component(c, design.state(*model.natural_v[c]), design)
+        state.set_component(c, FunctionState.of(design.margins, *model.natural_v[c]), design)
         margin = margin + state.mu[user, c] * (state.delta[:, c] - old)[pair]
         state.set_scale(c, scale_step(model.priors.components, M, state.components[c].square, 0.0), design)
     for c in range(state.n_components):
@@ -234,21 +228,22 @@ def _weights_step(
 ) -> FloatArray:  # fmt: skip
     """w_c of everybody and its scale; returns the margins."""
     state, n_users = model.state, model.answers.n_users
-    precision, linear = linearised_sites(outcome, margin, Q)
-    tau = weight * precision
+    sites = linearised_sites(outcome, margin, Q)
+    tau = weight * sites.precision
     delta = state.delta[pair, c]
     own = tau * delta * delta
     W: FloatArray = np.asarray(scale * np.bincount(user, own + tau * state.D[pair, c], n_users), dtype=np.float64)
-    pull = (weight * linear - tau * margin) * delta + own * state.mu[user, c]
+    pull = (weight * sites.linear - tau * margin) * delta + own * state.mu[user, c]
     H: FloatArray = np.asarray(scale * np.bincount(user, pull, n_users), dtype=np.float64)
     old, s, prior = state.mu[:, c].copy(), model.s_w[c], model.priors.weights
     if model.process[c]:
         assert model.people is not None
-        model.natural_process[c] = model.people.mixed(model.natural_process[c], W, H, s, rho)
-        function, mean, var = model.people.state(*model.natural_process[c])
+        rows = model.people_rows
+        model.natural_process[c] = _mixed(rows, model.natural_process[c], W, H, s, rho)
+        function = FunctionState.of(rows, *model.natural_process[c])
         model.functions_w[c] = function
         model.s_w[c] = scale_step(prior, model.people.n_points, function.square, 0.0)
-        state.mu[:, c], state.Sigma[:, c, 0] = mean, var + model.people.own / model.s_w[c]
+        state.mu[:, c], state.Sigma[:, c, 0] = function.delta, function.D + model.people.own / model.s_w[c]
     else:
         P, h = model.natural_w
         P[:, c] += rho * (s + W - P[:, c])
@@ -257,6 +252,14 @@ def _weights_step(
         square = float(np.sum(state.mu[:, c] ** 2 + state.Sigma[:, c, 0]))
         model.s_w[c] = scale_step(prior, n_users, square, 0.0)
     return np.asarray(margin + (state.mu[:, c] - old)[user] * delta)
+
+
+def _mixed(
+    margins: Margins, old: tuple[FloatArray, FloatArray], W: FloatArray, H: FloatArray, s: float, rho: float
+) -> tuple[FloatArray, FloatArray]:
+    """Natural parameters after a step of ``rho`` towards those that the answers ask for."""
+    precision, linear = natural_parameters(margins, W, H, s)
+    return old[0] + rho * (precision - old[0]), old[1] + rho * (linear - old[1])
 
 
 def _divergence(model: _Paper) -> float:
@@ -294,10 +297,9 @@ def _threshold(answers: FactorAnswers, mean: FloatArray, var: FloatArray) -> flo
     """The tie threshold that maximises the probability of the answers at the final margins; 0 without ties."""
     if not answers.has_ties:
         return 0.0
-    start = math.log(
-        threshold_for_tie_share(float(answers.weight[answers.outcome == 0].sum()) / answers.n_answers)
-        * math.sqrt(1.0 + float(np.mean(mean * mean + var)))
-    )
+    # At margins of that size the same share of ties needs a wider threshold.
+    wider = math.sqrt(1.0 + float(np.mean(mean * mean + var)))
+    start = math.log(starting_threshold(answers.outcome, answers.weight) * wider)
     found = minimize_scalar(
         lambda x: -float(answers.weight @ tilted(answers.outcome, mean, var, math.exp(x))[0]),
         bounds=(start - 6.0, start + 3.0), method="bounded",
@@ -306,20 +308,13 @@ def _threshold(answers: FactorAnswers, mean: FloatArray, var: FloatArray) -> flo
 
 
 def _posterior(model: _Paper) -> FactorPosterior:
-    state, design, C = model.state, model.design, model.state.n_components
-    t = state.consensus
-    v_mean, v_covariance = np.zeros((design.n_points, C)), np.zeros((C, design.n_points, design.n_points))
-    for c, function in enumerate(state.components):
-        v_mean[:, c], v_covariance[c] = design.values(function), design.covariance(function)
+    state, C = model.state, model.state.n_components
     weights: WeightPrior = StandardWeights(1.0 / model.s_w)
     if model.people is not None:
         k = model.people.n_points
         mean, covariance = np.zeros((k, C)), np.zeros((C, k, k))
-        for c, function_w in enumerate(model.functions_w):
-            if function_w is not None:
-                mean[:, c], covariance[c] = model.people.values(function_w)
-        weights = ProcessWeights(model.people.projection, model.process, mean, covariance, 1.0 / model.s_w)
-    return FactorPosterior(
-        design.projection, None if t is None else design.values(t), None if t is None else design.covariance(t),
-        state.s_0, v_mean, v_covariance, state.s, state.mu, state.Sigma[:, :, 0], weights,
-    )  # fmt: skip
+        for c, function in enumerate(model.functions_w):
+            if function is not None:
+                mean[:, c], covariance[c] = model.people.at_points(function.mean, function.lower)
+        weights = ProcessWeights(model.people, model.process, mean, covariance, 1.0 / model.s_w)
+    return assemble(state, model.design.projection, state.mu, state.Sigma[:, :, 0], weights)

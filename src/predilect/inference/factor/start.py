@@ -10,7 +10,7 @@ import numpy.typing as npt
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import FunctionState, ItemDesign
 from predilect.inference.factor.state import FactorState
-from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.inference.threshold import starting_threshold
 
 __all__ = ["random_start"]
 
@@ -42,8 +42,7 @@ def random_start(
     """
     n_users, M, C = answers.n_users, design.n_points, n_components
     if threshold is None:
-        ties = float(answers.weight[answers.outcome == 0].sum()) / answers.n_answers
-        threshold = threshold_for_tie_share(ties) if ties else 0.0
+        threshold = starting_threshold(answers.outcome, answers.weight)
     n_pairs = len(answers.left)
     spread = design.prior_variances()
     state = FactorState(
@@ -66,6 +65,6 @@ def _about(design: ItemDesign, mean: FloatArray, s: float, spread: FloatArray) -
     """The prior covariance about a mean."""
     M = len(mean)
     return FunctionState(
-        mean, math.sqrt(s) * np.eye(M), float(mean @ mean) + M / s, -M * math.log(s), design.differences(mean),
+        mean, math.sqrt(s) * np.eye(M), float(mean @ mean) + M / s, -M * math.log(s), design.margins.mean(mean),
         spread / s,
     )  # fmt: skip

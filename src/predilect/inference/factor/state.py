@@ -10,8 +10,11 @@ import numpy.typing as npt
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import FunctionState, GammaPrior, ItemDesign, scale_bound
 from predilect.posteriors.compiled.factor_moments import add_products
+from predilect.posteriors.factor import FactorPosterior
+from predilect.posteriors.projection import Projection
+from predilect.posteriors.weights import WeightPrior
 
-__all__ = ["FactorPriors", "FactorState", "Sites", "moments"]
+__all__ = ["FactorPriors", "FactorState", "assemble", "moments"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -32,14 +35,6 @@ class FactorPriors:
 
     consensus: GammaPrior = VAGUE
     components: GammaPrior = VAGUE
-
-
-@dataclass(slots=True)
-class Sites:
-    """Of one copy of each answer: log p(y | z) ~ linear z - precision z²/2, about the moments of its margin."""
-
-    precision: FloatArray
-    linear: FloatArray
 
 
 @dataclass(slots=True)
@@ -125,6 +120,31 @@ class FactorState:
         for c, function in enumerate(self.components):
             total += function.divergence(self.s[c]) - scale_bound(priors.components, M, self.s[c])
         return total
+
+
+def assemble(
+    state: FactorState, projection: Projection, mu: FloatArray, Sigma: FloatArray, weights: WeightPrior
+) -> FactorPosterior:
+    """The functions of a state in the coordinates of the points, with everybody's weights and the law of others'.
+
+    Parameters
+    ----------
+    state
+    projection : Projection
+        Of the items.
+    mu, Sigma : arrays of float, shapes (n_users, C), and (n_users, C, C) or (n_users, C)
+    weights : WeightPrior
+    """
+    M, C = projection.n_points, state.n_components
+    t_mean, t_covariance = None, None
+    if state.consensus is not None:
+        t_mean, t_covariance = projection.at_points(state.consensus.mean, state.consensus.lower)
+    v_mean, v_covariance = np.zeros((M, C)), np.zeros((C, M, M))
+    for c, function in enumerate(state.components):
+        v_mean[:, c], v_covariance[c] = projection.at_points(function.mean, function.lower)
+    return FactorPosterior(
+        projection, t_mean, t_covariance, state.s_0, v_mean, v_covariance, state.s, mu, Sigma, weights
+    )
 
 
 def moments(state: FactorState, answers: FactorAnswers) -> tuple[FloatArray, FloatArray]:

@@ -92,15 +92,17 @@ def try_candidates(
     trials = []
     for number, candidate in enumerate(candidates):
         basis = basis_of(candidate.kernel)
-        columns: list[list[FloatArray]] = [[], [], [], []]
+        said: list[npt.NDArray[np.int8]] = []
+        columns: tuple[list[FloatArray], ...] = ([], [], [])
         deltas = []
         for kept, out in folds:
             gamma = random_weights(kept.n_users, candidate.n_c, np.random.default_rng(random_state))
             found = run(basis, kept, gamma, short, delta=delta, executor=executor, random_state=random_state)
-            for column, part in zip(columns, (out.outcome, *held_out_margins(found, out), out.weight), strict=True):
-                column.append(np.asarray(part))
+            said.append(out.outcome)
+            for column, part in zip(columns, (*held_out_margins(found, out), out.weight), strict=True):
+                column.append(part)
             deltas.append(found.delta)
-        outcome, mean, var, weight = (np.concatenate(column) for column in columns)
+        outcome, (mean, var, weight) = np.concatenate(said), (np.concatenate(column) for column in columns)
         threshold = float(np.mean(deltas))
         spread = spread_factor(outcome, mean, var, weight, threshold)
         trials.append(Trial(candidate, log_loss(outcome, mean, var, weight, threshold, spread), spread))

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.inference.gaspk.answers import TradeOffAnswers
-from predilect.posteriors.gaspk.basis import Basis
-from predilect.posteriors.gaspk.blocks import blocks, gather, scatter
 from predilect.inference.report import Report
 from predilect.likelihoods.views import Likelihood
+from predilect.posteriors.gaspk.basis import Basis
+from predilect.posteriors.gaspk.blocks import blocks, gather, scatter
 
 __all__ = ["Direction", "Mode", "State", "find_mode", "margins_of", "state_at"]
 
@@ -80,9 +80,7 @@ def margins_of(answers: TradeOffAnswers, gamma: FloatArray, F: FloatArray) -> Fl
     return gather(answers.user, answers.point, gamma, F)
 
 
-def state_at(
-    basis: Basis, answers: TradeOffAnswers, gamma: FloatArray, likelihood: Likelihood, w: FloatArray
-) -> State:
+def state_at(basis: Basis, answers: TradeOffAnswers, gamma: FloatArray, likelihood: Likelihood, w: FloatArray) -> State:
     """The curvature at coordinates w of shape (rank, n_c)."""
     z = margins_of(answers, gamma, basis.forward(w))
     return _state(basis, answers, gamma, answers.weight * likelihood.at(answers.outcome, z)[2])

@@ -43,4 +43,4 @@ def log_det_at(state: State, random_state: int) -> float:
 
 
 def _rows(state: State) -> int:
-    return state.basis.rank * state.gamma.shape[1]
+    return int(state.basis.rank * state.gamma.shape[1])

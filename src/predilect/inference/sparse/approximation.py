@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln
 
 from predilect.covariance.dense import Factor, factorise
 
-__all__ = ["Approximation", "Scale", "divergence"]
+__all__ = ["Approximation", "Scale", "best_scale", "divergence", "solved"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,10 +43,7 @@ class Approximation:
     @classmethod
     def of(cls, precision: FloatArray, linear: FloatArray) -> Self:
         """From natural parameters; M³ operations."""
-        factor = factorise(precision)
-        mean = factor.solve(linear)
-        root = factor.solve_lower(np.eye(len(linear)))
-        return cls(precision, linear, factor, mean, float(mean @ mean) + float(np.sum(root * root)))
+        return cls(precision, linear, *solved(precision, linear))
 
     @classmethod
     def prior(cls, n_points: int, scale: float) -> Self:
@@ -60,6 +57,14 @@ class Approximation:
         return Approximation.of(
             (1.0 - step) * self.precision + step * precision, (1.0 - step) * self.linear + step * linear
         )
+
+
+def solved(precision: FloatArray, linear: FloatArray) -> tuple[Factor, FloatArray, float]:
+    """Of N(Λ⁻¹h, Λ⁻¹) the factor of Λ, the mean u, and E uᵀu; M³ operations."""
+    factor = factorise(precision)
+    mean = factor.solve(linear)
+    root = factor.solve_lower(np.eye(len(linear)))
+    return factor, mean, float(mean @ mean) + float(np.sum(root * root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +116,38 @@ class Scale:
         return replace(self, rate=self.shape / value)
 
     def best(self, square: float, residual: float = 0.0) -> float:
-        """The mean of s that suits q(u), given how much the residual matters.
+        """The mean of s that suits q(u), given how much the residual matters; parameters as :func:`best_scale`."""
+        return best_scale(self.shape, self.prior_rate, square, residual)
 
-        Parameters
-        ----------
-        square : float
-            E uᵀ u.
-        residual : float
-            Σ_p weight_p λ_p r_p, with r_p the residual variance of answer p at s = 1; 0 for the conjugate update
-            (β = β₀ + E uᵀu / 2), which the paper makes.
 
-        Notes
-        -----
-        The bound depends on q(s) = Gamma(α, α/ŝ) by
+def best_scale(alpha: float, rate: float, square: float, residual: float = 0.0) -> float:
+    """The mean of q(s) that suits q(u), given how much the residual matters.
 
-            (α₀ + M/2 - α) (ψ(α) - log α) terms + (α₀ + M/2) log ŝ - (β₀ + E uᵀu / 2) ŝ + Σ_p weight_p ℓ_p(v_p + r_p/ŝ),
+    Parameters
+    ----------
+    alpha : float
+        Shape of q(s): that of the prior, α₀, and half of the number of points.
+    rate : float
+        β₀, of the prior.
+    square : float
+        E uᵀ u.
+    residual : float
+        Σ_p weight_p λ_p r_p, with r_p the residual variance of answer p at s = 1 (times E w² of what it is weighed
+        with); 0 for the conjugate update (β = β₀ + E uᵀu / 2), which the paper makes.
 
-        so α = α₀ + M/2 whatever the data say, and with dℓ/dv = -λ/2 held, ŝ solves a ŝ - b ŝ² + residual/2 = 0 with
-        a = α, b = β₀ + E uᵀu / 2. In log ŝ the held problem is concave, so the way to its solution is uphill for the
-        bound itself; the caller halves the step where that is too long.
-        """
-        b = self.prior_rate + 0.5 * square
-        return (self.shape + math.sqrt(self.shape**2 + 2.0 * b * residual)) / (2.0 * b)
+    Notes
+    -----
+    The bound depends on q(s) = Gamma(α, α/ŝ) by
+
+        (α₀ + M/2 - α) (ψ(α) - log α) terms + (α₀ + M/2) log ŝ - (β₀ + E uᵀu / 2) ŝ + Σ_p weight_p ℓ_p(v_p + r_p/ŝ),
+
+    so α = α₀ + M/2 whatever the data say, and with dℓ/dv = -λ/2 held, ŝ solves a ŝ - b ŝ² + residual/2 = 0 with
+    a = α, b = β₀ + E uᵀu / 2. In log ŝ the held problem is concave, so the way to its solution is uphill for the bound
+    itself; a caller who needs it uphill halves the step where that is too long. Without residuals it is the conjugate
+    update of crowdgppl.md 2.2; modern.md 6 takes a gradient step where there are residuals.
+    """
+    b = rate + 0.5 * square
+    return (alpha + math.sqrt(alpha * alpha + 2.0 * b * residual)) / (2.0 * b)
 
 
 def divergence(q: Approximation, scale: Scale) -> float:

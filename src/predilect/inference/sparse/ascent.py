@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.inference.sparse.approximation import Approximation, Scale, divergence
+from predilect.inference.sparse.margins import natural_parameters
 from predilect.inference.sparse.problem import Batch, Problem
-from predilect.inference.sparse.sites import RowSites
 from predilect.likelihoods.expectation import expected
+from predilect.posteriors.sites import Sites
 
 __all__ = ["Ascent", "View", "ascend", "natural_target", "view"]
 
@@ -66,13 +67,13 @@ def _at(batch: Batch, q: Approximation, scale: Scale, delta: float, mean: FloatA
     return View(mean, variance, value, slope, curvature, bound)
 
 
-def natural_target(batch: Batch, sites: RowSites, scale: float, factor: float = 1.0) -> tuple[FloatArray, FloatArray]:
+def natural_target(batch: Batch, sites: Sites, scale: float, factor: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Natural parameters that the prior and some answers ask for: s I + π Σ w τ x xᵀ, π Σ w ν x.
 
     Parameters
     ----------
     batch : Batch
-    sites : RowSites
+    sites : Sites
         Of its answers.
     scale : float
         E s.
@@ -83,10 +84,8 @@ def natural_target(batch: Batch, sites: RowSites, scale: float, factor: float = 
     -----
     crowdgppl.md 2.2, eqs. 17, 18. The natural gradient of the bound is this less the natural parameters of q.
     """
-    weight = factor * batch.weight
-    precision = batch.margins.information(weight * sites.precision)
-    precision[np.diag_indices(len(precision))] += scale
-    return precision, batch.margins.gather(weight * sites.linear)
+    together = sites.times(factor * batch.weight)
+    return natural_parameters(batch.margins, together.precision, together.linear, scale)
 
 
 def ascend(
@@ -129,7 +128,7 @@ def ascend(
         iterations += 1
         before = now.bound
         least = before - _SLACK * abs(before)
-        target = natural_target(batch, RowSites(now.curvature, now.slope + now.curvature * now.mean), scale.value)
+        target = natural_target(batch, Sites(now.curvature, now.slope + now.curvature * now.mean), scale.value)
         step = min(2.0 * step, 1.0)
         while True:
             tried_q = q.towards(*target, step)

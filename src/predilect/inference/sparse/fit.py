@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.dense import symmetrise
 from predilect.inference.pooled import PooledAnswers
 from predilect.inference.report import Report
 from predilect.inference.sparse.approximation import Approximation, Scale
@@ -97,12 +96,12 @@ class SparseFit:
     @property
     def covariance(self) -> FloatArray:
         """Of f at the inducing points, shape (M, M)."""
-        half = self.q.factor.solve_lower(self.projection.factor.lower.T)
-        return symmetrise(half.T @ half)
+        return self.projection.at_points(self.q.mean, self.q.factor.lower)[1]
 
     def posterior(self) -> SparsePosterior:
         """What predictions and boards are made of."""
-        return SparsePosterior(self.projection, self.mean, self.covariance, self.scale.value)
+        mean, covariance = self.projection.at_points(self.q.mean, self.q.factor.lower)
+        return SparsePosterior(self.projection, mean, covariance, self.scale.value)
 
 
 def schedule_for(n_rows: int, n_points: int, rule: str = "expected") -> Schedule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -13,9 +14,9 @@ from predilect.inference.sparse.approximation import Approximation, Scale
 from predilect.inference.sparse.ascent import view
 from predilect.inference.sparse.margins import sparse_laplacian
 from predilect.inference.sparse.problem import Problem
-from predilect.posteriors.projection import Projection
+from predilect.posteriors.projection import Projection, item_covariance_gradient, variance_gradient
 
-__all__ = ["PairsGradient", "bound_gradient"]
+__all__ = ["PairsGradient", "bound_gradient", "projection_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
@@ -70,38 +71,67 @@ def bound_gradient(projection: Projection, problem: Problem, q: Approximation, s
     inner = 0.5 * s * (np.outer(u, u) + inverse)
     inner[np.diag_indices(len(u))] -= 0.5
     if projection.A is None:
-        return _points_gradient(projection, _sandwich(lower, inner))
+        weights = _sandwich(lower, inner)
+        return item_covariance_gradient(projection.kernel, projection.points, projection.known_points, weights)
     n_items, B = projection.n_items, problem.B
     flow, stiff = problem.weight * seen.slope, problem.weight * seen.curvature
     gamma = np.bincount(problem.left, flow, n_items) - np.bincount(problem.right, flow, n_items)
     H = batch.margins.information(stiff)
     inner += H @ inverse - H / (2.0 * s) - np.outer(gamma @ B, u)
-    total = _points_gradient(projection, _sandwich(lower, inner))
 
-    # K_nm, a chunk of items at a time.
     back = solve_triangular(lower, (np.eye(len(u)) / s - inverse).T, lower=True, trans="T", check_finite=False).T
     direction = solve_triangular(lower, u, lower=True, trans="T", check_finite=False)
     W = sparse_laplacian(n_items, problem.left, problem.right, stiff)
-    kernel, features, known, apart = projection.kernel, projection.features, projection.known, 0.0
-    place_of = np.full(n_items, -1)
-    place_of[~projection.known] = np.flatnonzero(~projection.known_points)[: int((~known).sum())]
-    points = projection.points[projection.known_points]
-    for start in range(0, n_items, _ROWS_AT_ONCE):
-        some = np.arange(start, min(start + _ROWS_AT_ONCE, n_items))
-        weights = np.outer(gamma[some], direction) + (W[some] @ B) @ back
-        has = known[some]
-        if has.any():
-            total += kernel.gradient(features[some[has]], points, weights[np.ix_(has, projection.known_points)])
-        apart += float(weights[~has, place_of[some[~has]]].sum())
 
-    # The residual's k(a, a) + k(b, b) - 2 k(a, b).
-    own = W.diagonal() / (-2.0 * s)
+    def into_rows(some: slice) -> FloatArray:
+        return np.asarray(np.outer(gamma[some], direction) + (W[some] @ B) @ back)
+
+    return projection_gradient(
+        projection, _sandwich(lower, inner), into_rows, problem.left, problem.right, stiff / (-2.0 * s)
+    )
+
+
+def projection_gradient(
+    projection: Projection,
+    into_points: FloatArray,
+    into_rows: Callable[[slice], FloatArray],
+    left: IntArray,
+    right: IntArray,
+    into_pairs: FloatArray,
+) -> FloatArray:
+    """Slope of what hangs on theta through the covariances of points, items and pairs, shape (n_parameters,).
+
+    Parameters
+    ----------
+    projection : Projection
+        With fewer points than items.
+    into_points : array of float, shape (M, M)
+        Weights of dK_mm.
+    into_rows : callable
+        Weights of dK_nm for some of the items, shape (n, M): they need not all be there at once.
+    left, right : arrays of int, shape (n_pairs,)
+        Best in the order of ``left``.
+    into_pairs : array of float, shape (n_pairs,)
+        Weights of d(k(a, a) + k(b, b) - 2 k(a, b)) of the pairs.
+    """
+    kernel, features, known, n_items = projection.kernel, projection.features, projection.known, projection.n_items
+    total = item_covariance_gradient(kernel, projection.points, projection.known_points, into_points)
+    place_of = np.full(n_items, -1)
+    place_of[~known] = np.flatnonzero(~projection.known_points)[: int((~known).sum())]
+    points, apart = projection.points[projection.known_points], 0.0
+    for start in range(0, n_items, _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        weights, has = into_rows(some), known[some]
+        if has.any():
+            total += kernel.gradient(features[some][has], points, weights[np.ix_(has, projection.known_points)])
+        apart += float(weights[~has, place_of[some][~has]].sum())
+    own: FloatArray = np.zeros(n_items)
+    own += np.bincount(left, into_pairs, n_items) + np.bincount(right, into_pairs, n_items)
     total += kernel.diagonal_gradient(features[known], own[known])
     apart += float(own[~known].sum())
-    both = np.flatnonzero(known[problem.left] & known[problem.right])
-    left, right = problem.left[both], problem.right[both]
-    total += _pairs_gradient(kernel, features, left, right, stiff[both] / s)
-    return np.asarray(total + _apart(projection, apart))
+    both = np.flatnonzero(known[left] & known[right])
+    total += _pairs_gradient(kernel, features, left[both], right[both], -2.0 * into_pairs[both])
+    return np.asarray(total + variance_gradient(kernel, features.shape[1], apart))
 
 
 def _pairs_gradient(
@@ -130,17 +160,3 @@ def _sandwich(lower: FloatArray, inner: FloatArray) -> FloatArray:
     """L⁻ᵀ inner L⁻¹."""
     half = solve_triangular(lower, inner, lower=True, trans="T", check_finite=False)
     return np.asarray(solve_triangular(lower, half.T, lower=True, trans="T", check_finite=False).T)
-
-
-def _points_gradient(projection: Projection, weights: FloatArray) -> FloatArray:
-    """Contraction with dK_mm."""
-    known = projection.known_points
-    total = _apart(projection, float(np.diagonal(weights)[~known].sum()))
-    if known.any():
-        total = total + projection.kernel.gradient(projection.points[known], None, weights[np.ix_(known, known)])
-    return total
-
-
-def _apart(projection: Projection, weight: float) -> FloatArray:
-    """Contraction with the prior variance of items without features, which is that of the mean features."""
-    return projection.kernel.diagonal_gradient(np.zeros((1, projection.features.shape[1])), np.array([weight]))

@@ -11,27 +11,27 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from predilect.inference.pooled import laplacian
-from predilect.posteriors.projection import Projection
+from predilect.posteriors.pairs import pair_variance, squared_differences
 
 __all__ = [
     "ItemMargins",
     "Margins",
     "RowMargins",
+    "gathered",
+    "graph_laplacian",
     "margins_of",
-    "residual_variances",
+    "natural_parameters",
     "sparse_laplacian",
-    "whitened",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 # Nanoseconds an element, measured on one core: they only choose between two ways to the same result.
-_SYRK, _GEMM, _GATHER, _SPARSE = 0.04, 0.08, 2.5, 2.0
+_SYRK, _GEMM, _GATHER, _SPARSE, _LOOKUP = 0.04, 0.08, 2.5, 2.0, 20.0
 _MOST_ELEMENTS = 2**25  # of differences of rows kept in memory: 256 MB
-_IN_CACHE = 2**16  # elements of differences of rows that are made, used and dropped
 _ITEMS_AT_ONCE = 10_000
-_PAIRS_AT_ONCE = 20_000
+_MOST_ITEMS_SQUARED = 2000  # of which items x items arrays are made for variances
 
 
 class Margins(Protocol):
@@ -66,8 +66,8 @@ class RowMargins:
 
     def variance(self, lower: FloatArray) -> FloatArray:
         """See :class:`Margins`."""
-        half = solve_triangular(lower, self.X.T, lower=True, check_finite=False)
-        return np.asarray(np.einsum("mp,mp->p", half, half))
+        half = _whitened(self.X, lower)
+        return np.asarray(np.einsum("pm,pm->p", half, half))
 
     def information(self, weight: FloatArray) -> FloatArray:
         """See :class:`Margins`."""
@@ -97,16 +97,15 @@ class ItemMargins:
 
     def variance(self, lower: FloatArray) -> FloatArray:
         """See :class:`Margins`."""
-        return _squared_differences(
-            solve_triangular(lower, self.B.T, lower=True, check_finite=False).T, self.left, self.right
-        )
+        T = _whitened(self.B, lower)
+        if _all_pairs(len(T), len(lower), len(self.left)):
+            return pair_variance(T @ T.T, self.left, self.right)
+        return squared_differences(T, self.left, self.right)
 
     def information(self, weight: FloatArray) -> FloatArray:
         """See :class:`Margins`."""
         n_items, M = self.B.shape
-        if _GEMM * n_items**2 < _SPARSE * 2 * len(weight):
-            return np.asarray(self.B.T @ (laplacian(n_items, self.left, self.right, weight) @ self.B))
-        L = sparse_laplacian(n_items, self.left, self.right, weight)
+        L = graph_laplacian(n_items, self.left, self.right, weight)
         total = np.zeros((M, M))
         for start in range(0, n_items, _ITEMS_AT_ONCE):  # so that L B is never there as a whole
             some = slice(start, start + _ITEMS_AT_ONCE)
@@ -115,8 +114,29 @@ class ItemMargins:
 
     def gather(self, values: FloatArray) -> FloatArray:
         """See :class:`Margins`."""
-        n_items = len(self.B)
-        return np.asarray((np.bincount(self.left, values, n_items) - np.bincount(self.right, values, n_items)) @ self.B)
+        return np.asarray(gathered(len(self.B), self.left, self.right, values) @ self.B)
+
+
+def natural_parameters(
+    margins: Margins, weight: FloatArray, values: FloatArray, scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """What a prior N(0, I/scale) and answers ask for: s I + Σ weight_p x_p x_pᵀ, Σ values_p x_p; weights at least 0."""
+    precision = margins.information(weight)
+    precision[np.diag_indices(len(precision))] += scale
+    return precision, margins.gather(values)
+
+
+def gathered(n_items: int, left: IntArray, right: IntArray, values: FloatArray) -> FloatArray:
+    """Σ_p values_p (e_left - e_right), shape (n_items,)."""
+    total = np.bincount(left, values, n_items) - np.bincount(right, values, n_items)
+    return np.asarray(total, dtype=np.float64)
+
+
+def graph_laplacian(n_items: int, left: IntArray, right: IntArray, weight: FloatArray) -> FloatArray | csr_array:
+    """Σ_p weight_p (e_left - e_right)(e_left - e_right)ᵀ, dense where a product with it costs less so."""
+    if _GEMM * n_items**2 < _SPARSE * 2 * len(weight):
+        return laplacian(n_items, left, right, weight)
+    return sparse_laplacian(n_items, left, right, weight)
 
 
 def sparse_laplacian(n_items: int, left: IntArray, right: IntArray, weight: FloatArray) -> csr_array:
@@ -134,21 +154,23 @@ def margins_of(B: FloatArray, left: IntArray, right: IntArray) -> Margins:
     Parameters
     ----------
     B : array of float, shape (n_items, M)
-        What the items make of the whitened values, from :func:`whitened`.
+        What the items make of the whitened values, from ``Projection.roots``.
     left, right : arrays of int, shape (n,)
 
     Notes
     -----
-    For variances and information together, rows cost n M (2 M + gather) and items n_items M (3 M) + n M (gather +
-    sparse product), with n_items those that occur; the cheaper is taken, rows only while they fit into 256 MB.
+    For variances and information together, rows cost n M (3 M + gather) and items n_items M (4 M) + n M (gather +
+    sparse product), or n_items M (n_items) for the latter where most pairs occur, with n_items those that occur; the
+    cheaper is taken, rows only while they fit into 256 MB.
     """
     n, M = len(left), B.shape[1]
     occurs = np.zeros(len(B), dtype=bool)
     occurs[left] = occurs[right] = True
     n_items = int(occurs.sum())
     laplacian_cost = min(_GEMM * n_items**2, 2.0 * _SPARSE * n)
-    by_items = n_items * M * (_SYRK + _GEMM) + n * _GATHER + laplacian_cost
-    by_rows = n * (2.0 * _SYRK * M + _GATHER)
+    variance_cost = _SYRK * n_items**2 + n * _LOOKUP / M if _all_pairs(n_items, M, n) else n * _GATHER
+    by_items = n_items * M * 2.0 * _GEMM + variance_cost + laplacian_cost
+    by_rows = n * ((_SYRK + _GEMM) * M + _GATHER)
     if by_rows <= by_items and n * M <= _MOST_ELEMENTS:
         X = B[left]
         X -= B[right]
@@ -159,43 +181,14 @@ def margins_of(B: FloatArray, left: IntArray, right: IntArray) -> Margins:
     return ItemMargins(B[occurs], place[left], place[right])
 
 
-def whitened(projection: Projection) -> FloatArray:
-    """B = A L with K_mm = L Lᵀ, shape (n_items, M): f = B u + r with u ~ N(0, I/s).
-
-    Everything is done with u: its prior precision s I needs no inverse of K_mm, which for close points has none.
-    """
-    lower = projection.factor.lower
-    return lower if projection.A is None else np.asarray(projection.A @ lower)
+def _whitened(rows: FloatArray, lower: FloatArray) -> FloatArray:
+    """Rows times lower⁻ᵀ: a product with the inverse is three times as quick as solving for all rows."""
+    inverse = solve_triangular(lower, np.eye(len(lower)), lower=True, check_finite=False)
+    return np.asarray(rows @ inverse.T)
 
 
-def residual_variances(projection: Projection, B: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """Variance of r(left) - r(right) at s = 1 of many pairs, shape (n,).
-
-    Notes
-    -----
-    What :meth:`Projection.residual_pairs` gives, at n M instead of n M² operations, from B.
-    """
-    if projection.A is None:
-        return np.zeros(len(left))
-    known = projection.known
-    alike = np.zeros(len(left))
-    both = np.flatnonzero(known[left] & known[right])
-    for start in range(0, len(both), _PAIRS_AT_ONCE):
-        some = both[start : start + _PAIRS_AT_ONCE]
-        alike[some] = projection.kernel.pairs(projection.features[left[some]], projection.features[right[some]])
-    variance = projection.own + np.einsum("im,im->i", B, B)  # k(x, x)
-    out = variance[left] + variance[right] - 2.0 * alike - _squared_differences(B, left, right)
-    out[left == right] = 0.0
-    return np.asarray(np.maximum(out, 0.0))
-
-
-def _squared_differences(T: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """|T[left] - T[right]|², in pieces that stay in the cache."""
-    out = np.empty(len(left))
-    step = max(_IN_CACHE // T.shape[1], 16)
-    for start in range(0, len(left), step):
-        some = slice(start, start + step)
-        d = T[left[some]]
-        d -= T[right[some]]
-        out[some] = np.einsum("ij,ij->i", d, d)
-    return out
+def _all_pairs(n_items: int, M: int, n: int) -> bool:
+    """Whether the covariance of all items is the cheaper way to the variances of n pairs."""
+    if n_items > _MOST_ITEMS_SQUARED:
+        return False
+    return _SYRK * n_items**2 * M + n * _LOOKUP < n * M * _GATHER

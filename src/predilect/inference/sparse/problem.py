@@ -10,7 +10,7 @@ import numpy.typing as npt
 from predilect.data.canonical import canonical_rows
 from predilect.errors import DataError
 from predilect.inference.pooled import PooledAnswers
-from predilect.inference.sparse.margins import Margins, margins_of, residual_variances, whitened
+from predilect.inference.sparse.margins import Margins, margins_of
 from predilect.posteriors.projection import Projection
 
 __all__ = ["Batch", "Problem"]
@@ -46,7 +46,7 @@ class Problem:
     Attributes
     ----------
     B : array of float, shape (n_items, M)
-        Of :func:`~predilect.inference.sparse.margins.whitened`.
+        What the items make of the whitened values, from ``Projection.roots``.
     left, right, outcome, weight : arrays, shape (n_rows,)
     residual : array of float, shape (n_rows,)
         As in :class:`Batch`.
@@ -86,8 +86,8 @@ class Problem:
             np.asarray(answers.outcome, dtype=np.int8),
             np.asarray(answers.weight, dtype=np.float64),
         )
-        B = whitened(projection)
-        residual = residual_variances(projection, B, left, right)
+        B = projection.roots()
+        residual = projection.residual_pairs(left, right, B)
         return cls(B, left, right, outcome, weight, residual, delta)
 
     @property

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
 from predilect.likelihoods.expectation import expected
+from predilect.posteriors.sites import Sites
 
-__all__ = ["RowSites", "expected_sites", "linearised_sites", "surrogate_variance"]
+__all__ = ["expected_sites", "linearised_sites", "surrogate_variance"]
 
 FloatArray = npt.NDArray[np.float64]
 
 SURROGATES = ("corrected", "2020")
 
 
-class RowSites(NamedTuple):
-    """Of one copy of each answer, shapes (n,): precision τ and linear term ν."""
-
-    precision: FloatArray
-    linear: FloatArray
-
-
 def expected_sites(
     outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float
-) -> tuple[RowSites, FloatArray]:
+) -> tuple[Sites, FloatArray]:
     """Sites of the natural gradient of E log P(outcome | z), z ~ N(m, v), and its value.
 
     Parameters
@@ -41,7 +34,7 @@ def expected_sites(
 
     Returns
     -------
-    sites : RowSites
+    sites : Sites
         τ = λ, ν = g + λ m, with g the slope in m and λ = -2 times the slope in v.
     value : array of float, shape (n,)
 
@@ -50,10 +43,10 @@ def expected_sites(
     modern.md (3.2), (3.5). At a fixed point the bound is stationary.
     """
     value, slope, curvature = expected(outcome, m, v, delta)
-    return RowSites(curvature, slope + curvature * m), value
+    return Sites(curvature, slope + curvature * m), value
 
 
-def linearised_sites(outcome: npt.NDArray[np.int8], m: FloatArray, Q: FloatArray) -> RowSites:
+def linearised_sites(outcome: npt.NDArray[np.int8], m: FloatArray, Q: FloatArray) -> Sites:
     """Sites of the paper: y ≈ Φ(m) + φ(m) (z - m) + noise of variance Q.
 
     Parameters
@@ -67,7 +60,7 @@ def linearised_sites(outcome: npt.NDArray[np.int8], m: FloatArray, Q: FloatArray
 
     Returns
     -------
-    RowSites
+    Sites
         τ = g²/Q, ν = (g/Q) (y - Φ(m) + g m), g = φ(m).
 
     Notes
@@ -77,7 +70,7 @@ def linearised_sites(outcome: npt.NDArray[np.int8], m: FloatArray, Q: FloatArray
     """
     g = np.exp(-0.5 * m * m) / math.sqrt(2.0 * math.pi)
     y = 0.5 * (1.0 + outcome)
-    return RowSites(g * g / Q, g / Q * (y - ndtr(m) + g * m))
+    return Sites(g * g / Q, g / Q * (y - ndtr(m) + g * m))
 
 
 def surrogate_variance(prior_variance: FloatArray, form: str = "corrected") -> FloatArray:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from predilect.inference.sparse.approximation import Approximation, Scale, divergence
 from predilect.inference.sparse.ascent import natural_target
 from predilect.inference.sparse.problem import Batch, Problem
-from predilect.inference.sparse.sites import RowSites, expected_sites, linearised_sites
+from predilect.inference.sparse.sites import expected_sites, linearised_sites
 from predilect.likelihoods.expectation import expected
+from predilect.posteriors.sites import Sites
 
 __all__ = ["Schedule", "Stochastic", "ascend_in_batches"]
 
@@ -188,16 +189,14 @@ def _step(
         if moved >= last:
             rate *= 0.9
         last = moved
-        sites = RowSites(
-            rate * fresh.precision + (1.0 - rate) * sites.precision, rate * fresh.linear + (1.0 - rate) * sites.linear
-        )
+        sites = sites.towards(fresh, rate)
         now = q.towards(*natural_target(batch, sites, scale.value, factor), step)
     return now, sites.precision, value
 
 
 def _sites(
     problem: Problem, batch: Batch, q: Approximation, scale: Scale, Q: FloatArray | None
-) -> tuple[RowSites, FloatArray]:
+) -> tuple[Sites, FloatArray]:
     """Sites at an approximation, and E log P there."""
     m = batch.margins.mean(q.mean)
     v = batch.margins.variance(q.factor.lower) + batch.residual / scale.value

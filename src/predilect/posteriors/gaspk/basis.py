@@ -101,7 +101,7 @@ class DenseBasis:
             lower, pivots = pivoted_cholesky(diagonal, lambda i: K[i], n, _ROUNDING)
         else:
             lower, pivots = pivoted_cholesky(diagonal, lambda i: kernel(points[i], points), most_rank, _SMALL)
-        values, rotation = eigenpairs(lower.T @ lower)
+        _, rotation = eigenpairs(lower.T @ lower)
         root = lower @ rotation
         back = np.asarray(solve_triangular(lower[pivots], rotation, trans="T", lower=True, check_finite=False))
         left = diagonal - np.einsum("ij,ij->i", root, root)
@@ -123,7 +123,7 @@ class DenseBasis:
     @property
     def rank(self) -> int:
         """Columns of Φ."""
-        return self.root.shape[1]
+        return int(self.root.shape[1])
 
     def forward(self, w: FloatArray) -> FloatArray:
         """Φ w."""

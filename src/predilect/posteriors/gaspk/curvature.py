@@ -75,9 +75,9 @@ class ByCoordinates:
                 part = Phi.T @ (B[:, c, d, None] * Phi)
                 H[:, c, :, d] = part
                 H[:, d, :, c] = part
-        H = H.reshape(rank * n_c, rank * n_c)
-        H[np.diag_indices(len(H))] += 1.0
-        return cls(factorise(H), rank, n_c)
+        whole = H.reshape(rank * n_c, rank * n_c)
+        whole[np.diag_indices(len(whole))] += 1.0
+        return cls(factorise(whole), rank, n_c)
 
     def solve(self, x: FloatArray) -> FloatArray:
         """H⁻¹ x."""

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import semidefinite_root, symmetrise
-from predilect.posteriors.gaspk.basis import Basis
 from predilect.errors import DataWarning
+from predilect.posteriors.gaspk.basis import Basis
 from predilect.posteriors.gaspk.curvature import Curvature
 from predilect.posteriors.gaspk.low_rank import LowRank
 from predilect.posteriors.gaspk.scores import ItemScores

@@ -1,0 +1,66 @@
+"""Variances of differences of utilities, pair by pair, from what the covariance of the utilities is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["pair_variance", "squared_differences"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_DENSE_ITEMS = 2000  # up to so many items their covariance may be formed
+_ROWS_AT_ONCE = 20_000
+_IN_CACHE = 2**16  # elements of differences of rows that are made, used and dropped
+
+
+def pair_variance(
+    covariance: FloatArray, left: IntArray, right: IntArray, rows: FloatArray | None = None
+) -> FloatArray:
+    """Variance of f(left) - f(right) for each pair, shape (n,).
+
+    Never below 0: identical items would otherwise have variances of minus a few ulps.
+
+    Parameters
+    ----------
+    covariance : array of float, shape (M, M)
+        Of the utilities, or of the values that they are linear in.
+    left, right : arrays of int, shape (n,)
+        Codes of items.
+    rows : array of float, shape (n_items, M), optional
+        f = rows x for x with that covariance; by default f is x.
+
+    Notes
+    -----
+    With rows, whichever is least: n M², or n_items M² + n M, or n_items M (M + n_items) + n operations.
+    """
+    if rows is None:
+        own = np.diagonal(covariance)
+        return np.asarray(np.maximum(own[left] + own[right] - 2.0 * covariance[left, right], 0.0))
+    n_items, M = rows.shape
+    if n_items <= _DENSE_ITEMS and n_items * (M + n_items) < len(left) * M:
+        return pair_variance(rows @ covariance @ rows.T, left, right)
+    half = rows @ covariance if len(left) > n_items else None
+    out = np.empty(len(left))
+    for start in range(0, len(left), _ROWS_AT_ONCE):
+        a, b = left[start : start + _ROWS_AT_ONCE], right[start : start + _ROWS_AT_ONCE]
+        x = rows[a] - rows[b]
+        y = x @ covariance if half is None else half[a] - half[b]
+        out[start : start + _ROWS_AT_ONCE] = np.einsum("ij,ij->i", x, y)
+    return np.maximum(out, 0.0)
+
+
+def squared_differences(rows: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """|rows[left] - rows[right]|², shape (n,): the variances of pairs where rows rowsᵀ is the covariance.
+
+    In pieces that stay in the cache; n M operations for rows of shape (n_items, M).
+    """
+    out = np.empty(len(left))
+    step = max(_IN_CACHE // max(rows.shape[1], 1), 16)
+    for start in range(0, len(left), step):
+        some = slice(start, start + step)
+        d = rows[left[some]]
+        d -= rows[right[some]]
+        out[some] = np.einsum("ij,ij->i", d, d)
+    return out
