@@ -31,18 +31,19 @@ def curves_figure(store: Store, path: Path) -> None:
             for k, (model, label) in enumerate(LABELS.items()):
                 found = curve(store, task, model)
                 points = [(share, point_of([r[section][measure] for r in runs])) for share, runs in found.items()]
-                drawn = [(share, p.mean, 0.0 if math.isnan(p.half) else p.half) for share, p in points if p]
-                if drawn:
-                    x, y, half = np.array(drawn).T
+                line = [(share, p.mean, 0.0 if math.isnan(p.half) else p.half) for share, p in points if p]
+                if line:
+                    x, y, half = np.array(line).T
                     # Beside each other, so that intervals can be told apart.
-                    axes.errorbar(x + 0.5 * (k - 2), y, yerr=half, label=label, color=f"C{k}", marker="os^vD"[k % 5],
+                    axes.errorbar(x + 0.5 * (k - 2.5), y, yerr=half, label=label, color=f"C{k}", marker="os*^vD"[k % 6],
                                   markersize=4, linewidth=1.3, capsize=2)  # fmt: skip
             if row == 2:
                 axes.set(yscale="log", xlabel="answers for training, %")
             axes.set(title=task if row == 0 else "", ylabel=heading if column == 0 else "", xlim=(4, 86))
             axes.grid(alpha=0.3)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    drawing.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    drawn = {label: line for axes in grid[0] for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    shown = [label for label in LABELS.values() if label in drawn]
+    drawing.legend([drawn[label] for label in shown], shown, loc="outside lower center", ncols=3, fontsize=8)
     save(drawing, path)
 
 

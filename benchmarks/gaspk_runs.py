@@ -18,6 +18,7 @@ CONFIDENCE = 0.90
 LABELS = {
     "gaspk": "GaSPK, heuristic",
     "gaspk-exact": "GaSPK, exact M step",
+    "gaspk@n_characteristics=auto": "GaSPK, heuristic, number chosen",
     "gaspk@n_characteristics=1": "GP classification, pooled",
     "gp-person": "GP classification, each person",
     "population": "population",
