@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.datasets import GROUPS, MOST_SEEDS, TASKS, default_seeds
 from benchmarks.models import GROUPS as MODEL_GROUPS
 from benchmarks.models import MODELS, build
+from benchmarks.parts import find_loader
 from benchmarks.store import Store, write_whole
 from benchmarks.table import markdown
 from benchmarks.task import folder
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     store = Store(given.out)
     failed = 0
     for task in tasks:
-        wanted = [s for s in seeds or default_seeds(task) if s < MOST_SEEDS.get(task, s + 1)]
+        wanted = [s for s in seeds or default_seeds(task) if s < MOST_SEEDS.get(task.partition("@")[0], s + 1)]
         for model in models:
             missing = [seed for seed in wanted if given.force or not store.has(task, model, seed)]
             for record in runs(task, model, missing, isolate=given.isolate, limit=given.limit):
@@ -75,9 +76,13 @@ def _parser() -> argparse.ArgumentParser:
 def _tasks(text: str) -> list[str]:
     chosen: dict[str, None] = {}
     for part in text.split(","):
-        found = [] if part == "none" else GROUPS.get(part) or fnmatch.filter(TASKS, part)
+        base, *options = part.split("@")
+        found = [] if part == "none" else GROUPS.get(part) or fnmatch.filter(TASKS, base)
         if not found and part != "none":
             raise ValueError(f"no task is called {part!r}; there are {', '.join(TASKS)}")
+        found = ["@".join([name, *options]) for name in found]
+        for name in found:
+            find_loader(name)
         chosen |= dict.fromkeys(found)
     return list(chosen)
 

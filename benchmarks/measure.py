@@ -22,14 +22,14 @@ import polars as pl
 from scipy.stats import kendalltau
 from threadpoolctl import threadpool_limits
 
-from benchmarks.datasets import TASKS
 from benchmarks.models import REFERENCE, Fitted, build
+from benchmarks.parts import find_loader
 from benchmarks.store import pack_predictions
 from benchmarks.task import HeldOut, Task, split_rows
 from predilect import evaluation as ev
 from predilect.data import Comparisons
 
-__all__ = ["answer_scores", "further_scores", "measure", "peak_megabytes", "taus", "warm_up"]
+__all__ = ["answer_scores", "further_scores", "measure", "peak_megabytes", "provenance", "taus", "warm_up"]
 
 # Losses are kept by block of people, enough for paired differences and for a bootstrap over people.
 N_BLOCKS = 256
@@ -52,7 +52,7 @@ def measure(task_name: str, model_name: str, seed: int) -> dict[str, Any]:
     cost: dict[str, float] = {}
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("always")
-        task = TASKS[task_name](seed)
+        task = find_loader(task_name)(seed)
         record |= {"split_hash": task.split_hash, "counts": _counts(task)}
         cost["before_mb"] = peak_megabytes()
         try:
@@ -67,7 +67,7 @@ def measure(task_name: str, model_name: str, seed: int) -> dict[str, Any]:
         except Exception as error:  # noqa: BLE001  a peer may fail in any way; that is a result too
             record["error"] = f"{type(error).__name__}: {error}"
     record["warnings"] = sorted({str(w.message) for w in caught})
-    return record | {"cost": cost, "provenance": _provenance()}
+    return record | {"cost": cost, "provenance": provenance()}
 
 
 def warm_up(model_name: str) -> None:
@@ -190,9 +190,13 @@ def _predictions(task: Task, logp: np.ndarray) -> dict[str, Any]:
     return pack_predictions(np.array(name), np.exp(logp), test.weight)
 
 
-def _provenance() -> dict[str, Any]:
+def provenance() -> dict[str, Any]:
+    """Command, date, machine, versions and commit."""
+    program = Path(sys.argv[0])
+    inside = program.parent.name == "benchmarks" and program.stem != "__main__"
+    called = f"benchmarks.{program.stem}" if inside else "benchmarks"
     return {
-        "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
+        "command": " ".join([f"python -m {called}", *sys.argv[1:]]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
         "revision": _revision(),

@@ -21,7 +21,20 @@ from benchmarks.text_scales import TextModel
 from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
 
-__all__ = ["CROWDS", "GROUPS", "MODELS", "NEEDS", "OWN", "PEERS", "REFERENCE", "TABLE3", "VARIANTS", "Fitted", "build"]
+__all__ = [
+    "CROWDS",
+    "GROUPS",
+    "MODELS",
+    "NEEDS",
+    "OWN",
+    "PEERS",
+    "REFERENCE",
+    "TABLE3",
+    "TRADE_OFFS",
+    "VARIANTS",
+    "Fitted",
+    "build",
+]
 
 REFERENCE = "population"  # the one that the table is about, and whose predictions are stored
 
@@ -113,6 +126,11 @@ def _per_person(task: Task) -> Fitted:
     return fitted
 
 
+def _gp_person(task: Task, **options: Any) -> Fitted:
+    fitted: Fitted = import_module("benchmarks.peers.gp_person").PersonClassifier(task, **options)
+    return fitted
+
+
 OWN: dict[str, Callable[..., Fitted]] = {
     "population": PredilectModel,
     "pooled": lambda task, **options: PredilectModel(task, personal=False, **options),
@@ -126,6 +144,12 @@ CROWDS: dict[str, Callable[..., Fitted]] = {
     # With length-scales for features of texts.
     "gppl-texts": partial(TextModel, estimator="GPPL"),
     "crowd-gppl-texts": partial(TextModel, estimator="CrowdGPPL"),
+}
+# "A scalable preference model for autonomous decision-making".
+TRADE_OFFS: dict[str, Callable[..., Fitted]] = {
+    "gaspk": partial(PredilectModel, estimator="GaSPK"),
+    "gaspk-exact": partial(PredilectModel, estimator="GaSPK", gamma="exact"),
+    "gp-person": _gp_person,  # without ties
 }
 # The published inference of GPPL, and its prior for Sushi.
 _AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior=1:100"
@@ -168,9 +192,15 @@ PEERS: dict[str, Callable[..., Fitted]] = {
     "matrix-factorisation": _peer("factorisation"),
     "per-person": _per_person,
 }
-MODELS = OWN | CROWDS | PEERS
+MODELS = OWN | CROWDS | TRADE_OFFS | PEERS
 # Names for several models at once.
-GROUPS = {"own": list(OWN), "peers": list(PEERS), "crowds": list(CROWDS), "table3": list(TABLE3.values())}
+GROUPS = {
+    "own": list(OWN),
+    "peers": list(PEERS),
+    "crowds": list(CROWDS),
+    "trade-offs": list(TRADE_OFFS),
+    "table3": list(TABLE3.values()),
+}
 # Packages of the extra "bench"; what the other models need is there with predilect.
 NEEDS = {
     "choix": "choix", "choix-ep-person": "choix", "evalica": "evalica", "openskill": "openskill",
@@ -201,13 +231,18 @@ def build(name: str) -> Callable[[Task], Fitted]:
 
 
 def _value(text: str) -> Any:
-    """A number, a pair of numbers as in 1:100, True, False, None, or the text itself, also in single quotes."""
+    """A number, a pair of numbers as in 1:100, True, False, None, or the text itself, also in single quotes.
+
+    Names with + between them are a list.
+    """
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1]
     if text.isdigit():
         return int(text)
     if text in ("True", "False", "None"):
         return {"True": True, "False": False, "None": None}[text]
+    if "+" in text:
+        return text.split("+")
     parts = text.split(":")
     try:
         numbers = tuple(float(part) for part in parts)

@@ -27,6 +27,7 @@ __all__ = [
     "split_comparisons",
     "split_rows",
     "winner_outcome",
+    "without_absent",
 ]
 
 VARIABLE = "PREDILECT_DATA"
@@ -204,7 +205,7 @@ def split_rows(
 
 def split_comparisons(name: str, seed: int, everything: Comparisons, test: npt.NDArray[np.bool_], **known: Any) -> Task:
     """A task from comparisons and the mask of the rows that are held out, shape (n_rows,)."""
-    return _task(name, seed, _without_absent(everything.take(~test)), _without_absent(everything.take(test)), known)
+    return _task(name, seed, without_absent(everything.take(~test)), without_absent(everything.take(test)), known)
 
 
 def _task(name: str, seed: int, train: Comparisons, test: Comparisons, known: dict[str, Any]) -> Task:
@@ -212,7 +213,7 @@ def _task(name: str, seed: int, train: Comparisons, test: Comparisons, known: di
     return Task(name, seed, train, test, implied=implied_answers(train, test) if strict else None, **known)
 
 
-def _without_absent(comparisons: Comparisons) -> Comparisons:
+def without_absent(comparisons: Comparisons) -> Comparisons:
     """The same answers without people who gave none."""
     codes, user = np.unique(comparisons.user, return_inverse=True)
     return replace(comparisons, users=Vocabulary(comparisons.users.labels(codes)), user=user)

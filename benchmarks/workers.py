@@ -5,13 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.measure import measure, warm_up
 
-__all__ = ["THREAD_VARIABLES", "runs"]
+__all__ = ["THREAD_VARIABLES", "alone", "runs"]
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -55,6 +55,40 @@ def runs(
                 break
             yield record
         process.join()
+
+
+def alone(function: Callable[..., dict[str, Any]], *arguments: Any, limit: float) -> dict[str, Any]:
+    """What a function gives in a process of its own, ended after ``limit`` seconds, or ``error``: why it gave nothing.
+
+    Parameters
+    ----------
+    function : callable
+        At the top of a module.
+    *arguments
+        What can be pickled.
+    """
+    os.environ |= dict.fromkeys(THREAD_VARIABLES, "1")
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, function, arguments, sys.argv), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        found: dict[str, Any] = receiver.recv() if receiver.poll(limit) else {"error": f"no result after {limit:g} s"}
+    except EOFError:
+        process.join()
+        found = {"error": f"the process ended with exit code {process.exitcode}"}
+    process.kill()
+    process.join()
+    return found
+
+
+def _send(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], command: list[str]) -> None:
+    sys.argv = command
+    try:
+        sender.send(function(*arguments))
+    except Exception as error:  # noqa: BLE001  that something fails is a result
+        sender.send({"error": f"{type(error).__name__}: {error}"})
 
 
 def _work(sender: Connection, task: str, model: str, seeds: list[int], arguments: list[str]) -> None:

@@ -24,7 +24,8 @@ _FEWER_SEEDS = {"sushi-b": 3, "ukpconvarg": 3, "movielens-200": 3, "swissmetro":
 
 
 def default_seeds(task: str) -> list[int]:
-    """The seeds of the published table."""
+    """The seeds of the published table; of a part of a task (``task@share=10``) those of the task."""
+    task = task.partition("@")[0]
     if task in arguments.TASKS:
         return list(range(arguments.N_TOPICS))
     fewer = 5 if task.startswith(("generator", "llmfao", "ukpconvarg")) else 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ SETS = {
 }
 
 
-def load(name: str, seed: int) -> Task:
+def load(name: str, seed: int, test_share: float = TEST_SHARE) -> Task:
     """Hold out a quarter of the tasks: all pairs of one choice go to the same side."""
     items_file, n_users, n_comparisons, n_items = SETS[name]
     frame, items = read_csv(name, "comparisons.csv.gz"), read_csv(name, items_file)
@@ -35,7 +36,7 @@ def load(name: str, seed: int) -> Task:
         items=(len(items), n_items),
     )
     task_id = frame["user"].cast(pl.Int64).to_numpy() * 1000 + frame["task"].to_numpy()
-    _, test = split_groups(task_id, TEST_SHARE, random_state=seed)
+    _, test = split_groups(task_id, test_share, random_state=seed)
     users = _people(name)
     name = name.replace("_", "-")
     return split_rows(name, seed, frame, winner_outcome(frame), test, "task", items=items, users=users)
@@ -48,7 +49,7 @@ def _people(name: str) -> pl.DataFrame | None:
     return users.drop("weight") if name == "tax_plans" else users
 
 
-def load_cars(seed: int) -> Task:
+def load_cars(seed: int, test_share: float = 0.2) -> Task:
     """Experiment 1 of the car study as GaSPK used it: people with four right controls, controls left out, 80 / 20."""
     users = read_csv("amt_cars", "exp1/users.csv").filter(pl.col("n_correct_controls") >= 4)
     frame = read_csv("amt_cars", "exp1/comparisons.csv").filter(
@@ -59,13 +60,13 @@ def load_cars(seed: int) -> Task:
     )
     expect("amt_cars", users=(len(users), 53), comparisons=(len(frame), 2_362), items=(len(items), 10))
     everything = read_answers(frame, winner_outcome(frame))
-    _, test = split_answers(everything, 0.2, random_state=seed)
+    _, test = split_answers(everything, test_share, random_state=seed)
     people = users.drop("n_correct_controls")
     return split_comparisons("amt-cars", seed, everything, test, items=items, users=people)
 
 
 def _loader(name: str) -> Loader:
-    return lambda seed: load(name, seed)
+    return partial(load, name)
 
 
 TASKS: dict[str, Loader] = {name.replace("_", "-"): _loader(name) for name in SETS} | {"amt-cars": load_cars}

@@ -38,7 +38,7 @@ def load_jura(seed: int) -> Task:
     return split_comparisons("jura", seed, everything, test, items=items, users=users, gold=_long(gold))
 
 
-def load_election(seed: int) -> Task:
+def load_election(seed: int, test_share: float = 0.25) -> Task:
     """75 / 25 of the pairs of parties that stood in each of the 632 constituencies."""
     frame, votes = read_csv("uk_election_2010", "comparisons.csv"), read_csv("uk_election_2010", "votes.csv")
     items = read_csv("uk_election_2010", "items.csv").drop("party_id", "family", "expert")
@@ -50,7 +50,7 @@ def load_election(seed: int) -> Task:
         parties=(len(items), 8),
     )
     everything = read_answers(frame, winner_outcome(frame))
-    _, test = split_answers(everything, 0.25, random_state=seed)
+    _, test = split_answers(everything, test_share, random_state=seed)
     # Shares, so that places of different size are on one scale.
     gold = _long(votes.select("user", *PARTIES)).drop_nulls()
     gold = gold.with_columns(pl.col("score") / pl.col("score").sum().over("user"))

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.datasets import TASKS
 from benchmarks.datasets.simulated import load
 from benchmarks.models import OWN, _value, build
 from benchmarks.store import plain
@@ -99,7 +100,7 @@ def test_the_consensus_is_asked_for_without_a_user() -> None:
 
 
 def test_a_run_is_plain_and_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(measuring.TASKS, "crowd", crowd)
+    monkeypatch.setitem(TASKS, "crowd", crowd)
     first, second = (plain(measuring.measure("crowd", "population", 3)) for _ in range(2))
     json.dumps(first, allow_nan=False)
     assert {key for key in first if first[key] != second[key]} <= {"cost", "provenance"}
@@ -112,7 +113,7 @@ def test_a_run_is_plain_and_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_failure_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(measuring.TASKS, "crowd", crowd)
+    monkeypatch.setitem(TASKS, "crowd", crowd)
     record = measuring.measure("crowd", "population@scale=-1", 0)
     assert record["error"].startswith("ValueError: scale")
     assert "scores" not in record
@@ -123,7 +124,7 @@ def test_an_impossible_outcome_costs_infinity(monkeypatch: pytest.MonkeyPatch) -
         frame = pl.DataFrame({"user": [1, 1, 1], "left": [1, 2, 1], "right": [2, 3, 3]})
         return split_rows("t", seed, frame, [1, 1, 0], np.arange(3) > 1)
 
-    monkeypatch.setitem(measuring.TASKS, "surprise", surprise)
+    monkeypatch.setitem(TASKS, "surprise", surprise)
     record = plain(measuring.measure("surprise", "tie-share", 0))
     assert record["scores"]["log_loss"] == "inf"
     assert record["blocks"] is None
