@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from predilect.data.tradeoff_steps import Step, step_of, steps_of
 from predilect.data.tradeoffs import tidy
 from predilect.errors import DataError
-from predilect.models.gaspk_outputs import codes_of, frame_of, limits, typical_size, warn_outside
-from predilect.posteriors.gaspk.joint import Draws, draw, weights_of
+from predilect.models.gaspk_outputs import codes_of, frame_of, limits, mixtures_of, typical_size, warn_outside
+from predilect.posteriors.gaspk.joint import Draws, draw
+from predilect.posteriors.gaspk.mixtures import Mixtures
 
 __all__ = ["indifference", "willingness"]
 
@@ -76,8 +77,9 @@ def indifference(
     function returns to its prior and has zeros that mean nothing. The interval is that of 1 000 joint draws of the
     posterior. A draw without a zero counts as inf or -inf: as beyond that end of the range at which the evaluation is
     nearer to 0. share_without is the share of such draws, and lower and upper may be infinite: the answers do not say
-    that any amount would do. What is not known of weights is in the draws as far as held-out answers tell
-    (``hyperparameters_.spread``).
+    that any amount would do. Draws hold what is not known of the characteristics and of people's weights. How often
+    such intervals held the truth is in ``posteriors/gaspk/mixtures.py``: for what single people would give take exact
+    or expected weights.
     """
     check_is_fitted(model, "posterior_")
     one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)
@@ -183,28 +185,25 @@ def _offsets(model: Any, starts: FloatArray, two: Step, user: Any) -> _Offsets:
     """Amounts of ``two`` that offset trade-offs, shape (n_lines, k), for the people asked for."""
     posterior, kernel = model.posterior_, model.hyperparameters_.kernel
     who = codes_of(model, user)
-    if who is None:
-        average, open_ = weights_of(posterior, None)
-        gamma, opened, labels = average[None, :], np.array([open_]), None
-    else:
-        gamma, opened, labels = posterior.gamma[who[0]], np.full(len(who[0]), posterior.spread - 1.0), who[1]
+    people, labels = mixtures_of(model, who), None if who is None else who[1]
+    n_people = len(people.gamma)
     y = _line(*limits(model)[two.dimension.label])
     points = starts[:, None, :] + y[:, None] * two.direction
     draws = draw(posterior, kernel, points, _N_DRAWS, int(model.random_state))
-    zeros = np.empty((len(gamma), len(starts), 4))
+    zeros = np.empty((n_people, len(starts), 4))
     step = max(1, _NUMBERS_AT_ONCE // (len(starts) * len(y) * _N_DRAWS))
-    for start in range(0, len(gamma), step):
+    for start in range(0, n_people, step):
         some = slice(start, start + step)
-        zeros[some] = _summary(draws, gamma[some], opened[some], y, len(starts))
-    return _Offsets(labels, len(gamma), zeros)
+        zeros[some] = _summary(draws, people.of(some), y, len(starts))
+    return _Offsets(labels, n_people, zeros)
 
 
-def _summary(draws: Draws, gamma: FloatArray, opened: FloatArray, y: FloatArray, n_lines: int) -> FloatArray:
+def _summary(draws: Draws, people: Mixtures, y: FloatArray, n_lines: int) -> FloatArray:
     """Zero of the mean, 2.5 and 97.5 % quantiles of those of the draws, share without; shape (p, n_lines, 4)."""
-    n_people, size = len(gamma), float(np.abs(y).max())
+    n_people, size = len(people.gamma), float(np.abs(y).max())
     out = np.empty((n_people, n_lines, 4))
-    out[..., 0] = tidy(nearest_zero((gamma @ draws.mean).reshape(n_people, n_lines, -1), y), size)
-    found = nearest_zero(draws.of(gamma, opened).reshape(n_people, _N_DRAWS, n_lines, -1), y)
+    out[..., 0] = tidy(nearest_zero((people.gamma @ draws.mean).reshape(n_people, n_lines, -1), y), size)
+    found = nearest_zero(draws.of(people).reshape(n_people, _N_DRAWS, n_lines, -1), y)
     # A draw, and never a mixture of two: one of them may be infinite.
     low, high = np.quantile(found, [0.025, 0.975], axis=1, method="inverted_cdf")
     out[..., 1], out[..., 2] = tidy(low, size), tidy(high, size)

@@ -15,13 +15,14 @@ from predilect.data.frames import build_frame, column_names, open_frame, to_colu
 from predilect.data.tradeoff_steps import Step, round_size, steps_of
 from predilect.data.tradeoffs import TradeOffMap
 from predilect.errors import DataError, DataWarning
-from predilect.likelihoods.probit import outcome_probabilities
+from predilect.likelihoods.probit import at, outcome_probabilities
 from predilect.models.gaspk_parameters import resolve
-from predilect.posteriors.gaspk.joint import joint, weights_of
+from predilect.posteriors.gaspk.joint import joint
+from predilect.posteriors.gaspk.mixtures import Mixtures, average, mixtures
 
 __all__ = [
-    "accept", "characteristics", "codes_of", "evaluation_distribution", "frame_of", "limits", "segments",
-    "typical_size", "warn_outside",
+    "accept", "characteristics", "codes_of", "evaluation_distribution", "frame_of", "limits", "mixtures_of",
+    "segments", "typical_size", "warn_outside",
 ]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
@@ -103,14 +104,18 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
     Returns
     -------
     mean, covariance : arrays of float, shapes (n,) and (n, n)
+
+    Notes
+    -----
+    With what is not known of weights from the answers themselves (``posteriors/gaspk/mixtures.py``), where ``accept``
+    and predictions have what held-out answers ask for on average, the same for every trade-off.
     """
     check_is_fitted(model, "posterior_")
     t, _ = _read(model, trade_offs)
     who = codes_of(model, user)
     if who is not None and len(who[0]) != 1:
         raise DataError(f"evaluations of one person at a time have a joint law; {len(who[0])} were named.")
-    code = None if who is None else int(who[0][0])
-    return joint(model.posterior_, model.hyperparameters_.kernel, code, t)
+    return joint(model.posterior_, model.hyperparameters_.kernel, mixtures_of(model, who), t)
 
 
 def segments(model: Any) -> Any:
@@ -203,6 +208,18 @@ def codes_of(model: Any, user: Any) -> tuple[npt.NDArray[np.int64], list[Any]] |
     if not ids:
         raise DataError('user is an empty list. Name people, or say "all", or leave it out for the average.')
     return np.array([model._user_code(name) for name in ids], dtype=np.int64), ids
+
+
+def mixtures_of(model: Any, who: tuple[npt.NDArray[np.int64], list[Any]] | None) -> Mixtures:
+    """Weights of people, as :func:`codes_of` gives them, or the average of all as one person."""
+    posterior, answers = model.posterior_, model.answers_
+    gamma = posterior.gamma
+    F = posterior.basis.forward(posterior.w)
+    z = np.einsum("ic,ic->i", gamma[answers.user], F[answers.point])
+    precision = answers.weight * at(answers.outcome, z, model.tie_threshold_)[2]
+    people = np.arange(len(gamma)) if who is None else who[0]
+    found = mixtures(gamma, F, answers.user, answers.point, precision, people, posterior.spread)
+    return average(found) if who is None else found
 
 
 def limits(model: Any) -> dict[str, tuple[float, float]]:
@@ -300,11 +317,13 @@ def _warn_of_half_changes(trade_offs: TradeOffMap, t: FloatArray) -> None:
 
 def _average(model: Any, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the people's average evaluation: the diagonal of ``joint``."""
-    posterior = model.posterior_
-    gamma, open_ = weights_of(posterior, None)
+    posterior, mixture = model.posterior_, mixtures_of(model, None)
+    gamma = mixture.gamma[0]
     found = posterior.at(t)
     var = posterior.spread * np.einsum("qcd,c,d->q", found.covariance, gamma, gamma, optimize=True)
-    return found.mean @ gamma, var + open_ / posterior.prior_variance * model.hyperparameters_.kernel.diagonal(t)
+    var += np.square(found.mean @ mixture.root[0]).sum(axis=1)
+    far = model.hyperparameters_.kernel.diagonal(t) / posterior.prior_variance
+    return found.mean @ gamma, var + mixture.left_open[0] * far
 
 
 def _shares(model: Any, t: FloatArray) -> FloatArray:

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from predilect.covariance.dense import eigenpairs, symmetrise
 from predilect.covariance.kernels import Kernel
 from predilect.posteriors.gaspk.curvature import ByAnswers, ByCoordinates, Curvature
+from predilect.posteriors.gaspk.mixtures import Mixtures
 from predilect.posteriors.gaspk.posterior import GaSPKPosterior
 from predilect.posteriors.gaspk.products import ByProducts
 from predilect.posteriors.gaspk.solver import solve
 
-__all__ = ["Draws", "Noise", "draw", "from_noise", "joint", "weights_of"]
+__all__ = ["Draws", "Noise", "draw", "from_noise", "joint"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -22,23 +23,8 @@ _DRAWS_AT_ONCE = 250
 _ROUNDING = 1e-12
 
 
-def weights_of(posterior: GaSPKPosterior, user: int | None) -> tuple[FloatArray, float]:
-    """Weights of a person, or the people's average for None, and what they leave open.
-
-    Returns
-    -------
-    gamma : array of float, shape (n_c,)
-    open_ : float
-        Variance far from the trade-off 0: T² - 1 of one person; people's weights err independently of each other, so
-        that of their average it is (T² - 1) / n_users.
-    """
-    if user is None:
-        return posterior.gamma.mean(axis=0), (posterior.spread - 1.0) / len(posterior.gamma)
-    return posterior.gamma[user], posterior.spread - 1.0
-
-
 def joint(
-    posterior: GaSPKPosterior, kernel: Kernel, user: int | None, trade_offs: FloatArray
+    posterior: GaSPKPosterior, kernel: Kernel, mixture: Mixtures, trade_offs: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and covariance of f_u at trade-offs.
 
@@ -47,8 +33,8 @@ def joint(
     posterior : GaSPKPosterior
     kernel : Kernel
         Of a characteristic.
-    user : int or None
-        None: the average of the people.
+    mixture : Mixtures
+        Of one person, or the average of the people.
     trade_offs : array of float, shape (m, d)
 
     Returns
@@ -57,16 +43,19 @@ def joint(
 
     Notes
     -----
-    T² (γᵀ cov(F) γ + |γ|² (k - Φ Φᵀ)) + (T² - 1) k / k(∞). The last term is what weights that are taken as known leave
-    open: as much as in ``GaSPKPosterior.evaluations`` far from 0, and like a characteristic from one trade-off to the
-    next, so that it vanishes at the trade-off 0 where the characteristics do. rank² n_c² operations, then m rank².
+    T² (γᵀ cov(F) γ + |γ|² (k - Φ Φᵀ)) + E[F] cov(γ) E[F]ᵀ + o k / k(∞): what is not known of the characteristics, of
+    the weights, and o, what held-out answers ask for beyond, like a characteristic from one trade-off to the next. All
+    of it vanishes at the trade-off 0 where the characteristics do. What is not known of both at once is left out.
+    rank² n_c² operations, then m rank².
     """
-    gamma, open_ = weights_of(posterior, user)
+    gamma = mixture.gamma[0]
     rows, _ = posterior.basis.rows(trade_offs)
     K = kernel(trade_offs)
     covariance = posterior.curvature.covariance(rows, gamma) + float(gamma @ gamma) * (K - rows @ rows.T)
-    covariance = posterior.spread * covariance + (open_ / posterior.prior_variance) * K
-    return rows @ (posterior.w @ gamma), symmetrise(covariance)
+    covariance = posterior.spread * covariance + (mixture.left_open[0] / posterior.prior_variance) * K
+    F = rows @ posterior.w
+    by_weights = F @ mixture.root[0]
+    return F @ gamma, symmetrise(covariance + by_weights @ by_weights.T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +68,9 @@ class Draws:
     deviation : array of float, shape (n_c, n_draws, m)
         Of the characteristics from their mean.
     alike : array of float, shape (n_draws, m)
-        Draws with covariance k / k(∞), for what a person's weights leave open.
+        Draws with covariance k / k(∞), for what is left open.
+    normal : array of float, shape (n_draws, n_c)
+        Standard normal, for what is not known of weights.
     spread : float
         T².
     """
@@ -87,17 +78,19 @@ class Draws:
     mean: FloatArray
     deviation: FloatArray
     alike: FloatArray
+    normal: FloatArray
     spread: float
 
-    def of(self, gamma: FloatArray, open_: FloatArray) -> FloatArray:
-        """Evaluations under weights (p, n_c) that leave ``open_`` (p,) of variance open, shape (p, n_draws, m).
+    def of(self, people: Mixtures) -> FloatArray:
+        """Evaluations of people, shape (p, n_draws, m).
 
-        Their law, line by line, is that of :func:`joint`; p m n_draws n_c operations.
+        Their law, line by line, is that of :func:`joint`; 2 p m n_draws n_c operations.
         """
-        out = np.tensordot(np.sqrt(self.spread) * gamma, self.deviation, axes=1)
-        out += (gamma @ self.mean)[:, None, :]
-        if open_.any():
-            out += np.sqrt(open_)[:, None, None] * self.alike
+        weights = people.gamma[:, None, :] + np.matmul(self.normal, people.root.transpose(0, 2, 1))
+        out = np.matmul(weights, self.mean)
+        out += np.tensordot(np.sqrt(self.spread) * people.gamma, self.deviation, axes=1)
+        if people.left_open.any():
+            out += np.sqrt(people.left_open)[:, None, None] * self.alike
         return np.asarray(out)
 
 
@@ -152,6 +145,7 @@ def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: 
             rng.standard_normal((*_shape_of_answers(posterior.curvature), n_some)),
         )
         deviation[:, some] = np.einsum("mj,jcn->cnm", rows, from_noise(posterior.curvature, noise), optimize=True)
+    normal = rng.standard_normal((n_draws, n_c))
     own, shared = rng.standard_normal((n_c, n_draws, n)), rng.standard_normal((n_draws, n))
     alike = np.empty((n_draws, len(rows)))
     for line in range(n_lines):
@@ -160,7 +154,7 @@ def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: 
         size = float(np.diagonal(K).max(initial=0.0))
         deviation[:, :, here] += own @ _root(K - rows[here] @ rows[here].T, size)
         alike[:, here] = shared @ _root(K / posterior.prior_variance, 1.0)
-    return Draws((rows @ posterior.w).T, deviation, alike, posterior.spread)
+    return Draws((rows @ posterior.w).T, deviation, alike, normal, posterior.spread)
 
 
 def from_noise(curvature: Curvature, noise: Noise) -> FloatArray:
