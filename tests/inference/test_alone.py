@@ -69,10 +69,16 @@ def test_each_is_predicted_from_all_others(held_out, tasks, monkeypatch):
         assert found.delta[place] == DELTA * posterior.people.tie_factor[rows.user[row]]
 
 
-def test_work_is_bounded_and_folds_are_put_together(held_out):
-    whole, some = predicted(held_out), predicted(held_out, most_work=5000.0)
-    assert 0 < len(some.mean) < len(whole.mean)
-    assert set(some.mean.tolist()) <= set(whole.mean.tolist())
-    both = Alone.together([whole, some])
-    np.testing.assert_array_equal(both.var, np.concatenate([whole.var, some.var]))
-    assert len(predicted(held_out, most_work=1.0).mean) == 0
+def test_work_is_bounded_and_the_rest_is_predicted_as_the_fold_does(held_out):
+    test, posterior = held_out
+    whole, some, none = predicted(held_out), predicted(held_out, most_work=5000.0), predicted(held_out, most_work=1.0)
+    at = np.flatnonzero(test)
+    mean, var = posterior.margins(CROWD.user[at], CROWD.left[at], CROWD.right[at])
+    np.testing.assert_allclose(none.mean, mean, atol=ITERATIVE)
+    np.testing.assert_allclose(none.var, var, atol=ITERATIVE)
+    np.testing.assert_array_equal(none.delta, DELTA * posterior.people.tie_factor[CROWD.user[at]])
+    n_alone = len(set(some.mean.tolist()) & set(whole.mean.tolist()))
+    assert 0 < n_alone < len(at)
+    assert len(some.mean) == len(at)
+    assert len(set(some.mean.tolist()) & set(none.mean.tolist())) == len(at) - n_alone
+    assert some.weight.sum() == none.weight.sum() == whole.weight.sum()

@@ -40,7 +40,7 @@ def calibrated(
     free : sequence of str
         Names of hyper-parameters to choose.
     rng : Generator
-        Chooses rows where all would take long.
+        Chooses rows to predict from all others where all would take long.
     """
     parts = []
     for number, fold in enumerate(folds):
