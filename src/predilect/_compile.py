@@ -19,9 +19,10 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a scalar function or a loop with ``numba.njit``, without the GIL and cached on disk.
 
     Where neither the installation nor the user's cache folder can be written (a read-only container, say), the function
-    is compiled anew by each process instead of failing.
+    is compiled anew by each process instead of failing. The wrapper for C, which nothing calls, is left out: each takes
+    time to compile.
     """
-    return _njit(function)
+    return _njit(function, no_cfunc_wrapper=True)
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:

@@ -64,10 +64,11 @@ def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(factor):
         losses = np.empty(data.n_rows)
         setting = dict(fixed)
         for k in range(5):
-            # There is nothing to choose but the variance factors: those of the first fold hold for all.
+            # There is nothing to choose but the calibration: that of the first fold holds for all.
             model = Population(personal=own, **setting).fit(data.take(fold != k))
             setting["variance_factor"] = model.hyperparameters_.variance_factor
             setting["variance_factor_unseen"] = model.hyperparameters_.unseen_factor
+            setting["variance_power"] = model.hyperparameters_.variance_power
             asked = data.take(fold == k)
             with np.errstate(divide="ignore"):
                 losses[fold == k] = answer_losses(asked.outcome, np.log(model.predict_proba(asked)))

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from predilect.inference.calibration import variance_factor, variance_factors
-from predilect.likelihoods.probit import tilted
+from predilect.inference.calibration import Calibration, calibration, variance_factor
+from predilect.likelihoods.probit import outcome_probabilities, tilted
 from tolerances import EXACT, STATISTICAL
 
 PRIOR_RATE = 4.0  # of |log κ|: a Laplace prior of scale 1/4
@@ -104,37 +104,88 @@ def test_sides_do_not_matter_and_a_weight_is_that_many_answers():
     assert abs(variance_factor(*copies, np.ones(1200), 0.4) - found) < TOLERANCE * found
 
 
-def test_items_that_were_not_answered_on_get_a_factor_of_their_own():
-    rng = np.random.default_rng(5)
-    n, var = 30_000, 4.0
+NOTHING = Calibration()
+
+
+def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
+    """Answers whose chances come from margins as ``truth`` says, and all that is said of them."""
+    rng = np.random.default_rng(seed)
     n_unseen = rng.integers(3, size=n)
-    true = np.exp(np.log([0.2, math.sqrt(0.2 * 1.5), 1.5]))[n_unseen]
-    mean = 1.5 * rng.standard_normal(n)
-    z = mean + np.sqrt(true * var) * rng.standard_normal(n) + rng.standard_normal(n)
-    outcome = np.where(np.abs(z) < 0.4, 0, np.sign(z)).astype(np.int8)
-    delta, ones = np.full(n, 0.4), np.ones(n)
-    both = variance_factor(outcome, mean, np.full(n, var), ones, delta)
-    seen, unseen = variance_factors(outcome, mean, np.full(n, var), ones, delta, n_unseen, both)
-    assert seen < both < unseen
-    assert abs(math.log(seen / 0.2)) < 0.25
-    assert abs(math.log(unseen / 1.5)) < 0.15
-
-    def loss(a, b):
-        factor = np.exp(a + 0.5 * (b - a) * n_unseen)
-        return -tilted(outcome, mean, factor * var, delta)[0].sum() + 4.0 * (abs(a) + abs(b - a))
-
-    a, b = math.log(seen), math.log(unseen)
-    for step in [(0.03, 0.0), (-0.03, 0.0), (0.0, 0.03), (0.0, -0.03), (0.03, 0.03), (-0.03, -0.03)]:
-        assert loss(a, b) < loss(a + step[0], b + step[1])
+    mean, var = 1.5 * rng.standard_normal(n), np.exp(rng.uniform(-1.0, 2.5, n))
+    chances = outcome_probabilities(mean, truth.variance(var, n_unseen), truth.threshold_factor * delta)
+    u = rng.random(n)
+    outcome = 1 - (u > chances[:, 0]).astype(np.int8) - (u > chances[:, :2].sum(axis=1)).astype(np.int8)
+    return outcome.astype(np.int8), mean, var, np.ones(n), np.full(n, delta), n_unseen
 
 
-def test_few_answers_or_one_kind_of_pair_make_no_difference():
-    rng = np.random.default_rng(6)
-    outcome = np.where(rng.random(30) < 0.5, 1, -1).astype(np.int8)
-    columns = outcome, rng.standard_normal(30), np.ones(30), np.ones(30), np.zeros(30)
+def logs(found: Calibration, var) -> np.ndarray:
+    """What has a prior about 0: a, d, e - 1 and log γ."""
+    centre = np.log(var).mean()
+    a = math.log(found.factor) + (found.power - 1.0) * centre
+    return np.array(
+        [a, math.log(found.factor_unseen / found.factor), found.power - 1.0, math.log(found.threshold_factor)]
+    )
+
+
+def penalised_loss(x, outcome, mean, var, weight, delta, n_unseen) -> float:
+    a, d, rest, log_gamma = x
+    log_var = np.log(var)
+    v = np.exp(a + 0.5 * d * n_unseen + rest * (log_var - np.average(log_var, weights=weight)) + log_var)
+    value = tilted(outcome, mean, v, math.exp(log_gamma) * delta)[0]
+    return float(-weight @ value + PRIOR_RATE * np.abs(x).sum())
+
+
+@pytest.mark.parametrize("truth", [
+    Calibration(0.3, 1.2, 1.0, 1.0), Calibration(0.5, 0.5, 1.6, 1.0), Calibration(1.0, 1.0, 0.6, 0.7),
+    Calibration(0.4, 1.5, 1.4, 1.3),
+])  # fmt: skip
+def test_the_calibration_of_simulated_answers_is_found(truth):
+    columns = calibrated_margins(5, 60_000, truth, 0.6)
+    found = calibration(*columns)
+    x, var = logs(found, columns[2]), columns[2]
+    np.testing.assert_allclose(x, logs(truth, var), atol=0.12)
+    best = penalised_loss(x, *columns)
+    for step in np.vstack([0.03 * np.eye(4), -0.03 * np.eye(4)]):
+        assert best < penalised_loss(x + step, *columns)
+
+
+def test_answers_that_are_as_the_model_says_change_nothing():
+    columns = calibrated_margins(6, 60_000, NOTHING, 0.5)
+    assert np.abs(logs(calibration(*columns), columns[2])).max() < 0.1
+    few = [column[:6] for column in columns]
+    assert np.abs(logs(calibration(*few), few[2])).max() == 0.0
+    assert calibration(*(column[:0] for column in columns)) == NOTHING
+
+
+def test_what_is_given_or_cannot_be_told_stays():
+    columns = calibrated_margins(7, 20_000, Calibration(0.4, 1.5, 1.4, 1.3), 0.6)
+    found = calibration(*columns, power=1.2, threshold_factor=0.9)
+    assert abs(found.power - 1.2) < EXACT
+    assert abs(found.threshold_factor - 0.9) < EXACT
+    assert found.factor != found.factor_unseen
+    *others, n_unseen = columns
     for number in (0, 2):
-        assert variance_factors(*columns, np.full(30, number), 0.7) == (0.7, 0.7)
-    few = (np.arange(30) < 2).astype(int)
-    factor = variance_factor(*columns)
-    seen, unseen = variance_factors(*columns, few, factor)
-    assert abs(math.log(unseen / seen)) < TOLERANCE
+        one = calibration(*others, np.full_like(n_unseen, number))
+        assert one.factor == one.factor_unseen
+    strict = calibrated_margins(8, 20_000, Calibration(0.4), 0.0)
+    assert calibration(*strict).threshold_factor == 1.0
+    # Variances all the same say nothing of a power.
+    same = (*others[:2], np.full(20_000, 3.0), *others[3:], n_unseen)
+    assert calibration(*same).power == 1.0
+
+
+def test_a_power_is_bounded_and_rows_weigh_as_their_copies():
+    outcome, mean, var, weight, delta, n_unseen = calibrated_margins(9, 40_000, Calibration(0.3, 0.3, 2.0), 0.3)
+    steep = calibration(outcome, mean, np.sqrt(var), weight, delta, n_unseen)  # asks for a power of 4
+    assert abs(steep.power - 2.0) < EXACT
+    one = calibration(outcome, mean, var, 2.0 * weight, delta, n_unseen)
+    columns = (outcome, mean, var, weight, delta, n_unseen)
+    two = calibration(*(np.tile(column, 2) for column in columns))
+    np.testing.assert_allclose(logs(one, var), logs(two, var), atol=TOLERANCE)
+
+
+def test_pairs_of_one_item_that_was_not_answered_on_lie_between():
+    found = Calibration(0.2, 1.8, 1.5)
+    var = np.array([1.0, 4.0, 9.0])
+    np.testing.assert_allclose(found.variance(var, [0, 1, 2]), [0.2, 0.6 * 8.0, 1.8 * 27.0], rtol=EXACT)
+    np.testing.assert_array_equal(NOTHING.variance(var, [0, 1, 2]), var)

@@ -14,7 +14,7 @@ from predilect import Population
 from predilect.inference.maximisation import tie_spread_of, ties_step
 from predilect.inference.population import PopulationPrior, fit_population, settle, settle_all
 from predilect.inference.search import Search, _Coordinates
-from predilect.inference.thresholds import thresholds_at_rest
+from predilect.inference.thresholds import threshold_at_rest, thresholds_at_rest
 from predilect.inference.updating import settled
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import person_of
@@ -96,6 +96,27 @@ def test_a_step_stops_where_it_stands_still():
     np.testing.assert_allclose(theta, 0.8, atol=1e-12)  # 4 (1 - θ) = θ
     assert len(calls) == 2
     assert last <= 1e-12
+
+
+def test_one_threshold_rests_where_many_do_with_sites_as_still_as_it_needs():
+    # 6 tanh(1 - θ) - 3 (θ + .3)³ less the prior's pull; sites that may still move blur the gradient by as much.
+    asked = []
+
+    def exact(theta):
+        return np.column_stack([6.0 * np.tanh(1.0 - theta) - 3.0 * (theta + 0.3) ** 3, np.full(1, -4.0)])
+
+    def blurred(theta, tolerance):
+        asked.append(tolerance)
+        gradient, curvature = exact(np.array([theta]))[0].tolist()
+        return gradient + (-1) ** len(asked) * tolerance, curvature
+
+    many, _ = thresholds_at_rest(exact, np.zeros(1), 0.8, 1e-11)
+    one, last = threshold_at_rest(blurred, 0.0, 0.8, 1e-10)
+    assert abs(one - many[0]) < 1e-9
+    assert last <= 5e-10
+    assert asked[0] > 1e-4
+    assert asked[-1] == 1e-10
+    assert sorted(asked, reverse=True) == asked
 
 
 def test_the_spread_is_that_of_largest_evidence():

@@ -65,6 +65,22 @@ def test_a_variance_factor_widens_probabilities_and_nothing_else(personal, facto
     assert abs(score - 0.5 * (log_proba[0, 0] + log_proba[1, 1])) < EXACT
 
 
+@both
+def test_a_power_and_a_threshold_factor_move_probabilities_and_nothing_else(personal):
+    given = GIVEN | {"tie_threshold": 0.4, "variance_factor": 0.7, "n_jobs": 1}
+    plain = Population(personal, **given).fit(CROWD)
+    model = Population(personal, variance_power=1.5, threshold_factor=1.2, **given).fit(CROWD)
+    assert (plain.hyperparameters_.variance_power, plain.hyperparameters_.threshold_factor) == (1.0, 1.0)
+    pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
+    mean, var = model.predict_margin(pairs)
+    for one, other in zip((mean, var), plain.predict_margin(pairs), strict=True):
+        np.testing.assert_array_equal(one, other)
+    proba = model.predict_proba(pairs)
+    for i in range(2):
+        np.testing.assert_allclose(proba[i], probabilities(mean[i], 0.7 * var[i] ** 1.5, 0.48), atol=EXACT)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
+
+
 def test_log_probabilities_keep_their_digits_where_probabilities_vanish():
     # 60 standard deviations out, where Φ is 0 in double precision.
     rigid = {"strength": 1e4, "scale": 1e-8, "consensus_scale": 1e6, "variance_factor": 1e-8, "tie_threshold": 0.0}
@@ -139,7 +155,7 @@ OUT_OF_RANGE = [
     ("scale", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
     ("max_passes", 0, "1 "), ("max_passes", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
     ("random_state", None, "0 "), ("random_state", -1, "0 "), ("variance_factor", -1.0, "0 to 1"),
-    ("variance_factor", "small", "0 to 1"),
+    ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"), ("threshold_factor", 0.0, "0.001 to"),
 ]  # fmt: skip
 
 

@@ -14,7 +14,15 @@ from predilect.data.comparisons import Comparisons
 from predilect.data.tasks import groups_by_task
 from predilect.errors import DataError
 
-__all__ = ["k_folds_answers", "split_answers", "split_groups", "split_hash", "split_items", "split_people"]
+__all__ = [
+    "held_out_groups",
+    "k_folds_answers",
+    "split_answers",
+    "split_groups",
+    "split_hash",
+    "split_items",
+    "split_people",
+]
 
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 Seed = int | np.random.SeedSequence | np.random.Generator
@@ -102,6 +110,11 @@ def k_folds_answers(comparisons: Comparisons, n_folds: int = 5, *, random_state:
     fold = ((place + start[person]) % n_folds).astype(np.int8)
     fold[n_pairs[person] < 2] = -1
     return fold[group]
+
+
+def held_out_groups(comparisons: Comparisons) -> NDArray[np.int64]:
+    """Number of the group of each row that :func:`k_folds_answers` holds out together; shape (n_rows,)."""
+    return _groups_of_people(comparisons)[0]
 
 
 def split_groups(groups: ArrayLike, test_share: float = 0.2, *, random_state: Seed = 0) -> Masks:

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons, Vocabulary, k_folds_answers
-from predilect.inference.calibration import variance_factor, variance_factors
+from predilect.inference.alone import Alone, predict_alone
+from predilect.inference.calibration import Calibration, variance_factor
 from predilect.inference.candidate import Candidate
 from predilect.inference.population import PopulationState, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.likelihoods.probit import tilted
-from predilect.posteriors.people import lay_out
+from predilect.posteriors.people import People, lay_out
 
 __all__ = ["Fold", "Trial", "is_better", "masks_of_folds", "some_people", "with_items_of"]
 
@@ -49,28 +50,21 @@ class Trial:
         One a fold.
     factor : float
         That variance factor.
-    runs : sequence of Predicted
-        What was predicted.
     """
 
     losses: FloatArray
     weights: FloatArray
     states: list[PopulationState]
     factor: float
-    runs: Sequence[Predicted] = ()
 
     @classmethod
-    def of(cls, runs: Sequence[Predicted], given: float | None) -> Trial:
-        """From the predictions of the folds, at a given variance factor or at the best one."""
-        outcome, mean, var, weight, delta = _put_together(runs)[:5]
-        factor = variance_factor(outcome, mean, var, weight, delta) if given is None else given
-        losses = -tilted(outcome, mean, factor * var, delta)[0]
-        return cls(losses, weight, [run.state for run in runs], factor, runs)
-
-    def factors(self) -> tuple[float, float]:
-        """The best variance factor where people answered on the items, and where they did not."""
-        outcome, mean, var, weight, delta, n_unseen = _put_together(self.runs)
-        return variance_factors(outcome, mean, var, weight, delta, n_unseen, self.factor)
+    def of(cls, runs: Sequence[Predicted], given: Calibration | None) -> Trial:
+        """From the predictions of the folds, at a given calibration or at the best variance factor."""
+        outcome, mean, var, weight, delta = _put_together(runs)
+        if given is None:
+            given = Calibration(variance_factor(outcome, mean, var, weight, delta))
+        losses = -tilted(outcome, mean, given.variance(var), given.threshold_factor * delta)[0]
+        return cls(losses, weight, [run.state for run in runs], given.factor)
 
     @property
     def loss(self) -> float:
@@ -88,13 +82,13 @@ def is_better(trial: Trial, best: Trial) -> bool:
 
 
 def _put_together(runs: Sequence[Predicted]) -> tuple[Any, ...]:
-    """Outcome, mean, variance, weight, tie threshold and number of unseen items of the rows of all folds."""
-    outcome, mean, var, weight, tie_factor, n_unseen = (
+    """Outcome, mean, variance, weight and tie threshold of the rows of all folds."""
+    outcome, mean, var, weight, tie_factor = (
         np.concatenate([getattr(run, name) for run in runs])
-        for name in ("outcome", "mean", "var", "weight", "tie_factor", "n_unseen")
+        for name in ("outcome", "mean", "var", "weight", "tie_factor")
     )
     delta = float(np.mean([run.state.delta for run in runs])) * tie_factor
-    return outcome, mean, var, weight, delta, n_unseen
+    return outcome, mean, var, weight, delta
 
 
 class Predicted(NamedTuple):
@@ -105,7 +99,6 @@ class Predicted(NamedTuple):
     var: FloatArray
     weight: FloatArray
     tie_factor: FloatArray
-    n_unseen: npt.NDArray[np.int8]
     state: PopulationState
 
 
@@ -116,6 +109,7 @@ class Fold:
         self, comparisons: Comparisons, test: npt.NDArray[np.bool_], space: FeatureSpace, traits: FloatArray | None,
         delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
     ) -> None:  # fmt: skip
+        self.comparisons, self.held_out = comparisons, test
         self.people = lay_out(comparisons.take(~test), n_basis=n_basis)
         self.traits = traits
         self.test = comparisons.take(test)
@@ -132,9 +126,7 @@ class Fold:
     ) -> Predicted:
         """Fit, and predict the rows held out."""
         prior = candidate.prior(setting, self.space)
-        people = self.people
-        if setting.trait_scale and self.traits is not None:
-            people = replace(people, traits=self.traits)
+        people = self._people(setting)
         state = fit_population(
             people,
             prior,
@@ -151,10 +143,23 @@ class Fold:
         test = self.test
         posterior = state.posterior(people, prior)
         mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
-        return Predicted(
-            test.outcome, mean, var, test.weight, posterior.tie_factors(test.user),
-            posterior.n_unseen(test.user, test.left, test.right), state,
+        return Predicted(test.outcome, mean, var, test.weight, posterior.tie_factors(test.user), state)
+
+    def alone(
+        self, candidate: Candidate, setting: Hyperparameters, state: PopulationState, most_work: float,
+        rng: np.random.Generator,
+    ) -> Alone:  # fmt: skip
+        """Predict rows held out, each from all other answers of its person, at the population of a fit."""
+        posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
+        return predict_alone(
+            self.comparisons, self.held_out, posterior, state.delta, most_work=most_work, rng=rng,
+            executor=self.executor,
         )  # fmt: skip
+
+    def _people(self, setting: Hyperparameters) -> People:
+        if setting.trait_scale and self.traits is not None:
+            return replace(self.people, traits=self.traits)
+        return self.people
 
 
 def some_people(
@@ -197,14 +202,19 @@ def with_items_of(comparisons: Comparisons, space: FeatureSpace) -> tuple[Compar
     return rows, FeatureSpace(space.matrix[codes], space.known[codes])
 
 
-def masks_of_folds(comparisons: Comparisons, seed: np.random.SeedSequence) -> list[npt.NDArray[np.bool_]]:
-    """As many of five folds as it takes to hold out enough answers: which rows each holds out."""
+def masks_of_folds(
+    comparisons: Comparisons, seed: np.random.SeedSequence, enough: float = _ENOUGH_HELD_OUT
+) -> list[npt.NDArray[np.bool_]]:
+    """As many of five folds as it takes to hold out enough answers: which rows each holds out.
+
+    With more, the first ones are the same.
+    """
     fold = k_folds_answers(comparisons, _N_FOLDS, random_state=seed)
     masks: list[npt.NDArray[np.bool_]] = []
     held_out = 0.0
     for k in range(_N_FOLDS):
         mask = fold == k
-        if not mask.any() or held_out >= _ENOUGH_HELD_OUT:
+        if not mask.any() or held_out >= enough:
             continue
         masks.append(mask)
         held_out += float(comparisons.weight[mask].sum())

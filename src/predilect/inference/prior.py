@@ -36,12 +36,17 @@ class Hyperparameters:
     trait_scale : float
         s_b, prior variance of the effect of a trait of people on a utility; 0 if traits are not used.
     variance_factor : float
-        κ: the probability of an answer comes from a margin of mean E z and variance κ Var z. 1 where utilities are as
-        Gaussian as the model has them; smaller where people are easier to predict than that, as with a few levels of
-        liking; larger where a point estimate of the population is too bold.
+        κ: the probability of an answer comes from a margin of mean E z and variance κ (Var z)ᵉ. With e = 1, it is 1
+        where utilities are as Gaussian as the model has them; smaller where people are easier to predict than that, as
+        with a few levels of liking; larger where a point estimate of the population is too bold.
     variance_factor_unseen : float, optional
         κ₀: the same for two items that the person has no answer on, whose utilities are only inferred; κ unless given.
         A pair with one such item takes √(κ κ₀).
+    variance_power : float
+        e: 1 where all margins ask for the same share of their variance; more where those that are known well are known
+        better still.
+    threshold_factor : float
+        γ: probabilities take the tie threshold times γ.
     tie_spread : float
         σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
     """
@@ -55,6 +60,8 @@ class Hyperparameters:
     trait_scale: float = 0.0
     variance_factor: float = 1.0
     variance_factor_unseen: float | None = None
+    variance_power: float = 1.0
+    threshold_factor: float = 1.0
     tie_spread: float = 0.0
 
     @property

@@ -22,6 +22,8 @@ from scipy.linalg import eigvalsh
 from predilect.covariance.dense import factorise
 from predilect.data import Comparisons
 from predilect.inference.basis import Functions
+from predilect.inference.calibrated import ENOUGH_TO_CALIBRATE, MOST_TO_CALIBRATE, calibrated
+from predilect.inference.calibration import Calibration
 from predilect.inference.candidate import Candidate
 from predilect.inference.held_out import (
     MANY_FUNCTIONS,
@@ -43,6 +45,7 @@ from predilect.posteriors.people import People, lay_out
 __all__ = ["DEFAULTS", "Selection", "select_model"]
 
 FloatArray = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 DEFAULTS = {"strength": 30.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
 
@@ -150,7 +153,7 @@ def select_model(
     population.md section 4. The evidence's choice costs some 40 E steps a basis, the walk about eight warm-started,
     loose fits, each to at most 1 000 people.
     """
-    seeds = np.random.SeedSequence(random_state).spawn(4)
+    seeds = np.random.SeedSequence(random_state).spawn(6)
     kernel = any(functions is not None and len(functions.points) for functions in bases)
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
     some, codes = some_people(comparisons, np.random.default_rng(seeds[0]), most)
@@ -159,11 +162,12 @@ def select_model(
     if not free and len(bases) == 1 and (traits is None or traits_must):
         return Selection(start, Candidate.of(bases[0], space), [], some.n_users, 0.0, None)
 
-    def search_on(rows: Comparisons, codes: npt.NDArray[np.int64], where: FeatureSpace, seed: int) -> _Search:
+    def folds_of(rows: Comparisons, codes: npt.NDArray[np.int64], where: FeatureSpace, masks: list[Mask]) -> list[Fold]:
         some_traits = None if traits is None else traits[codes]
-        masks = masks_of_folds(rows, seeds[seed])
-        folds = [Fold(rows, test, where, some_traits, delta, n_basis, executor) for test in masks]
-        return _Search(where, folds, free, progress)
+        return [Fold(rows, test, where, some_traits, delta, n_basis, executor) for test in masks]
+
+    def search_on(rows: Comparisons, codes: npt.NDArray[np.int64], where: FeatureSpace, seed: int) -> _Search:
+        return _Search(where, folds_of(rows, codes, where, masks_of_folds(rows, seeds[seed])), free, progress)
 
     n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
     # Where utilities hang on functions of the items, those that nobody here saw would only cost time.
@@ -201,12 +205,22 @@ def select_model(
     if traits is not None and not traits_must:
         best = search.with_traits(best, traits)
     setting = replace(best.setting, variance_factor=best.trial.factor)
-    if {"variance_factor", "variance_factor_unseen"} <= set(free):
-        seen, unseen = best.trial.factors()
-        setting = replace(setting, variance_factor=seen, variance_factor_unseen=unseen)
     start_state = best.trial.states[0]
     if few:  # the offsets are those of the items that took part
         start_state = replace(start_state, offset=np.zeros(0))
+    if "variance_factor" in free:
+        folds, states, candidate = search.folds, best.trial.states, best.candidate
+        quick = candidate.prior(setting, where).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
+        if quick and some is comparisons:  # further folds of the same kind
+            masks = masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE)
+            folds = folds + folds_of(rows, codes, where, masks[len(folds) :])
+        elif quick:
+            more, at = some_people(comparisons, np.random.default_rng(seeds[4]), MOST_TO_CALIBRATE)
+            rows, where = with_items_of(more, space) if few else (more, space)
+            folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE))
+            first_run = folds[0].run(candidate := Candidate.of(candidate.functions, where), setting, None, start_state)
+            states = [first_run.state]
+        setting = calibrated(setting, candidate, folds, states, free, np.random.default_rng(seeds[5]))
     candidate = Candidate.of(best.candidate.functions, space)
     return Selection(setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
 
@@ -241,7 +255,7 @@ class _Search:
             fold.run(candidate, setting, None if warm is None else warm.states[i], population)
             for i, fold in enumerate(self.folds)
         ]
-        trial = Trial.of(runs, None if "variance_factor" in self.free else setting.variance_factor)
+        trial = Trial.of(runs, None if "variance_factor" in self.free else Calibration.of(setting))
         setting = replace(setting, variance_factor=trial.factor)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
         if self.progress:

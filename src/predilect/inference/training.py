@@ -137,8 +137,8 @@ def train_personal(
     if None in bases:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
     searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
-    if "variance_factor" not in given:  # the other is the same as one that is given
-        searchable.append("variance_factor_unseen")
+    if "variance_factor" not in given:  # the other is the same as one that is given, and so on
+        searchable += ["variance_factor_unseen", "variance_power"]
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given and None in bases:
@@ -148,7 +148,7 @@ def train_personal(
             start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is everybody's.
     if comparisons.has_ties and delta is None:
-        searchable.append("tie_spread")
+        searchable += ["tie_spread", "threshold_factor"]
     if not comparisons.has_ties:  # nothing tells thresholds apart
         start = replace(start, tie_spread=0.0)
     selection = select_model(

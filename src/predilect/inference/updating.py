@@ -6,6 +6,7 @@ is that of a person with these answers, however and in whatever order they came.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from predilect.inference.compiled.person_ep import em_pass
 from predilect.inference.dense_ep import dense_pass
 from predilect.inference.population import MOST_SETTLING_SWEEPS, settle_all
-from predilect.inference.thresholds import thresholds_at_rest
+from predilect.inference.thresholds import threshold_at_rest
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import Person, person_of
 from predilect.posteriors.people import People, Sites
@@ -29,7 +30,7 @@ SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its
 LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
 _QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
 
-_NO_ROWS = np.zeros((0, 0))
+_NO_ROWS, _NO_SUM = np.zeros((0, 0)), np.zeros(0)
 _FIRST = np.zeros(1, dtype=bool)
 
 
@@ -67,7 +68,7 @@ def settled(
     Notes
     -----
     The loop is :func:`~predilect.inference.compiled.person_ep.em_pass`, given a population of the person's own items
-    only: its sums over items x items, which nobody needs here, are then small.
+    only, and without its sums over items x items, which nobody needs here.
     """
     n = len(person.outcome)
     if not n:
@@ -79,50 +80,49 @@ def settled(
         people, sites = person.layout(len(law.mean), largest_state)
         if people.is_heavy[0]:
 
-            def sweep_dense(factor: FloatArray) -> tuple[float, FloatArray]:
+            def sweep_dense(factor: FloatArray, tolerance: float) -> tuple[float, FloatArray]:
                 own = replace(people, tie_factor=factor)
-                done = dense_pass(own, 0, sites, law, delta, MOST_SETTLING_SWEEPS, SITE_TOLERANCE)
-                return float(done.out[3]), done.ties[None]
+                done = dense_pass(own, 0, sites, law, delta, MOST_SETTLING_SWEEPS, tolerance)
+                return float(done.out[3]), done.ties
 
             return _at_rest(person, sweep_dense, spread)
     if law.has_basis:
         cov, Phi = law.cov[items], law.Phi[items]
         rho = law.rho[items] if len(law.rho) else law.rho
-        H, D = np.zeros(cov.shape), np.zeros((1, cov.shape[1]))
     else:
         cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
-        H, D = np.zeros((k, k)), np.zeros((k, k))
     answer_ptr, item_ptr, own_items = np.array([0, n]), np.array([0, k]), np.arange(k, dtype=np.int32)
     mean, shift = law.mean[items], law.shift[items]
-    own, r, r_traits = np.zeros(len(rho)), np.zeros(k), np.zeros((k, person.traits.shape[1]))
+    ties, out = np.zeros((1, 2)), np.zeros(4)
 
-    def sweep(factor: FloatArray) -> tuple[float, FloatArray]:
-        ties, out = np.zeros((1, 2)), np.zeros(4)
+    def sweep(factor: FloatArray, tolerance: float) -> tuple[float, FloatArray]:
+        out[3] = 0.0
         em_pass(
             0, 1, answer_ptr, item_ptr, own_items, person.left, person.right, person.outcome, person.weight,
             person.traits, person.precision, person.linear, cov, Phi, rho, mean, shift, delta, factor,
-            MOST_SETTLING_SWEEPS, SITE_TOLERANCE, _FIRST, H, D, r, r_traits, own, own, ties, out,
+            MOST_SETTLING_SWEEPS, tolerance, _FIRST, _NO_ROWS, _NO_ROWS, _NO_SUM, _NO_ROWS, _NO_SUM, _NO_SUM, ties, out,
         )  # fmt: skip
-        return float(out[3]), ties
+        return out.item(3), ties
 
     return _at_rest(person, sweep, spread)
 
 
 def _at_rest(
-    person: Person, sweep: Callable[[FloatArray], tuple[float, FloatArray]], spread: float
+    person: Person, sweep: Callable[[FloatArray, float], tuple[float, FloatArray]], spread: float
 ) -> tuple[Person, float]:
     """The person's sites, which ``sweep`` brings to rest in place, and threshold."""
     if not spread:
-        return person, sweep(person.tie_factor)[0]
-    change = 0.0
+        return person, sweep(person.tie_factor, SITE_TOLERANCE)[0]
+    change, factor = 0.0, person.tie_factor.copy()
 
-    def evaluate(theta: FloatArray) -> FloatArray:
+    def evaluate(theta: float, tolerance: float) -> tuple[float, float]:
         nonlocal change
-        change, ties = sweep(np.exp(theta))
-        return ties
+        factor[0] = math.exp(theta)
+        change, ties = sweep(factor, tolerance)
+        return ties.item(0), ties.item(1)
 
-    theta, last = thresholds_at_rest(evaluate, np.log(person.tie_factor), spread, SITE_TOLERANCE)
-    return person._replace(tie_factor=np.exp(theta)), max(change, last)
+    _, last = threshold_at_rest(evaluate, math.log(factor[0]), spread, SITE_TOLERANCE)
+    return person._replace(tie_factor=factor), max(change, last)
 
 
 def settled_together(

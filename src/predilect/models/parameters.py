@@ -17,8 +17,10 @@ _RANGES = {
     "feature_weight": (0.0, 1.0),
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
-    "variance_factor": (0.0, 1e3),
-    "variance_factor_unseen": (0.0, 1e3),
+    "variance_factor": (0.0, 1e12),
+    "variance_factor_unseen": (0.0, 1e12),
+    "variance_power": (0.0, 2.0),
+    "threshold_factor": (1e-3, 1e3),
     "tie_spread": (0.0, 10.0),
 }
 

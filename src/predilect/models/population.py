@@ -59,11 +59,17 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
         ``consensus_scale=inf`` is a flat prior (variance 1e10).
     variance_factor : float or "auto", default "auto"
-        κ: probabilities of answers take a margin's variance times κ. "auto" is what held-out answers ask for; 1 for the
-        pooled model.
+        κ: probabilities of answers take κ vᵉ for a margin's variance v. "auto" is what held-out answers ask for; 1 for
+        the pooled model.
     variance_factor_unseen : float or "auto", default "auto"
         κ₀: the same for two items that the person has no answer on, with √(κ κ₀) for a pair with one such item. "auto"
         is what held-out answers ask for, and κ where they do not tell the two apart or κ is given.
+    variance_power : float or "auto", default "auto"
+        e, from 0 to 2: above 1 where margins that are known well are known better still. "auto" is what held-out
+        answers ask for, and 1 for the pooled model or where κ is given.
+    threshold_factor : float or "auto", default "auto"
+        γ: probabilities of answers take the tie threshold times γ. "auto" is what held-out answers ask for, and 1 for
+        the pooled model or where κ or the threshold is given.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
         What utilities hang on. "items": each item is its own function, at most 3 000. "attributes": linear in the item
         features, a hierarchical probit. "inducing": a kernel of the features through inducing points, and what each
@@ -143,6 +149,8 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         length_scale: Auto = "auto",
         variance_factor: Auto = "auto",
         variance_factor_unseen: Auto = "auto",
+        variance_power: Auto = "auto",
+        threshold_factor: Auto = "auto",
         basis: str = "auto",
         n_inducing: int | str = "auto",
         user_features: bool | str = "auto",
@@ -163,6 +171,8 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.length_scale = length_scale
         self.variance_factor = variance_factor
         self.variance_factor_unseen = variance_factor_unseen
+        self.variance_power = variance_power
+        self.threshold_factor = threshold_factor
         self.basis = basis
         self.n_inducing = n_inducing
         self.user_features = user_features

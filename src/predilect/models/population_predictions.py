@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect.inference.calibration import Calibration
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import extend
 from predilect.inference.warm_up import warm_up
@@ -68,7 +68,7 @@ def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Q
     Where people have tie thresholds of their own, one without answers may have any: their probabilities are averaged
     over the spread of thresholds.
     """
-    var = _factors(model, queries) * var
+    var = _variance(model, var, queries)
     chances = outcome_probabilities(mean, var, _thresholds(model, queries.users))
     if (open_ := _open(model, queries.users)).any():
         chances[open_] = np.exp(_averaged(model, mean[open_], var[open_]))
@@ -77,28 +77,31 @@ def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Q
 
 def population_log_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
     """Logarithms of :func:`population_chances`."""
-    var = _factors(model, queries) * var
+    var = _variance(model, var, queries)
     log_p = outcome_log_probabilities(mean, var, _thresholds(model, queries.users))
     if (open_ := _open(model, queries.users)).any():
         log_p[open_] = _averaged(model, mean[open_], var[open_])
     return log_p
 
 
-def _factors(model: Any, queries: Queries) -> FloatArray | float:
-    """What probabilities take a margin's variance times, row by row where it matters what people answered on."""
-    h, posterior = model.hyperparameters_, model.posterior_
-    if isinstance(posterior, GaussianPosterior) or h.unseen_factor == h.variance_factor:
-        return float(h.variance_factor)
-    n_unseen = posterior.n_unseen(queries.users, queries.left, queries.right)
-    steps = np.linspace(math.log(h.variance_factor), math.log(h.unseen_factor), 3)
-    return np.asarray(np.exp(steps)[n_unseen])
+def _variance(model: Any, var: FloatArray, queries: Queries) -> FloatArray:
+    """The variance of margins that probabilities take, row by row where it matters what people answered on."""
+    found, posterior = Calibration.of(model.hyperparameters_), model.posterior_
+    if isinstance(posterior, GaussianPosterior) or found.factor == found.factor_unseen:
+        return found.variance(var)
+    return found.variance(var, posterior.n_unseen(queries.users, queries.left, queries.right))
+
+
+def _threshold(model: Any) -> float:
+    """The tie threshold that probabilities take."""
+    return float(model.hyperparameters_.threshold_factor * model.tie_threshold_)
 
 
 def _thresholds(model: Any, users: npt.NDArray[np.integer]) -> FloatArray | float:
-    """Tie thresholds, row by row where people have their own."""
+    """The same row by row where people have their own."""
     if isinstance(model.posterior_, GaussianPosterior) or not model.hyperparameters_.tie_spread:
-        return float(model.tie_threshold_)
-    return np.asarray(model.tie_threshold_ * model.posterior_.tie_factors(users))
+        return _threshold(model)
+    return np.asarray(_threshold(model) * model.posterior_.tie_factors(users))
 
 
 def _open(model: Any, users: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
@@ -109,4 +112,4 @@ def _open(model: Any, users: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
 
 
 def _averaged(model: Any, mean: FloatArray, var: FloatArray) -> FloatArray:
-    return outcome_log_probabilities(mean, var, model.tie_threshold_, model.hyperparameters_.tie_spread)
+    return outcome_log_probabilities(mean, var, _threshold(model), model.hyperparameters_.tie_spread)

@@ -20,7 +20,7 @@ from predilect.models.remembering import Memory
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.groups import Group
 from predilect.posteriors.overlay import Person
-from predilect.posteriors.rows import Rows, keys_of, sides_of
+from predilect.posteriors.rows import Rows, keys_of, sides_of, sides_of_one
 from predilect.scale.shards import workers
 
 __all__ = ["begin_updates", "change", "consolidate", "pooled_rows"]
@@ -227,12 +227,13 @@ def pooled_rows(model: Any) -> Rows:
 
 def _count(model: Any, batch: Batch, sign: int) -> None:
     """Keep the counts of a model true, and drop what was said of the answers before."""
-    left, right, _ = sides_of(batch.key)
-    total = float(batch.weight.sum())
-    if len(left) == 1:  # np.add.at takes longer than all else here
-        model.n_by_item_[left[0]] += sign * total
-        model.n_by_item_[right[0]] += sign * total
+    if len(batch.key) == 1:  # numbers are quicker than arrays of one
+        total = batch.weight.item(0)
+        for item in sides_of_one(batch.key.item(0)):
+            model.n_by_item_[item] += sign * total
     else:
+        left, right, _ = sides_of(batch.key)
+        total = float(batch.weight.sum())
         np.add.at(model.n_by_item_, left, sign * batch.weight)
         np.add.at(model.n_by_item_, right, sign * batch.weight)
     model.n_answers_ += sign * total

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Rows", "key_of", "keys_of", "sides_of"]
+__all__ = ["Rows", "key_of", "keys_of", "sides_of", "sides_of_one"]
 
 FloatArray = npt.NDArray[np.float64]
 KeyArray = npt.NDArray[np.int64]
@@ -33,6 +33,11 @@ def keys_of(left: npt.NDArray[np.integer], right: npt.NDArray[np.integer], outco
     key += outcome
     key += 1
     return key
+
+
+def sides_of_one(key: int) -> tuple[int, int]:
+    """Left and right item of one key."""
+    return key >> (_ITEM_BITS + _OUTCOME_BITS), (key >> _OUTCOME_BITS) & _ITEM
 
 
 def sides_of(key: KeyArray) -> tuple[KeyArray, KeyArray, npt.NDArray[np.int8]]:

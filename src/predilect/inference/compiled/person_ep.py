@@ -249,7 +249,8 @@ def em_pass(
         People who are left to :mod:`predilect.inference.dense_ep`.
     H, D : float64[n_items, M], float64[n_items, M] or float64[stop - start, M]
         Added to: without a basis the lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X. With one, H is
-        the first times Φ, and D holds each person's Φᵀ Xᵀ α.
+        the first times Φ, and D holds each person's Φᵀ Xᵀ α. An H without rows: these sums, and the following three,
+        are not wanted.
     r, r_traits : float64[n_items], float64[n_items, n_traits]
         Added to: the sum of Xᵀ α, and of its products with the traits.
     own_H, own_D : float64[n_items]
@@ -310,6 +311,8 @@ def em_pass(
         out[2] += factor * factor * own_out[2]
         ties[u, 0] = own_delta * own_out[1]
         ties[u, 1] = own_delta * own_delta * own_out[2] + ties[u, 0]
+        if H.shape[0] == 0:
+            continue
         if items_are_basis or not in_pair_space:
             person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
         else:
