@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from contracts.votes import item_ids, user_ids, votes
-from predilect import GPPL, CrowdGPPL, DataError, Population
+from predilect import GPPL, CrowdGPPL, DataError, GaSPK, Population
 from predilect.data import Comparisons, Vocabulary
 from predilect.decisions import STRATEGIES, suggest, suggest_each
 from predilect.decisions.candidates import MOST_ITEMS, all_pairs
@@ -33,6 +33,7 @@ MODELS = {
     "gppl": lambda: GPPL(n_inducing=4, tie_threshold=0.4),
     "gppl-separate": lambda: GPPL(users="separate", tie_threshold=0.4, max_iterations=20),
     "gppl-joint": lambda: GPPL(users="joint", tie_threshold=0.4, max_iterations=20),
+    "gaspk": lambda: GaSPK(n_characteristics=2, tie_threshold=0.4),
     "crowd-gppl": lambda: CrowdGPPL(n_components=2, tie_threshold=0.4, max_iterations=20),
 }
 

@@ -15,12 +15,22 @@ from predilect.data.frames import clean_ids, column_names, open_frame, to_column
 from predilect.errors import DataError
 from predilect.posteriors.utilities import Utilities
 
-__all__ = ["MOST_ITEMS", "Fitted", "all_pairs", "answered_keys", "candidate_pairs", "pair_keys", "read_pairs"]
+__all__ = [
+    "MOST_ITEMS",
+    "Fitted",
+    "all_pairs",
+    "answered_keys",
+    "candidate_pairs",
+    "pair_keys",
+    "read_pairs",
+    "without",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MOST_ITEMS = 1000  # of which all pairs are looked at
+_TABLE_OF_ITEMS = 1000  # up to so many items, whether a pair is barred stands in a table of all
 _OPTIMISM = 2.0  # standard deviations that an item may be better than it is thought
 
 
@@ -64,6 +74,20 @@ def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:
 def pair_keys(left: IntArray, right: IntArray, n_items: int) -> IntArray:
     """One number a pair, whichever item is on the left; shape (n,)."""
     return np.asarray(np.minimum(left, right) * n_items + np.maximum(left, right))
+
+
+def without(left: IntArray, right: IntArray, keys: IntArray, n_items: int) -> tuple[IntArray, IntArray]:
+    """The pairs that have none of some keys."""
+    if not len(keys) or not len(left):
+        return left, right
+    key = pair_keys(left, right, n_items)
+    if n_items <= _TABLE_OF_ITEMS:
+        table = np.ones(n_items * n_items, dtype=bool)
+        table[keys] = False
+        free = table[key]
+    else:
+        free = ~np.isin(key, keys)
+    return left[free], right[free]
 
 
 def read_pairs(frame: Any, items: Vocabulary) -> tuple[IntArray, IntArray, pl.Series | None]:

@@ -13,16 +13,18 @@ import numpy.typing as npt
 import polars as pl
 
 from predilect.data import Vocabulary, build_frame
-from predilect.decisions.candidates import Fitted, answered_keys, candidate_pairs, pair_keys, read_pairs
+from predilect.decisions.candidates import Fitted, answered_keys, candidate_pairs, pair_keys, read_pairs, without
 from predilect.decisions.greedy import Score, are_settled, greedy, shuffled
 from predilect.decisions.information import bald, expected_best, remaining_entropy
 from predilect.errors import DataError, DataWarning
+from predilect.posteriors.utilities import Utilities
 
 __all__ = ["STRATEGIES", "suggest", "suggest_each"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+_MOST_PREDICTED = 5000  # pairs that are predicted one by one
 STRATEGIES = ("bald", "entropy", "eubo", "random")
 
 
@@ -79,9 +81,10 @@ def suggest(
     collaborative.md section 5. A pair asked, and not answered yet, is taken for an observation of its margin with the
     noise of one answer: the rest of the Gaussian is conditioned on it, averaged over what it may say. Pairs without
     variance, of identical items, come after all others. Equal scores: the first pair. All 499 500 pairs of 1 000 items
-    in some 50 ms; of more items a shortlist of 1 000 is made, those whose utility is least known, with "eubo" those
-    that may be best. Probabilities are those of ``model.predict_proba``; scores take the margin's own variance, without
-    the factor that some models calibrate it by.
+    in some 50 ms beside the making of the person's covariance; of more items a shortlist of 1 000 is made, those whose
+    utility is least known, with "eubo" those that may be best. Of a model whose margins are not those of utilities
+    (GaSPK), the 5 000 pairs that are best by the items' scores are predicted one by one. Probabilities are those of
+    ``model.predict_proba``; scores take the margin's own variance, without the factor that some models calibrate it by.
 
     Examples
     --------
@@ -101,7 +104,7 @@ def suggest(
     rng = np.random.default_rng(random_state) if strategy == "random" else None
     left, right = candidate_pairs(candidates, model.items_, utilities, best=strategy == "eubo", rng=rng)
     n_items = len(model.items_)
-    barred: list[IntArray] = []
+    barred = [np.zeros(0, dtype=np.int64)]
     if exclude is not None:
         barred.append(pair_keys(*read_pairs(exclude, model.items_)[:2], n_items))
     if not repeat and code >= 0:
@@ -113,21 +116,26 @@ def suggest(
             )  # fmt: skip
         else:
             barred.append(answered)
-    for keys in barred:
-        if len(keys):
-            free = ~np.isin(pair_keys(left, right, n_items), keys)
-            left, right = left[free], right[free]
+    left, right = without(left, right, np.concatenate(barred), n_items)
     mean, var = utilities.margins(left, right)
     delta = _thresholds(model, np.array([code]))
     if rng is not None:
-        chosen = shuffled(var, rng)[:n]
-        scores = bald(mean[chosen], var[chosen], delta)
+        few = shuffled(var, rng)[:n]
+    elif not hasattr(model.posterior_, "margins"):
+        # Answers are about more than two utilities, such as a trade-off: by these, which pairs are worth a prediction.
+        coarse = _scorer(strategy, mean, var, delta, _level(utilities), left, right)(slice(None), None)
+        few = np.sort(np.argsort(-coarse, kind="stable")[:_MOST_PREDICTED])
     else:
-        level = utilities.mean - utilities.mean.mean() if n_items else utilities.mean
-        score = _scorer(strategy, mean, var, delta, level[left], level[right])
+        few = None
+    if few is not None:
+        left, right = left[few], right[few]
+        mean, var = _predicted(model, _repeated(user, code, len(left)), left, right)
+    if rng is not None:
+        chosen, scores = np.arange(len(left)), bald(mean, var, delta)
+    else:
+        score = _scorer(strategy, mean, var, delta, _level(utilities), left, right)
         chosen, scores = greedy(score, var, left, right, utilities, int(n))
-    who = pl.Series([user] * len(chosen)) if code >= 0 else None
-    return _frame(model, who, left[chosen], right[chosen], scores)
+    return _frame(model, _repeated(user, code, len(chosen)), left[chosen], right[chosen], scores)
 
 
 def suggest_each(
@@ -167,21 +175,16 @@ def suggest_each(
     if not repeat:
         free = _unanswered(model, people, code, who, pair_keys(left, right, len(model.items_)))
         left, right, who = left[free], right[free], who[free]
-    series = model.items_.series()
-    asked = {"left": series.gather(left), "right": series.gather(right)}
-    if model.personal_:
-        asked["user"] = people.series().gather(who)
-    mean, var = model.predict_margin(asked) if len(left) else (np.zeros(0), np.zeros(0))
+    mean, var = _predicted(model, people.series().gather(who), left, right)
     if strategy == "random":
         scores = np.random.default_rng(random_state).random(len(left))
     else:
-        level_left, level_right = np.zeros(len(left)), np.zeros(len(left))
-        if strategy == "eubo":
-            for person in np.unique(who).tolist():
-                rows, level = who == person, model.posterior_.person(int(code[person])).mean
-                level_left[rows], level_right[rows] = (level[side[rows]] - level.mean() for side in (left, right))
+        sought, offset = np.zeros(0), np.zeros(len(who), dtype=np.int64)
+        if strategy == "eubo" and len(code):
+            sought = np.concatenate([_level(model.posterior_.person(person)) for person in code.tolist()])
+            offset = who * len(model.items_)
         delta = _thresholds(model, code)[who]
-        scores = _scorer(strategy, mean, var, delta, level_left, level_right)(slice(None), None)
+        scores = _scorer(strategy, mean, var, delta, sought, left + offset, right + offset)(slice(None), None)
     settled = are_settled(var)
     order = np.lexsort((np.arange(len(left)), -scores, settled, who))
     chosen = order[np.flatnonzero(np.diff(who[order], prepend=-1))]
@@ -239,16 +242,27 @@ def _unanswered(
     return ~np.isin(who * size + key, np.concatenate(taken)) if taken else np.ones(len(who), dtype=bool)
 
 
+def _level(utilities: Utilities) -> FloatArray:
+    """Mean utility of each item above the average item, shape (n_items,)."""
+    return np.asarray(utilities.mean - utilities.mean.mean()) if len(utilities.mean) else utilities.mean
+
+
 def _scorer(
-    strategy: str, mean: FloatArray, var: FloatArray, delta: FloatArray, left: FloatArray, right: FloatArray
+    strategy: str,
+    mean: FloatArray,
+    var: FloatArray,
+    delta: FloatArray,
+    level: FloatArray,
+    left: IntArray,
+    right: IntArray,
 ) -> Score:
-    """What is maximised; ``left`` and ``right`` are the mean utilities of the two items, which only "eubo" looks at."""
+    """What is maximised; "eubo" also looks at ``level``, mean utilities at the places ``left`` and ``right``."""
     each = len(delta) == len(mean) and len(delta) != 1
 
     def score(rows: Any, resolved: FloatArray | None) -> FloatArray:
         if strategy == "eubo":
             rest = var[rows] if resolved is None else np.maximum(var[rows] - resolved, 0.0)
-            return expected_best(left[rows], right[rows], rest)
+            return expected_best(level[left[rows]], level[right[rows]], rest)
         known = None if resolved is None else np.minimum(resolved, var[rows])  # rounding
         measure = bald if strategy == "bald" else remaining_entropy
         return measure(mean[rows], var[rows], delta[rows] if each else delta[0], resolved=known)
@@ -256,12 +270,28 @@ def _scorer(
     return score
 
 
+def _repeated(user: Any, code: int, n: int) -> pl.Series | None:
+    return pl.Series([user] * n) if code >= 0 else None
+
+
+def _pairs(model: Fitted, left: IntArray, right: IntArray) -> dict[str, pl.Series]:
+    series = model.items_.series()
+    return {"left": series.gather(left).alias("left"), "right": series.gather(right).alias("right")}
+
+
+def _predicted(model: Fitted, who: pl.Series | None, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of margins as the model predicts them."""
+    if not len(left):
+        return np.zeros(0), np.zeros(0)
+    pairs = _pairs(model, left, right)
+    return model.predict_margin(pairs if who is None or not model.personal_ else pairs | {"user": who})
+
+
 def _frame(
     model: Fitted, who: pl.Series | None, left: IntArray, right: IntArray, scores: FloatArray, named: bool = False
 ) -> Any:
     """The questions with the probabilities of their answers, in the caller's kind of frame."""
-    series = model.items_.series()
-    pairs = {"left": series.gather(left).alias("left"), "right": series.gather(right).alias("right")}
+    pairs = _pairs(model, left, right)
     asked = pairs if who is None or not model.personal_ else pairs | {"user": who}
     chance = model.predict_proba(asked) if len(left) else np.zeros((0, 3))
     columns: dict[str, Any] = {"user": who} if named else {}
