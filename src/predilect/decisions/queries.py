@@ -57,7 +57,7 @@ def suggest(
         What is sought: information about the person's utilities; the answer that is hardest to predict, noise or not
         (maximum entropy); the best item (the pair whose better one is expected to be best); nothing.
     exclude : data frame, optional
-        Further pairs not to ask, such as those on somebody's screen.
+        Further pairs not to ask, such as those on the person's screen; where it names people, only this person's.
     repeat : bool, default False
         Whether pairs that the person answered may be asked again.
     random_state : int, default 0
@@ -106,7 +106,12 @@ def suggest(
     n_items = len(model.items_)
     barred = [np.zeros(0, dtype=np.int64)]
     if exclude is not None:
-        barred.append(pair_keys(*read_pairs(exclude, model.items_)[:2], n_items))
+        first, second, whose = read_pairs(exclude, model.items_)
+        mine = np.ones(len(first), dtype=bool)
+        if whose is not None and user is not None:
+            people = Vocabulary(whose)
+            mine = people.codes(whose, what="user") == people.code(user)
+        barred.append(pair_keys(first[mine], second[mine], n_items))
     if not repeat and code >= 0:
         answered = answered_keys(model, user, code)
         if answered is None:
