@@ -1,4 +1,4 @@
-"""The entry point: ``predilect rank``, ``predilect predict``, ``predilect check``."""
+"""The entry point: ``predilect rank``, ``predilect predict``, ``predilect ask``, ``predilect check``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from predilect.cli.ask import ask
 from predilect.cli.check import check
 from predilect.cli.predict import predict
 from predilect.cli.rank import rank
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command("rank")(rank)
 app.command("predict")(predict)
+app.command("ask")(ask)
 app.command("check")(check)
 
 

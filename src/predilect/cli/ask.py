@@ -1,0 +1,112 @@
+"""``predilect ask``: the pairs to ask a person next."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from predilect.cli.options import JsonFlag, QuietFlag
+from predilect.cli.session import session
+
+__all__ = ["ask"]
+
+
+class StrategyName(StrEnum):
+    """What is sought."""
+
+    bald = "bald"
+    entropy = "entropy"
+    eubo = "eubo"
+    random = "random"
+
+
+def ask(
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", show_default=False, help="Folder that predilect rank wrote, or its model/."),
+    ],
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            metavar="ID",
+            show_default="somebody without answers",
+            help="Who is asked; somebody whom the model does not know is asked what a new person would be.",
+        ),
+    ] = None,
+    n: Annotated[
+        int,
+        typer.Option("-n", "--number", metavar="N", min=1, help="How many pairs; each for what it adds to the others."),
+    ] = 1,
+    strategy: Annotated[
+        StrategyName,
+        typer.Option(
+            "--strategy",
+            help="bald: the answer tells most about the person; entropy: it is hardest to predict; eubo: the better "
+            "item is expected to be best; random: any pair.",
+        ),
+    ] = StrategyName.bald,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            "--candidates",
+            metavar="FILE",
+            show_default="all pairs",
+            help="What may be asked: pairs, in columns left and right, or items, in a column item.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        Path | None,
+        typer.Option(
+            "--exclude", metavar="FILE", help="Pairs that are not asked, such as answers that came after the model."
+        ),
+    ] = None,
+    repeat: Annotated[
+        bool, typer.Option("--repeat", help="Also ask pairs that the person answered, as far as the model holds them.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="For --strategy random.")] = 0,
+    quiet: QuietFlag = False,
+    json: JsonFlag = False,
+) -> None:
+    """Choose the pairs to ask a person next, by the MODEL that predilect rank wrote.
+
+    Prints left, right, score (bits that the answer tells, beyond those of the pairs above; with eubo the expected
+    utility of the better item above the average item), p_left, p_tie and p_right, as CSV. Nothing but the header if
+    no pair is left.
+
+    Example: predilect ask results --user ann -n 5
+    """
+    with session(quiet, as_json=True) as talk:  # standard output is for the questions
+        from predilect.data.readers import read_table
+        from predilect.decisions import suggest
+        from predilect.models.loading import load_model
+
+        fitted = load_model(model / "model" if (model / "model").is_dir() else model)
+        fitted.backend_ = "polars"  # whatever it was fitted with
+        table = suggest(
+            fitted, user, None if candidates is None else _pairs_or_items(candidates), n, strategy.value,
+            exclude=None if exclude is None else read_table(exclude)[1], repeat=repeat, random_state=seed,
+        )  # fmt: skip
+        if len(table) < n:
+            talk.say(f"Asked for {n}, but {len(table) or 'no'} pair{'s are' if len(table) > 1 else ' is'} left to ask.")
+        if json:
+            talk.document({
+                "schema": "predilect/questions", "version": 1, "model": fitted.report_["model"], "user": user,
+                "strategy": strategy.value, "warnings": talk.warned, "questions": table.to_dicts(),
+            })  # fmt: skip
+        else:
+            typer.echo(table.write_csv(), nl=False)
+
+
+def _pairs_or_items(path: Path) -> Any:
+    """A table of pairs as it is, of items as the list of them."""
+    from predilect.data.columns import ITEM, PAIRS, guess_one
+    from predilect.data.readers import read_table
+
+    names, table = read_table(path)
+    item = guess_one(names, ITEM)
+    pairs = any(guess_one(names, [one]) and guess_one(names, [other]) for one, other in PAIRS)
+    return table if item is None or pairs else table[item]

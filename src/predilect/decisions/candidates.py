@@ -1,0 +1,228 @@
+"""Which pairs may be asked: of a list or of all items, without those that the person answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from predilect.data import Comparisons, Vocabulary
+from predilect.data.columns import guess_columns
+from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
+from predilect.errors import DataError
+from predilect.posteriors.utilities import Utilities
+
+__all__ = [
+    "MOST_ITEMS",
+    "Fitted",
+    "all_pairs",
+    "answered_keys",
+    "candidate_pairs",
+    "pair_keys",
+    "read_pairs",
+    "without",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MOST_ITEMS = 1000  # of which all pairs are looked at
+_TABLE_OF_ITEMS = 1000  # up to so many items, whether a pair is barred stands in a table of all
+_OPTIMISM = 2.0  # standard deviations that an item may be better than it is thought
+
+
+class Posterior(Protocol):
+    """What questions are chosen by: the utilities of a person (-1: somebody without answers)."""
+
+    def person(self, user: int) -> Utilities: ...
+
+
+class Fitted(Protocol):
+    """What a model must have so that questions can be chosen: every estimator of the package does.
+
+    Where its posterior also has ``answers_of(user)``, or the model has ``comparisons_``, they tell what the person
+    answered; ``tie_factors(users)`` of the posterior tells of tie thresholds of people's own.
+    """
+
+    posterior_: Any
+    items_: Vocabulary
+    users_: Vocabulary | None
+    personal_: bool
+    added_users_: dict[Any, int]
+    tie_threshold_: float
+    backend_: str
+
+    def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...  # noqa: D102
+
+    def predict_proba(self, X: Any) -> FloatArray: ...  # noqa: D102
+
+
+def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:
+    """Every pair of some items, each once, in the order of their places; shapes (n (n - 1) / 2,)."""
+    n = len(items)
+    after = np.arange(n - 1, -1, -1)
+    first = np.repeat(np.arange(n), after)
+    second = np.arange(len(first)) + np.repeat(
+        np.arange(1, n + 1) - np.concatenate(([0], np.cumsum(after)[:-1])), after
+    )
+    return items[first], items[second]
+
+
+def pair_keys(left: IntArray, right: IntArray, n_items: int) -> IntArray:
+    """One number a pair, whichever item is on the left; shape (n,)."""
+    return np.asarray(np.minimum(left, right) * n_items + np.maximum(left, right))
+
+
+def without(left: IntArray, right: IntArray, keys: IntArray, n_items: int) -> tuple[IntArray, IntArray]:
+    """The pairs that have none of some keys."""
+    if not len(keys) or not len(left):
+        return left, right
+    key = pair_keys(left, right, n_items)
+    if n_items <= _TABLE_OF_ITEMS:
+        table = np.ones(n_items * n_items, dtype=bool)
+        table[keys] = False
+        free = table[key]
+    else:
+        free = ~np.isin(key, keys)
+    return left[free], right[free]
+
+
+def read_pairs(frame: Any, items: Vocabulary) -> tuple[IntArray, IntArray, pl.Series | None]:
+    """Codes of the items of pairs, and who is asked if the frame says so.
+
+    Parameters
+    ----------
+    frame : data frame, dict of columns or Comparisons
+        Columns left and right, found by common names, and perhaps user.
+    items : Vocabulary
+
+    Raises
+    ------
+    DataError
+        If a column or an id is missing, an item is not known, or a pair holds an item twice.
+    """
+    if isinstance(frame, Comparisons):
+        code = items.codes(frame.items.series(), unknown="minus_one")
+        left, right = code[frame.left].astype(np.int64), code[frame.right].astype(np.int64)
+        if min(left.min(initial=0), right.min(initial=0)) < 0:
+            items.codes(frame.items.series())  # says which are not known
+        return left, right, pl.Series(frame.users.labels(frame.user)) if frame.has_users else None
+    table, _ = open_frame(frame)
+    roles = guess_columns(column_names(table), need_winner=False, weight=False, task=False)
+    columns = {role: clean_ids(column, roles[role]) for role, column in _by_role(table, roles).items()}
+    for role, series in columns.items():
+        if series.null_count():
+            row = int(series.is_null().arg_max() or 0) + 1
+            raise DataError(
+                f'column "{roles[role]}" of the candidates holds {series.null_count()} missing ids (first: row {row}). '
+                "Leave such rows out"
+            )
+    left, right = (items.codes(columns[side]).astype(np.int64) for side in ("left", "right"))
+    same = np.flatnonzero(left == right)
+    if len(same):
+        raise DataError(
+            f"{len(same)} of {len(left)} candidates compare an item with itself (first: row {same[0] + 1}, "
+            f"{columns['left'][int(same[0])]!r}). Leave them out"
+        )
+    return left, right, columns.get("user")
+
+
+def _by_role(table: Any, roles: dict[str, str]) -> dict[str, pl.Series]:
+    columns = to_columns(table, roles.values())
+    return {role: columns[name] for role, name in roles.items()}
+
+
+def candidate_pairs(
+    candidates: Any, items: Vocabulary, utilities: Utilities, *, best: bool, rng: np.random.Generator | None = None
+) -> tuple[IntArray, IntArray]:
+    """Codes of the items of the pairs that may be asked, each pair once.
+
+    Parameters
+    ----------
+    candidates : data frame, list of items, or None
+        Pairs, or items of which all pairs are meant; None: all items.
+    items : Vocabulary
+    utilities : Utilities
+        Of the person.
+    best : bool
+        Whether a best item is sought.
+    rng : numpy Generator, optional
+        For a random shortlist.
+
+    Raises
+    ------
+    DataError
+        If an item is not known, or the candidates are neither pairs nor items.
+
+    Notes
+    -----
+    Of more than 1 000 items a shortlist of 1 000 is made: those with the largest centred variance, of which most is to
+    be learned; if a best item is sought those with the highest mean plus two standard deviations; with ``rng`` random
+    ones. Pairs that are given are all looked at.
+    """
+    if candidates is None:
+        chosen = np.arange(len(items))
+    elif isinstance(candidates, Vocabulary) or _is_list(candidates):
+        if not len(candidates):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        chosen = np.unique(items.codes(candidates)).astype(np.int64)
+    else:
+        left, right, _ = read_pairs(candidates, items)
+        _, first = np.unique(pair_keys(left, right, len(items)), return_index=True)
+        first.sort()
+        return left[first], right[first]
+    if len(chosen) > MOST_ITEMS:
+        if rng is not None:
+            rank = rng.random(len(chosen))
+        else:
+            mean, var = (part[chosen] for part in utilities.centred_marginals())
+            rank = mean + _OPTIMISM * np.sqrt(np.maximum(var, 0.0)) if best else var
+        chosen = np.sort(chosen[np.argsort(-rank, kind="stable")[:MOST_ITEMS]])
+    return all_pairs(chosen)
+
+
+def _is_list(values: Any) -> bool:
+    """Whether these are ids and not a table."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 1 and values.dtype.names is None
+    if isinstance(values, str) or hasattr(values, "columns") or hasattr(values, "column_names"):
+        return False
+    return isinstance(values, Sequence | set | frozenset | pl.Series) or type(values).__name__ == "Series"
+
+
+def answered_keys(model: Fitted, user: Any, code: int) -> IntArray | None:
+    """Keys of the pairs that a person answered, as :func:`pair_keys`; None if the model does not hold them.
+
+    Parameters
+    ----------
+    model : Fitted
+    user : id
+    code : int
+        The person's code; -1 for somebody without answers.
+    """
+    n_items = len(model.items_)
+    if code < 0:
+        return np.zeros(0, dtype=np.int64)
+    # Of a population the person's own sites are looked at: they know of every update, and survive saving.
+    holder = next((p for p in _parts(model.posterior_) if hasattr(p, "answers_of")), None)
+    if model.personal_ and holder is not None:
+        person = holder.answers_of(code)
+        items = person.items.astype(np.int64)
+        return np.unique(pair_keys(items[person.left], items[person.right], n_items))
+    answers: Comparisons | None = getattr(model, "comparisons_", None)
+    if answers is None:
+        return None
+    place = answers.users.code(user)
+    if place < 0:
+        return np.zeros(0, dtype=np.int64)
+    rows = slice(*np.searchsorted(answers.user, [place, place + 1]).tolist())
+    known = model.items_.codes(answers.items.series()).astype(np.int64)
+    return np.unique(pair_keys(known[answers.left[rows]], known[answers.right[rows]], n_items))
+
+
+def _parts(posterior: Any) -> tuple[Any, ...]:
+    """A posterior, and the one of everybody that it may be made around."""
+    return posterior, getattr(posterior, "people", None)

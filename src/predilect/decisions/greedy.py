@@ -1,0 +1,91 @@
+"""Several questions at once, chosen one after the other, each for what it adds to those before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.posteriors.utilities import Utilities
+
+__all__ = ["Score", "are_settled", "greedy", "shuffled"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+# Scores of some pairs, given how much of their variance other questions resolve.
+Score = Callable[[Any, FloatArray | None], FloatArray]
+
+_SETTLED = 1e-10  # of the largest variance: what rounding leaves of the variance between identical items
+_PAIRS_IN_CACHE = 2**14
+_RESCORED_AT_ONCE = 1024
+
+
+def are_settled(var: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which margins have no variance, as those of identical items, but for rounding; shape (n,)."""
+    return np.asarray(var <= _SETTLED * var.max(initial=0.0))
+
+
+def shuffled(var: FloatArray, rng: np.random.Generator) -> IntArray:
+    """All pairs in random order, but those without variance last."""
+    order = rng.permutation(len(var))
+    return np.asarray(order[np.argsort(are_settled(var)[order], kind="stable")])
+
+
+def greedy(
+    score: Score, var: FloatArray, left: IntArray, right: IntArray, utilities: Utilities, n: int
+) -> tuple[IntArray, FloatArray]:
+    """The best pair, the one that adds most to it, and so on; their places and scores, shapes (at most n,).
+
+    Notes
+    -----
+    What is known of others never makes a question worth more, so a score from before is a bound: only pairs that might
+    be the best by it are scored again. Rows of G are such that Cov(f) - Gᵀ G is the covariance given the questions.
+    """
+    bound = np.empty(len(var))
+    for start in range(0, len(var), _PAIRS_IN_CACHE):
+        bound[start : start + _PAIRS_IN_CACHE] = score(slice(start, start + _PAIRS_IN_CACHE), None)
+    settled = are_settled(var)
+    n_open = len(var) - int(settled.sum())
+    last = np.flatnonzero(settled)[: max(n - n_open, 0)].astype(np.int64)
+    bound[settled] = -np.inf
+    if n == 1 and n_open:  # nothing is conditioned on
+        first = np.array([np.argmax(bound)], dtype=np.int64)
+        return first, bound[first]
+    rows = None if utilities.Phi is None else utilities.rows()
+    G = np.zeros((min(n, n_open), len(utilities.mean)))
+    fresh = np.zeros(len(var), dtype=np.int64)  # how many questions the bound knows of
+    chosen: list[int] = []
+    scores: list[float] = []
+    for k in range(len(G)):
+        while fresh[best := int(np.argmax(bound))] < k:
+            top = np.argpartition(bound, -min(_RESCORED_AT_ONCE, len(bound)))[-_RESCORED_AT_ONCE:]
+            stale = np.append(top[(fresh[top] < k) & (bound[top] > -np.inf)], best)
+            bound[stale] = score(stale, _resolved(G[:k], left[stale], right[stale]))
+            fresh[stale] = k
+        chosen.append(best)
+        scores.append(float(bound[best]))
+        bound[best] = -np.inf
+        a, b = int(left[best]), int(right[best])
+        g = _against(utilities, rows, a, b) - (G[:k, a] - G[:k, b]) @ G[:k]
+        G[k] = g / np.sqrt(1.0 + max(g[a] - g[b], 0.0))
+    worth = score(last, _resolved(G, left[last], right[last]))
+    return np.append(np.array(chosen, dtype=np.int64), last), np.append(np.array(scores), worth)
+
+
+def _resolved(G: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """How much of the variance of pairs the questions behind G resolve."""
+    difference = G[:, left] - G[:, right]
+    return np.asarray(np.einsum("ij,ij->j", difference, difference))
+
+
+def _against(utilities: Utilities, rows: FloatArray | None, a: int, b: int) -> FloatArray:
+    """Covariance of all utilities with f(a) - f(b), shape (n_items,)."""
+    if rows is None:
+        return np.asarray(utilities.covariance[:, a] - utilities.covariance[:, b])
+    g = rows @ (utilities.covariance @ (rows[a] - rows[b]))
+    if len(utilities.own):
+        g[a] += utilities.own[a]
+        g[b] -= utilities.own[b]
+    return np.asarray(g)

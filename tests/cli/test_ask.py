@@ -1,0 +1,125 @@
+"""``predilect ask``."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.running import ITEMS, files_beside, run
+from predilect import Population, load_model
+from predilect.decisions import suggest
+from tolerances import EXACT
+
+COLUMNS = ["left", "right", "score", "p_left", "p_tie", "p_right"]
+
+
+@pytest.fixture(scope="module")
+def personal(tmp_path_factory, votes_frame):
+    """Of few answers, so that everybody has pairs left."""
+    folder = tmp_path_factory.mktemp("ask")
+    votes_frame[:60].write_csv(folder / "votes.csv")
+    ran = run("rank", folder / "votes.csv", "--personal", "yes", "--no-verdict", "--out", folder / "out")
+    assert ran.exit_code == 0, ran.output
+    return folder / "out"
+
+
+def asked(*arguments):
+    ran = run("ask", *arguments)
+    assert ran.exit_code == 0, ran.output
+    return pl.read_csv(io.StringIO(ran.stdout)), ran.stderr
+
+
+@pytest.mark.parametrize("strategy", ["bald", "entropy", "eubo", "random"])
+def test_questions_are_those_of_the_library(personal, strategy):
+    expected = suggest(load_model(personal / "model"), "p03", n=3, strategy=strategy, random_state=1)
+    for model in (personal, personal / "model"):
+        table, said = asked(model, "--user", "p03", "-n", 3, "--strategy", strategy, "--seed", 1)
+        assert table.columns == COLUMNS
+        assert table.select("left", "right").equals(expected.select("left", "right"))
+        assert np.abs(table.select(COLUMNS[2:]).to_numpy() - expected.select(COLUMNS[2:]).to_numpy()).max() < EXACT
+        assert not said
+
+
+def test_answered_pairs_are_left_out_unless_asked_for(personal, votes_frame):
+    of = votes_frame[:60].filter(judge="p03")
+    answered = {frozenset(pair) for pair in zip(of["model_a"], of["model_b"], strict=True)}
+    table, said = asked(personal, "--user", "p03", "-n", 99)
+    assert {frozenset(row) for row in table.select("left", "right").rows()}.isdisjoint(answered)
+    assert len(table) == 10 - len(answered)
+    assert f"Asked for 99, but {len(table)} pairs are left" in said
+    assert len(asked(personal, "--user", "p03", "-n", 99, "--repeat")[0]) == 10
+
+
+def test_candidates_and_what_is_excluded_come_from_files(personal, tmp_path):
+    (tmp_path / "pairs.csv").write_text("left,right,name\nbanana,apple,x\ncherry,elderberry,y\n")
+    (tmp_path / "items.csv").write_text("item,price\nbanana,3\ncherry,4\n")
+    (tmp_path / "since.csv").write_text(
+        "user,left,right,winner\np03,apple,banana,apple\np04,cherry,elderberry,cherry\n"
+    )
+    ask = ("--user", "p03", "--repeat", "-n", 9)
+    pairs = asked(personal, *ask, "--candidates", tmp_path / "pairs.csv")[0].select("left", "right").rows()
+    assert sorted(pairs) == [("banana", "apple"), ("cherry", "elderberry")]
+    items = asked(personal, *ask, "--candidates", tmp_path / "items.csv")[0].select("left", "right").rows()
+    assert items == [("banana", "cherry")]
+    rest, _ = asked(personal, *ask, "--candidates", tmp_path / "pairs.csv", "--exclude", tmp_path / "since.csv")
+    assert rest.select("left", "right").rows() == [("cherry", "elderberry")]
+    nothing, said = asked(personal, *ask, "--candidates", tmp_path / "pairs.csv", "--exclude", tmp_path / "pairs.csv")
+    assert nothing.columns == COLUMNS
+    assert nothing.is_empty()
+    assert "no pair is left" in said
+
+
+def test_as_json(personal):
+    ran = run("ask", personal, "--user", "p03", "-n", 2, "--json")
+    document = json.loads(ran.stdout)
+    assert (document["schema"], document["user"], document["strategy"]) == ("predilect/questions", "p03", "bald")
+    assert [list(question) for question in document["questions"]] == [COLUMNS, COLUMNS]
+
+
+def test_somebody_new_is_asked_too(personal):
+    table, said = asked(personal, "--user", "stranger")
+    assert "does not know 'stranger'" in said
+    assert table.equals(asked(personal)[0])
+    assert asked(personal)[1] == ""
+
+
+def test_a_model_of_another_kind_of_frame_and_one_that_holds_no_answers(votes_frame, tmp_path):
+    frame = votes_frame.to_pandas()[["judge", "model_a", "model_b", "winner"]]
+    Population(personal=False, consensus_scale=1.0).fit(frame).save(tmp_path / "m")
+    table, said = asked(tmp_path / "m", "--user", "p03", "-n", 2)
+    assert len(table) == 2
+    assert "may be asked again" in said
+    assert set(table["left"]) <= set(ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("left,right\napple,apple\n", "with itself"),
+        ("left,right\napple,\n", "missing ids"),
+        ("left,right\napple,quince\n", "not known"),
+        ("item\nquince\n", "not known"),
+        ("left,winner\napple,apple\n", "right item"),
+    ],
+)
+def test_candidates_that_cannot_be_asked(personal, tmp_path, text, said):
+    (tmp_path / "pairs.csv").write_text(text)
+    ran = run("ask", personal, "--candidates", tmp_path / "pairs.csv")
+    assert ran.exit_code == 2
+    assert said in ran.stderr
+    assert not ran.stdout
+
+
+def test_other_bad_input(personal, tmp_path):
+    for arguments in (
+        (tmp_path,),
+        (personal, "-n", 0),
+        (personal, "--strategy", "best"),
+        (personal, "--exclude", "no.csv"),
+    ):
+        assert run("ask", *arguments).exit_code == 2
+    assert files_beside(tmp_path) == []

@@ -1,0 +1,341 @@
+"""Questions: on every model, against exhaustive search, without repeats and near-duplicates, and on bad input."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from contracts.votes import item_ids, user_ids, votes
+from predilect import GPPL, CrowdGPPL, DataError, GaSPK, Population
+from predilect.data import Comparisons, Vocabulary
+from predilect.decisions import STRATEGIES, suggest, suggest_each
+from predilect.decisions.candidates import MOST_ITEMS, all_pairs
+from predilect.decisions.information import bald, bald_by_quadrature, expected_best
+from predilect.errors import ConvergenceWarning, DataWarning
+from predilect.likelihoods.probit import outcome_probabilities
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.utilities import Utilities
+from tolerances import EXACT
+
+FIXED = {"strength": 5.0, "scale": 2.0, "consensus_scale": 2.0, "variance_factor": 1.0, "tie_threshold": 0.4}
+ITEMS = {"item": item_ids(range(6)), "x": [0.3, -1.0, 0.5, 2.0, 0.1, -0.4], "y": [1.0, 0.0, -1.0, 0.5, 2.0, 0.3]}
+USERS = {"user": user_ids(range(20)), "age": np.linspace(-1.0, 1.0, 20).tolist()}
+MODELS = {
+    "population": lambda: Population(**FIXED),
+    "pooled": lambda: Population(personal=False, consensus_scale=2.0, tie_threshold=0.4),
+    "basis": lambda: Population(**FIXED, basis="inducing", n_inducing=4, feature_weight=0.5, length_scale=1.0),
+    "gppl": lambda: GPPL(n_inducing=4, tie_threshold=0.4),
+    "gppl-separate": lambda: GPPL(users="separate", tie_threshold=0.4, max_iterations=20),
+    "gppl-joint": lambda: GPPL(users="joint", tie_threshold=0.4, max_iterations=20),
+    "gaspk": lambda: GaSPK(n_characteristics=2, tie_threshold=0.4),
+    "crowd-gppl": lambda: CrowdGPPL(n_components=2, tie_threshold=0.4, max_iterations=20),
+}
+
+
+class Known(SimpleNamespace):
+    """A model that says what it is told: the same utilities for everybody."""
+
+    def __init__(self, mean, C, delta=0.0, posterior=None):
+        posterior = posterior or GaussianPosterior(np.asarray(mean, dtype=float), np.asarray(C, dtype=float))
+        names = Vocabulary([f"i{code:05d}" for code in range(len(mean))])
+        super().__init__(
+            posterior_=posterior, items_=names, users_=None, personal_=False, added_users_={}, tie_threshold_=delta,
+            backend_="polars",
+        )  # fmt: skip
+
+    def predict_margin(self, X):
+        left, right = (self.items_.codes(X[side]) for side in ("left", "right"))
+        return self.posterior_.person().margins(left, right)
+
+    def predict_proba(self, X):
+        return outcome_probabilities(*self.predict_margin(X), self.tie_threshold_)
+
+
+def codes(frame):
+    return [tuple(int(name[1:]) for name in row) for row in frame.select("left", "right").rows()]
+
+
+def wishart(n, seed=0):
+    root = np.random.default_rng(seed).standard_normal((n, n + 2))
+    return root @ root.T / 2.0
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    columns, y = votes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return MODELS[request.param]().fit(columns, y, items=ITEMS, users=USERS)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_model_asks(model, strategy):
+    user = user_ids([3])[0]
+    answered = {frozenset(pair) for name, *pair in zip(*votes()[0].values(), strict=True) if name == user}
+    everything = suggest(model, user, n=15, strategy=strategy)
+    assert {frozenset(row) for row in everything.select("left", "right").rows()} == {
+        frozenset(pair) for pair in itertools.combinations(ITEMS["item"], 2)
+    } - answered
+    assert np.isfinite(everything["score"].to_numpy()).all()
+    pairs = everything.select("left", "right").to_dict(as_series=False) | {"user": [user] * len(everything)}
+    chances = everything.select("p_left", "p_tie", "p_right").to_numpy()
+    np.testing.assert_allclose(chances, model.predict_proba(pairs), atol=EXACT)
+    assert suggest(model, user, n=15, strategy=strategy).equals(everything)
+    assert len(suggest(model, user, n=30, strategy=strategy, repeat=True)) == 15
+    # One for each of many at once: what each is asked first.
+    pool = everything.select("left", "right").with_columns(user=pl.lit(user))
+    other = pool.with_columns(user=pl.lit(user_ids([5])[0]))
+    each = suggest_each(model, pl.concat([other, pool]), strategy)
+    assert each["user"].to_list() == user_ids([3, 5])
+    if strategy != "random":
+        first = suggest(model, user, candidates=pool, strategy=strategy)
+        assert each.select("left", "right").row(0) == first.select("left", "right").row(0)
+        assert each["score"][0] == pytest.approx(first["score"][0], abs=1e-9)
+
+
+def test_scores_are_those_of_the_margins(model):
+    user = user_ids([7])[0]
+    asked = suggest(model, user, n=15, repeat=True)
+    pairs = asked.select("left", "right").to_dict(as_series=False) | {"user": [user] * 15}
+    mean, var = model.predict_margin(pairs)
+    delta = model.tie_threshold_
+    assert asked["score"][0] == pytest.approx(float(bald(mean[0], var[0], delta)), abs=1e-9)
+    assert asked["score"][0] == pytest.approx(float(bald_by_quadrature(mean, var, delta).max()), abs=6e-5)
+
+
+def test_what_was_just_answered_is_not_asked_until_it_is_taken_back(tmp_path):
+    columns, y = votes()
+    model = Population(**FIXED).fit(columns, y)
+    for user in (user_ids([3])[0], "newcomer"):
+        if user == "newcomer":
+            with pytest.warns(DataWarning, match="does not know 'newcomer'"):
+                first = suggest(model, user)
+        else:
+            first = suggest(model, user)
+        answer = {"user": user, "left": first["left"][0], "right": first["right"][0], "outcome": 1}
+        model.update(**answer)
+        pair = first.select("left", "right").row(0)
+        assert pair not in suggest(model, user, n=15).select("left", "right").rows()
+        model.save(tmp_path / user)
+        assert suggest(Population.load(tmp_path / user), user, n=15).equals(suggest(model, user, n=15))
+        model.forget(**answer)
+        assert suggest(model, user).select("left", "right").row(0) == pair
+
+
+def test_a_saved_model_that_holds_no_answers_says_so(tmp_path):
+    columns, y = votes()
+    GPPL(n_inducing=4, tie_threshold=0.4).fit(columns, y, items=ITEMS).save(tmp_path / "m")
+    loaded = GPPL.load(tmp_path / "m")
+    with pytest.warns(DataWarning, match="may be asked again"):
+        assert len(suggest(loaded, user_ids([3])[0], n=99)) == 15
+    pool = {"user": user_ids([3]), "left": item_ids([0]), "right": item_ids([1])}
+    with pytest.warns(DataWarning, match="1 of the people"):
+        assert len(suggest_each(loaded, pool)) == 1
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+@pytest.mark.parametrize("strategy", ["bald", "entropy", "eubo"])
+def test_a_batch_is_the_greedy_one(strategy, delta):
+    """Against all pairs scored anew at every step with the conditioned covariance, by sampling what is heard."""
+    rng = np.random.default_rng(3)
+    n, mean, C = 7, rng.standard_normal(7), wishart(7)
+    found = suggest(Known(mean, C, delta), n=4, strategy=strategy)
+    left, right = all_pairs(np.arange(n))
+    V, chosen = C.copy(), []
+    for row in range(4):
+        after = V[left, left] + V[right, right] - 2.0 * V[left, right]
+        before = C[left, left] + C[right, right] - 2.0 * C[left, right]
+        if strategy == "eubo":
+            level = mean - mean.mean()
+            score = expected_best(level[left], level[right], after)
+        else:  # nodes of the mean, which other answers move
+            nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+            moved = (mean[left] - mean[right])[:, None] + np.sqrt(np.maximum(before - after, 0.0))[:, None] * nodes
+            p = outcome_probabilities(moved.ravel(), np.repeat(after, 60), delta).reshape(len(left), 60, 3)
+            entropy = -np.where(p > 0.0, p * np.log2(np.where(p > 0.0, p, 1.0)), 0.0).sum(axis=2)
+            score = entropy @ (weights / weights.sum())
+            if strategy == "bald":
+                m = mean[left] - mean[right]
+                p = outcome_probabilities(m, before, delta)
+                full = -np.where(p > 0.0, p * np.log2(np.where(p > 0.0, p, 1.0)), 0.0).sum(axis=1)
+                score = score - (full - bald_by_quadrature(m, before, delta))
+        score[chosen] = -np.inf
+        best = int(np.argmax(score))
+        assert codes(found)[row] == (left[best], right[best])
+        assert found["score"][row] == pytest.approx(score[best], abs=1e-4)
+        chosen.append(best)
+        d = np.zeros(n)
+        d[left[best]], d[right[best]] = 1.0, -1.0
+        V = V - np.outer(V @ d, V @ d) / (d @ V @ d + 1.0)
+
+
+def test_a_batch_of_very_many_pairs_is_the_greedy_one():
+    n = 90  # 4 005 pairs: scores are bounded, and few of them made anew
+    mean, C = np.random.default_rng(4).standard_normal(n), wishart(n, 4)
+    found = codes(suggest(Known(mean, C), n=12))
+    left, right = all_pairs(np.arange(n))
+    V, m = C.copy(), mean[left] - mean[right]
+    before = C[left, left] + C[right, right] - 2.0 * C[left, right]
+    for pair in found:
+        after = V[left, left] + V[right, right] - 2.0 * V[left, right]
+        score = bald(m, before, resolved=before - after)
+        d = np.zeros(n)
+        d[list(pair)] = 1.0, -1.0
+        assert score[(left == pair[0]) & (right == pair[1])][0] > score.max() - 1e-9
+        V = V - np.outer(V @ d, V @ d) / (d @ V @ d + 1.0)
+
+
+@pytest.mark.parametrize("strategy", ["bald", "entropy"])
+def test_near_duplicates_are_not_asked_together(strategy):
+    """Three copies of one uncertain item, and another kind of question that is worth a little less."""
+    C = np.zeros((6, 6))
+    C[:3, :3] = 9.0 + 1e-3 * np.eye(3)
+    C[3, 3], C[4, 4], C[5, 5] = 7.0, 0.01, 0.01
+    first, second = codes(suggest(Known([0.0, 0.0, 0.0, 0.0, 0.3, 5.0], C), n=2, strategy=strategy))
+    copies = {0, 1, 2}
+    assert (set(first) - copies) != (set(second) - copies) or not (set(second) & copies)
+
+
+def test_identical_items_come_last():
+    C = np.array([[2.0, 2.0, 0.5], [2.0, 2.0, 0.5], [0.5, 0.5, 0.51]])
+    mean = [3.0, 3.0, -4.0]  # the best two are one and the same: EUBO would ask about nothing else
+    for strategy in STRATEGIES:
+        for seed in range(5):
+            frame = suggest(Known(mean, C), n=3, strategy=strategy, random_state=seed)
+            assert codes(frame)[-1] == (0, 1)
+    pool = {"user": ["u"] * 3, "left": ["i00000", "i00000", "i00001"], "right": ["i00001", "i00002", "i00002"]}
+    model = Known(mean, C)
+    assert codes(suggest_each(model, pool, "eubo")) == [(0, 2)]
+
+
+def test_equal_scores_take_the_first_pair_and_seeds_the_same():
+    model = Known(np.zeros(5), np.eye(5))
+    assert codes(suggest(model)) == [(0, 1)]
+    assert codes(suggest(model, candidates={"left": ["i00003", "i00001"], "right": ["i00002", "i00000"]})) == [(3, 2)]
+    draws = [tuple(codes(suggest(model, n=3, strategy="random", random_state=seed))) for seed in range(20)]
+    assert len(set(draws)) > 10
+    assert draws[0] == tuple(codes(suggest(model, n=3, strategy="random", random_state=0)))
+
+
+def test_candidates_are_pairs_or_items():
+    model = Known([0.0, 1.0, 2.0, 3.0], wishart(4))
+    names = ["i00003", "i00000", "i00002"]
+    expected = [(0, 2), (0, 3), (2, 3)]
+    for items in (
+        names,
+        tuple(names),
+        set(names),
+        np.array(names),
+        pl.Series(names),
+        pd.Series(names),
+        Vocabulary(names),
+    ):
+        assert sorted(codes(suggest(model, candidates=items, n=9))) == expected
+    # A pair twice, and once with its sides exchanged, is one pair, as it came first.
+    pairs = {"left": ["i00003", "i00000", "i00003"], "right": ["i00000", "i00003", "i00002"]}
+    for frame in (pairs, pl.DataFrame(pairs), pd.DataFrame(pairs)):
+        assert sorted(codes(suggest(model, candidates=frame, n=9))) == [(3, 0), (3, 2)]
+    assert codes(suggest(model, candidates=pairs, exclude={"left": ["i00000"], "right": ["i00003"]}, n=9)) == [(3, 2)]
+    answers = Comparisons.from_frame(pairs, outcome=[1, 1, 1])
+    assert sorted(codes(suggest(model, candidates=answers, n=9))) == [(0, 3), (2, 3)]
+
+
+def test_when_nothing_is_left_the_frame_is_empty():
+    model = Known([0.0, 1.0], np.eye(2))
+    both = {"left": ["i00000"], "right": ["i00001"]}
+    empty = {"left": [], "right": []}
+    for found in (
+        suggest(model, candidates=both, exclude=both),
+        suggest(model, candidates=empty),
+        suggest(model, candidates=[]),
+        suggest(model, candidates=["i00001"], n=3),
+        suggest(model, candidates=empty, strategy="random"),
+        suggest(model, candidates=empty, strategy="eubo", n=2),
+        suggest_each(model, {"user": [], "left": [], "right": []}),
+    ):
+        assert found.is_empty()
+        assert found.columns[-6:] == ["left", "right", "score", "p_left", "p_tie", "p_right"]
+        assert found["left"].dtype == pl.String
+    columns, y = votes()
+    population = Population(**FIXED).fit(columns, y)
+    pool = {name: columns[name] for name in ("user", "left", "right")}
+    assert suggest_each(population, pool).is_empty()
+    assert len(suggest_each(population, pool, repeat=True)) == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"strategy": "best"}, "no strategy 'best'"),
+        ({"n": 0}, "n must be"),
+        ({"n": 1.5}, "n must be"),
+        ({"candidates": ["i00001", "quince"]}, "not known"),
+        ({"candidates": {"left": ["i00000", "i00001"], "right": ["i00001", "i00001"]}}, "with itself"),
+        ({"candidates": {"left": ["i00000", None], "right": ["i00001", "i00001"]}}, "missing ids"),
+        ({"candidates": {"left": ["i00000"]}}, "right"),
+        ({"candidates": "i00000"}, "data frame"),
+        ({"exclude": {"left": ["i00000"], "right": ["quince"]}}, "not known"),
+    ],
+)
+def test_bad_input(arguments, said):
+    with pytest.raises(DataError, match=said):
+        suggest(Known([0.0, 1.0], np.eye(2)), **arguments)
+
+
+def test_pools_without_people():
+    with pytest.raises(DataError, match="name nobody"):
+        suggest_each(Known([0.0, 1.0], np.eye(2)), {"left": ["i00000"], "right": ["i00001"]})
+    with pytest.warns(DataWarning, match="tells nobody apart"):
+        assert len(suggest(Known([0.0, 1.0], np.eye(2)), "ann")) == 1
+
+
+class Factored:
+    """Utilities of rank 3 beside what each item has to itself."""
+
+    def __init__(self, n):
+        rng = np.random.default_rng(5)
+        self.rows, self.own = rng.standard_normal((n, 3)), rng.gamma(0.5, size=n)
+        self.mean = rng.standard_normal(n)
+
+    def person(self, user=-1):
+        own = self.own.copy()
+        own[[2, 4]] = 0.0
+        C = np.eye(5)
+        C[3, 3], C[4, 4], C[0, 3] = 0.3, 0.2, 0.1
+        C[3, 0] = 0.1
+        return Utilities(self.mean, C, self.rows, np.array([2, 4]), own)
+
+
+def test_utilities_in_factored_form_are_conditioned_alike():
+    posterior = Factored(30)
+    mean, C = posterior.person().dense()
+    found = suggest(Known(mean, None, posterior=posterior), n=8)
+    dense = suggest(Known(mean, C), n=8)
+    assert codes(found) == codes(dense)
+    np.testing.assert_allclose(found["score"], dense["score"], atol=1e-9)
+
+
+def test_of_many_items_a_shortlist_holds_what_is_sought():
+    n = MOST_ITEMS + 300
+    posterior = Factored(n)
+    model = Known(posterior.mean, None, posterior=posterior)
+    mean, C = posterior.person().dense()
+    left, right = all_pairs(np.arange(n))
+    var = C[left, left] + C[right, right] - 2.0 * C[left, right]
+    assert suggest(model)["score"][0] == pytest.approx(float(bald(mean[left] - mean[right], var).max()), rel=0.01)
+    level = mean - mean.mean()
+    best = expected_best(level[left], level[right], var)
+    assert suggest(model, strategy="eubo")["score"][0] == pytest.approx(float(best.max()), rel=1e-9)
+    drawn = {
+        code
+        for seed in range(5)
+        for pair in codes(suggest(model, n=40, strategy="random", random_state=seed))
+        for code in pair
+    }
+    assert max(drawn) > MOST_ITEMS
