@@ -203,7 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--parts", default=",".join(PARTS), help="separated by commas; none only writes the page anew")
     parser.add_argument("--seeds", type=int, help=f"by default {DEFAULT_SEEDS}")
     parser.add_argument("--only", default="", help="runs whose description holds this text")
-    parser.add_argument("--limit", type=float, default=1800.0, help="seconds after which a run is ended")
+    parser.add_argument("--limit", type=float, default=1800.0, help="CPU seconds after which a run is ended")
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--force", action="store_true", help="run again what is there already")
     given = parser.parse_args(arguments)

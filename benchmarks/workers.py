@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
+import resource
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -58,7 +61,7 @@ def runs(
 
 
 def alone(function: Callable[..., dict[str, Any]], *arguments: Any, limit: float) -> dict[str, Any]:
-    """What a function gives in a process of its own, ended after ``limit`` seconds, or ``error``: why it gave nothing.
+    """What a function gives in a process of its own, or ``error``: why it gave nothing.
 
     Parameters
     ----------
@@ -66,25 +69,31 @@ def alone(function: Callable[..., dict[str, Any]], *arguments: Any, limit: float
         At the top of a module.
     *arguments
         What can be pickled.
+    limit : float
+        Seconds of CPU time after which the process is ended, so that a busy machine is not held against it.
     """
     os.environ |= dict.fromkeys(THREAD_VARIABLES, "1")
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sender, function, arguments, sys.argv), daemon=True)
+    process = context.Process(target=_send, args=(sender, function, arguments, limit, sys.argv), daemon=True)
     process.start()
     sender.close()
     try:
-        found: dict[str, Any] = receiver.recv() if receiver.poll(limit) else {"error": f"no result after {limit:g} s"}
+        found: dict[str, Any] = receiver.recv()
     except EOFError:
         process.join()
-        found = {"error": f"the process ended with exit code {process.exitcode}"}
-    process.kill()
+        ended = process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
+        reason = f"no result after {limit:g} CPU s, or out of memory" if ended else f"exit code {process.exitcode}"
+        found = {"error": reason}
     process.join()
     return found
 
 
-def _send(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], command: list[str]) -> None:
+def _send(
+    sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], limit: float, command: list[str]
+) -> None:
     sys.argv = command
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit) + 1))
     try:
         sender.send(function(*arguments))
     except Exception as error:  # noqa: BLE001  that something fails is a result

@@ -14,6 +14,7 @@ from benchmarks.gaspk_page import markdown, write_page
 from benchmarks.gaspk_runs import paired, point_of
 from benchmarks.gaspk_scaling import HALVES, SHAPE, on_grid
 from benchmarks.store import Store
+from benchmarks.workers import alone
 from scipy.stats import ttest_rel
 
 from benchmarks import gaspk_scaling
@@ -124,3 +125,17 @@ def test_runs_that_are_there_are_not_repeated(tmp_path, monkeypatch) -> None:
     kept = json.loads((tmp_path / "figures" / "gaspk-scaling.json").read_text())["runs"]
     assert [r.get("error") for r in kept] == ["no", None]
     assert all("versions" in r["provenance"] for r in kept)
+
+
+def test_a_process_of_its_own_ends_with_a_result_an_error_or_the_limit() -> None:
+    assert alone(_answer, 6, limit=60.0) == {"found": 36}
+    assert alone(_answer, 0, limit=60.0) == {"error": "ValueError: nothing"}
+    assert "after 1 CPU s" in alone(_answer, -1, limit=1.0)["error"]
+
+
+def _answer(number: int) -> dict[str, int]:
+    if number == 0:
+        raise ValueError("nothing")
+    while number < 0:
+        pass
+    return {"found": number**2}
