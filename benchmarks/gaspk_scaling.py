@@ -61,7 +61,9 @@ SIZES = {
     "1m": (1_000_000, 100_000),
 }
 GAMMAS = ("heuristic", "exact")
-ESTIMATORS = ("gaspk@amplitude=3.0@n_restarts=1", "gaspk")
+ESTIMATORS = (
+    "gaspk@backend=grid@amplitude=3.0@n_restarts=1", "gaspk@backend=function@amplitude=3.0@n_restarts=1", "gaspk",
+)  # fmt: skip
 PLANE_MODEL = "gaspk@backend=grid@amplitude=3.0@n_restarts=1@levels={levels}"
 # Dimensions, levels of the continuous ones, people.
 PLANES = [
