@@ -20,6 +20,7 @@ class ModelName(StrEnum):
     population = "population"
     gppl = "gppl"
     crowd_gppl = "crowd-gppl"
+    collaborative = "collaborative"
 
 
 class Personal(StrEnum):
@@ -33,8 +34,8 @@ class Personal(StrEnum):
 def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict: bool) -> Personal:
     """What the options mean together.
 
-    Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all, and crowdGPPL personal,
-    unless something else is asked for.
+    Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all, crowdGPPL and
+    the collaborative model are personal, unless something else is asked for.
 
     Raises
     ------
@@ -43,10 +44,10 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
     """
     if pooled and personal not in (None, Personal.no):
         raise DataError(f"--pooled means --personal no, which contradicts --personal {personal}. Give one of them.")
-    if model is ModelName.crowd_gppl:
+    if model in (ModelName.crowd_gppl, ModelName.collaborative):
         if pooled or personal is Personal.no:
             raise DataError(
-                "--model crowd-gppl ranks for everybody and for the crowd; without people it is --model gppl. Say "
+                f"--model {model} ranks for everybody and for the crowd; without people it is --model gppl. Say "
                 "that, or leave --personal no (--pooled) out"
             )
         return Personal.yes
@@ -75,7 +76,7 @@ class Choice:
     verdict : Verdict or None
         None with ``--no-verdict``.
     returned : str
-        "population", "pooled", "gppl" or "crowd-gppl": the model that came out.
+        "population", "pooled", "gppl", "crowd-gppl" or "collaborative": the model that came out.
     """
 
     asked: Personal

@@ -10,6 +10,7 @@ from predilect.cli.choice import Choice, ModelName, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
+from predilect.models.collaborative import CollaborativeGP
 from predilect.models.crowd_gppl import CrowdGPPL
 from predilect.models.gppl import GPPL
 from predilect.models.population import Population
@@ -87,6 +88,8 @@ class Fitter:
             model = GPPL(users=("joint" if together else "separate") if personal else "pooled", **settings)
         elif self.name is ModelName.crowd_gppl:
             model = CrowdGPPL(user_features=self.people is not None, **settings)
+        elif self.name is ModelName.collaborative:
+            model = CollaborativeGP(user_features=self.people is not None, **settings)
         else:
             model = Population(personal=personal, **settings)
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)

@@ -43,7 +43,8 @@ def rank(
             "--model",
             rich_help_panel=MODEL,
             help="population: the default; gppl: one smooth function of the item features for all (with --personal yes "
-            "one for each); crowd-gppl: the crowd's, and how people differ along shared components.",
+            "one for each); crowd-gppl: the crowd's, and how people differ along shared components; "
+            "collaborative: functions that people share and weigh, for few questions a person.",
         ),
     ] = ModelName.population,
     personal: Annotated[

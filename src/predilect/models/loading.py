@@ -14,7 +14,7 @@ __all__ = ["load_model"]
 # What "model" says in model.json, and where the estimator is.
 _ESTIMATORS = {
     "population": ("population", "Population"), "pooled": ("population", "Population"), "gppl": ("gppl", "GPPL"),
-    "crowd-gppl": ("crowd_gppl", "CrowdGPPL"),
+    "crowd-gppl": ("crowd_gppl", "CrowdGPPL"), "collaborative": ("collaborative", "CollaborativeGP"),
 }  # fmt: skip
 
 
