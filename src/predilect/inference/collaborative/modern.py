@@ -97,7 +97,7 @@ def fit_modern(
     )  # fmt: skip
     parts = importances(answers.user, answers.pair, answers.weight, state.mu, state.delta)
     posterior = _posterior(run, projection, rows)
-    return CollaborativeFit(posterior, state.threshold, run.evidence, parts, run.n_improper, report)
+    return CollaborativeFit(posterior, state.threshold, run.evidence, parts, run.n_improper, run.sites, report)
 
 
 @dataclass(slots=True)

@@ -200,7 +200,7 @@ def fit_paper(
     )  # fmt: skip
     parts = importances(answers.user, answers.pair, n, W.mean, H.mean)
     posterior = _posterior(answers, functions, people, W, H)
-    return CollaborativeFit(posterior, threshold, values[-1], parts, rejected, report)
+    return CollaborativeFit(posterior, threshold, values[-1], parts, rejected, sites, report)
 
 
 def _posterior(

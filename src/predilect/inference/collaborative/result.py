@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from predilect.inference.report import Report
 from predilect.posteriors.factor import FactorPosterior
+from predilect.posteriors.sites import Sites
 
 __all__ = ["USED", "CollaborativeFit", "importances", "moved_threshold"]
 
@@ -34,7 +35,10 @@ class CollaborativeFit:
     importances : array of float, shape (D,)
         Of each function; see :func:`importances`.
     n_rejected : int
-        Messages that stayed as they were, since the new one would have had no positive precision.
+        "paper": how often, in all iterations, a message stayed as it was, since the new one had no positive precision.
+        "modern": answers whose message has no proper cavity at the end.
+    sites : Sites
+        Message of one copy of each row of the answers.
     report : Report
     """
 
@@ -43,6 +47,7 @@ class CollaborativeFit:
     evidence: float
     importances: FloatArray
     n_rejected: int
+    sites: Sites
     report: Report
 
 
