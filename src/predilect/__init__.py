@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GPPL",
+    "CollaborativeGP",
     "Comparisons",
     "ConvergenceError",
     "ConvergenceWarning",
@@ -38,6 +39,7 @@ __all__ = [
 if TYPE_CHECKING:
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
+    from predilect.models.collaborative import CollaborativeGP
     from predilect.models.crowd_gppl import CrowdGPPL
     from predilect.models.gaspk import GaSPK
     from predilect.models.gppl import GPPL
@@ -51,15 +53,8 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for module in (
-        "errors",
-        "data",
-        "models.population",
-        "models.loading",
-        "models.gppl",
-        "models.crowd_gppl",
-        "models.gaspk",
-    ):
+    modules = ("population", "loading", "gppl", "crowd_gppl", "gaspk", "collaborative")
+    for module in ("errors", "data", *(f"models.{name}" for name in modules)):
         found = importlib.import_module(f"{__name__}.{module}")
         if hasattr(found, name):
             globals()[name] = getattr(found, name)

@@ -21,6 +21,7 @@ class ModelName(StrEnum):
     gppl = "gppl"
     crowd_gppl = "crowd-gppl"
     gaspk = "gaspk"
+    collaborative = "collaborative"
 
 
 class Personal(StrEnum):
@@ -35,7 +36,7 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
     """What the options mean together.
 
     Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all unless something else is
-    asked for, and crowdGPPL and GaSPK are personal.
+    asked for, and crowdGPPL, GaSPK and the collaborative model are personal.
 
     Raises
     ------
@@ -44,10 +45,10 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
     """
     if pooled and personal not in (None, Personal.no):
         raise DataError(f"--pooled means --personal no, which contradicts --personal {personal}. Give one of them.")
-    if model is ModelName.crowd_gppl:
+    if model in (ModelName.crowd_gppl, ModelName.collaborative):
         if pooled or personal is Personal.no:
             raise DataError(
-                "--model crowd-gppl ranks for everybody and for the crowd; without people it is --model gppl. Say "
+                f"--model {model} ranks for everybody and for the crowd; without people it is --model gppl. Say "
                 "that, or leave --personal no (--pooled) out"
             )
         return Personal.yes
@@ -83,7 +84,7 @@ class Choice:
     verdict : Verdict or None
         None with ``--no-verdict``.
     returned : str
-        "population", "pooled", "gppl", "crowd-gppl" or "gaspk": the model that came out.
+        "population", "pooled", "gppl", "crowd-gppl", "gaspk" or "collaborative": the model that came out.
     """
 
     asked: Personal

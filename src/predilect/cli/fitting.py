@@ -10,6 +10,7 @@ from predilect.cli.choice import Choice, ModelName, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
+from predilect.models.collaborative import CollaborativeGP
 from predilect.models.crowd_gppl import CrowdGPPL
 from predilect.models.gaspk import GaSPK
 from predilect.models.gppl import GPPL
@@ -94,6 +95,8 @@ class Fitter:
             model = CrowdGPPL(user_features=self.people is not None, **settings)
         elif self.name is ModelName.gaspk:
             model = GaSPK(**settings)
+        elif self.name is ModelName.collaborative:
+            model = CollaborativeGP(user_features=self.people is not None, **settings)
         else:
             model = Population(personal=personal, **settings)
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)

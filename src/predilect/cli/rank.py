@@ -54,7 +54,8 @@ def rank(
             rich_help_panel=MODEL,
             help="population: the default; gppl: one smooth function of the item features for all (with --personal yes "
             "one for each); crowd-gppl: the crowd's, and how people differ along shared components; gaspk: what people "
-            "give up of one attribute for another, from choices between items of few attributes.",
+            "give up of one attribute for another, from choices between items of few attributes; collaborative: "
+            "functions that people share and weigh, for few questions a person.",
         ),
     ] = ModelName.population,
     personal: Annotated[

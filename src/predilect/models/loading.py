@@ -15,6 +15,7 @@ __all__ = ["load_model"]
 _ESTIMATORS = {
     "population": ("population", "Population"), "pooled": ("population", "Population"), "gppl": ("gppl", "GPPL"),
     "crowd-gppl": ("crowd_gppl", "CrowdGPPL"), "gaspk": ("gaspk", "GaSPK"),
+    "collaborative": ("collaborative", "CollaborativeGP"),
 }  # fmt: skip
 
 

@@ -45,6 +45,11 @@ def _name(model: Any, n_users: int, has_users: bool, wanted_personal: bool) -> s
     name = model.report_["model"]
     if name == "crowd-gppl":
         return f"Model: crowd-gppl. The crowd's utilities, and how each of {n_users} people differs along components."
+    if name == "collaborative" and model.personal_:
+        return (
+            f"Model: collaborative. Functions that {n_users} people share, each with own weights; the board is the "
+            "average person's."
+        )
     if name == "gppl" and model.personal_:
         together = "learned together by their features" if model.users == "joint" else "each learned alone"
         return f"Model: gppl. A utility function for each of {n_users} people, {together}; the board is their average."

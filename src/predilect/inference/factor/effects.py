@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.dense import factorise
+from predilect.covariance.dense import eigenpairs
 from predilect.inference.factor.items import GammaPrior, scale_bound
 from predilect.inference.factor.state import FactorState
 from predilect.posteriors.weights import LinearWeights
@@ -33,6 +33,8 @@ class Effects:
         only echo it.
     gram : array of float, shape (n_traits, n_traits)
         XᵀX of the active people.
+    values, vectors : arrays of float, shapes (n_traits,) and (n_traits, n_traits)
+        Its eigenvalues and eigenvectors: with them τ I + XᵀX is inverted for all c at once.
     mean : array of float, shape (C, n_traits)
     covariance : array of float, shape (C, n_traits, n_traits)
     log_det : array of float, shape (C,)
@@ -44,6 +46,8 @@ class Effects:
     traits: FloatArray
     active: npt.NDArray[np.bool_]
     gram: FloatArray
+    values: FloatArray
+    vectors: FloatArray
     mean: FloatArray
     covariance: FloatArray
     log_det: FloatArray
@@ -55,10 +59,11 @@ class Effects:
         """No effects, τ at 100 for each."""
         k, C = traits.shape[1], n_components
         gram = traits[active].T @ traits[active]
+        values, vectors = eigenpairs(gram)
+        values = np.maximum(values, 0.0)
         tau = np.full(C, 100.0)
-        inverse = factorise(gram + 100.0 * np.eye(k))
-        covariance = np.tile(inverse.inverse(), (C, 1, 1))
-        return cls(traits, active, gram, np.zeros((C, k)), covariance, np.full(C, -inverse.log_det()), tau)
+        covariance, log_det = _covariances(values, vectors, tau)
+        return cls(traits, active, gram, values, vectors, np.zeros((C, k)), covariance, log_det, tau)
 
     def prior_mean(self) -> FloatArray:
         """E B x_u, shape (n_users, C)."""
@@ -66,12 +71,10 @@ class Effects:
 
     def updated(self, mu: FloatArray) -> Effects:
         """q(b_c), then τ_c, for mean weights ``mu`` (n_users, C): Λ = τ I + XᵀX, Λ⁻¹ Xᵀ μ."""
-        C, k = self.mean.shape
+        k = self.mean.shape[1]
         right = self.traits[self.active].T @ mu[self.active]
-        mean, covariance, log_det = np.empty((C, k)), np.empty((C, k, k)), np.empty(C)
-        for c in range(C):
-            factor = factorise(self.gram + self.tau[c] * np.eye(k))
-            mean[c], covariance[c], log_det[c] = factor.solve(right[:, c]), factor.inverse(), -factor.log_det()
+        covariance, log_det = _covariances(self.values, self.vectors, self.tau)
+        mean = np.einsum("ckl,lc->ck", covariance, right)
         square = (mean**2).sum(axis=1) + np.einsum("ckk->c", covariance)
         tau = (self.prior.shape + 0.5 * k) / (self.prior.rate + 0.5 * square)
         return replace(self, mean=mean, covariance=covariance, log_det=log_det, tau=tau)
@@ -100,3 +103,10 @@ class Effects:
     def law(self) -> LinearWeights:
         """Of the weights of somebody without answers."""
         return LinearWeights(self.mean, self.covariance)
+
+
+def _covariances(values: FloatArray, vectors: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(τ_c I + XᵀX)⁻¹, shape (C, n_traits, n_traits), and its log-determinant, from the eigenpairs of XᵀX."""
+    spectrum = tau[:, None] + values
+    half = vectors / np.sqrt(spectrum)[:, None, :]
+    return half @ half.transpose(0, 2, 1), -np.log(spectrum).sum(axis=1)

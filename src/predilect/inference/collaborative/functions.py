@@ -1,0 +1,245 @@
+"""Gaussian processes that the factors of margins are drawn from, conditioned on messages about their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from predilect.covariance.dense import symmetrise
+from predilect.covariance.kernels import Kernel
+from predilect.covariance.preference import preference
+from predilect.inference.factor.items import FunctionState, ItemDesign
+from predilect.inference.sparse.margins import natural_parameters
+from predilect.posteriors.condition import LatentPrior
+from predilect.posteriors.design import Design
+from predilect.posteriors.fitc import Fitc
+from predilect.posteriors.pairs import squared_differences
+from predilect.posteriors.projection import Projection
+from predilect.posteriors.sites import Sites
+
+__all__ = ["ExactFunctions", "ExactWeights", "Process", "PseudoFunctions", "PseudoWeights", "Values", "spanning_pairs"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Values(NamedTuple):
+    """Marginals of the values that messages are about, and log ∫ prior x messages."""
+
+    mean: FloatArray
+    var: FloatArray
+    log_z: float
+
+
+class Process(Protocol):
+    """A Gaussian process, the same for all functions or weights."""
+
+    @property
+    def projection(self) -> Projection:
+        """From its points to all items, or people."""
+        ...
+
+    @property
+    def prior_var(self) -> FloatArray:
+        """Prior variance of each value, shape (n,)."""
+        ...
+
+    def condition(self, sites: Sites) -> Values:
+        """Given messages about the values, of precision 0 or more."""
+        ...
+
+    def at_points(self, sites: Sites) -> tuple[FloatArray, FloatArray]:
+        """Mean (M,) and covariance (M, M) at the points of ``projection``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExactFunctions:
+    """A function's margins of pairs, through its utilities at all items: the same as the pairs' preference kernel.
+
+    Attributes
+    ----------
+    design : ItemDesign
+        Of a projection whose points are the items.
+
+    Notes
+    -----
+    collaborative.md 1, "utility space". n_items³ + n_pairs n_items operations: nothing of the size pairs x pairs, whose
+    covariance has rank n_items - 1 at most.
+    """
+
+    design: ItemDesign
+
+    @property
+    def projection(self) -> Projection:
+        """See :class:`Process`."""
+        return self.design.projection
+
+    @property
+    def prior_var(self) -> FloatArray:
+        """See :class:`Process`."""
+        return self.design.prior_variances()
+
+    def condition(self, sites: Sites) -> Values:
+        """See :class:`Process`."""
+        state = self._state(sites)
+        return Values(state.delta, state.D, 0.5 * (float(sites.linear @ state.delta) + state.log_det))
+
+    def at_points(self, sites: Sites) -> tuple[FloatArray, FloatArray]:
+        """See :class:`Process`."""
+        state = self._state(sites)
+        return self.design.projection.at_points(state.mean, state.lower)
+
+    def _state(self, sites: Sites) -> FunctionState:
+        natural = natural_parameters(self.design.margins, sites.precision, sites.linear, 1.0)
+        return FunctionState.of(self.design.margins, *natural)
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoFunctions:
+    """A function's margins of pairs, through those of a few pseudo-pairs (FITC).
+
+    Attributes
+    ----------
+    projection : Projection
+        From the items of the pseudo-pairs, and those without features, to all.
+    first, second : arrays of int, shape (m,)
+        The pseudo-pairs, as positions among the points of the projection.
+    fitc : Fitc
+    prior_var : array of float, shape (n_pairs,)
+
+    Notes
+    -----
+    collaborative.md 4. n_pairs m² operations a function. With pseudo-pairs that span all items it is exact.
+    """
+
+    projection: Projection
+    first: IntArray
+    second: IntArray
+    fitc: Fitc
+    prior_var: FloatArray
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, features: FloatArray, known: BoolArray, left: IntArray, right: IntArray, pseudo: IntArray
+    ) -> PseudoFunctions:
+        """For pairs of items, shape (n_pairs,), with some of them, by their positions, as pseudo-pairs.
+
+        Parameters
+        ----------
+        kernel, features, known
+            As in :class:`~predilect.posteriors.projection.Projection`.
+        left, right : arrays of int, shape (n_pairs,)
+        pseudo : array of int, shape (m,)
+            None closes a circle with others; see :func:`spanning_pairs`.
+        """
+        a, b = left[pseudo], right[pseudo]
+        items = np.unique(np.concatenate([a, b]))
+        with_features = items[known[items]]
+        projection = Projection.of(kernel, features, known, features[with_features])
+        items = np.concatenate([with_features, np.flatnonzero(~known)])
+        place = np.zeros(len(known), dtype=np.int64)
+        place[items] = np.arange(len(items))
+        first, second = place[a], place[b]
+        L, G = projection.factor.lower, projection.roots()
+        cross = (G[left] - G[right]) @ (L[first] - L[second]).T
+        variance = squared_differences(G, left, right) + projection.residual_pairs(left, right, G)
+        fitc = Fitc.of(preference(L @ L.T, first, second), cross, variance)
+        return cls(projection, first, second, fitc, variance)
+
+    def condition(self, sites: Sites) -> Values:
+        """See :class:`Process`."""
+        found = self.fitc.condition(sites)
+        return Values(found.mean, found.var, found.log_z)
+
+    def at_points(self, sites: Sites) -> tuple[FloatArray, FloatArray]:
+        """See :class:`Process`; f at the points given the pseudo-pairs u is A u + r with A = K Dᵀ K_m⁻¹."""
+        found = self.fitc.condition(sites)
+        L = self.projection.factor.lower
+        D = L[self.first] - L[self.second]
+        A = self.fitc.factor.solve(D @ L.T).T
+        K_m = self.fitc.factor.lower @ self.fitc.factor.lower.T
+        return A @ found.point_mean, symmetrise(L @ L.T - A @ (K_m - found.point_covariance) @ A.T)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactWeights:
+    """Weights of all people for one function, a Gaussian process of their features.
+
+    Attributes
+    ----------
+    projection : Projection
+        Of the people; its points are they.
+    prior : LatentPrior
+    """
+
+    projection: Projection
+    prior: LatentPrior
+
+    @classmethod
+    def of(cls, people: Projection) -> ExactWeights:
+        """For all people of a projection."""
+        L = people.factor.lower
+        n = len(L)
+        return cls(people, LatentPrior(L @ L.T, Design(np.arange(n), None, n), space="items"))
+
+    @property
+    def prior_var(self) -> FloatArray:
+        """See :class:`Process`."""
+        return np.diagonal(self.prior.K).copy()
+
+    def condition(self, sites: Sites) -> Values:
+        """See :class:`Process`."""
+        found = self.prior.condition(sites)
+        log_z = 0.5 * (float(sites.linear @ found.margin_mean) - found.log_det)
+        return Values(found.margin_mean, found.margin_var, log_z)
+
+    def at_points(self, sites: Sites) -> tuple[FloatArray, FloatArray]:
+        """See :class:`Process`."""
+        found = self.prior.condition(sites)
+        return found.mean(), found.covariance()
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoWeights:
+    """Weights of all people for one function, through those of a few (FITC); attributes as :class:`PseudoFunctions`."""
+
+    projection: Projection
+    fitc: Fitc
+    prior_var: FloatArray
+
+    @classmethod
+    def of(cls, people: Projection) -> PseudoWeights:
+        """For the people of a projection through its points."""
+        G, L = people.roots(), people.factor.lower
+        variance = np.einsum("nm,nm->n", G, G) + people.own
+        return cls(people, Fitc.of(L @ L.T, G @ L.T, variance), variance)
+
+    def condition(self, sites: Sites) -> Values:
+        """See :class:`Process`."""
+        found = self.fitc.condition(sites)
+        return Values(found.mean, found.var, found.log_z)
+
+    def at_points(self, sites: Sites) -> tuple[FloatArray, FloatArray]:
+        """See :class:`Process`."""
+        found = self.fitc.condition(sites)
+        return found.point_mean, found.point_covariance
+
+
+def spanning_pairs(left: IntArray, right: IntArray, most: int, rng: np.random.Generator) -> IntArray:
+    """Positions of at most ``most`` pairs, drawn at random, none of which closes a circle with the others.
+
+    A pair that closes a circle is a sum of differences that are there already: as a pseudo-input it would add nothing
+    but a singular covariance. **Differs from the code**, which draws from all pairs.
+    """
+    n_items = int(max(left.max(), right.max())) + 1
+    order = rng.permutation(len(left)) + 1.0  # not 0, which a sparse graph would take for no edge
+    tree = minimum_spanning_tree(coo_array((order, (left, right)), shape=(n_items, n_items)))
+    chosen = np.sort(tree.data)[:most]
+    return np.sort(np.argsort(order)[chosen.astype(np.int64) - 1])

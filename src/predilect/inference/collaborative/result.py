@@ -1,0 +1,75 @@
+"""What a fit of the collaborative Gaussian process gives back, and what both presets compute alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.inference.report import Report
+from predilect.posteriors.factor import FactorPosterior
+from predilect.posteriors.sites import Sites
+
+__all__ = ["USED", "CollaborativeFit", "importances", "moved_threshold"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+USED = 0.01  # of the largest importance
+_LARGEST_MOVE = 0.5  # of log δ
+
+
+@dataclass(frozen=True, slots=True)
+class CollaborativeFit:
+    """A fitted collaborative Gaussian process.
+
+    Attributes
+    ----------
+    posterior : FactorPosterior
+    delta : float
+        Tie threshold; 0 without ties.
+    evidence : float
+        What expectation propagation makes of the log evidence, in nats; no bound.
+    importances : array of float, shape (D,)
+        Of each function; see :func:`importances`.
+    n_rejected : int
+        "paper": how often, in all iterations, a message stayed as it was, since the new one had no positive precision.
+        "modern": answers whose message has no proper cavity at the end.
+    sites : Sites
+        Message of one copy of each row of the answers.
+    report : Report
+    """
+
+    posterior: FactorPosterior
+    delta: float
+    evidence: float
+    importances: FloatArray
+    n_rejected: int
+    sites: Sites
+    report: Report
+
+
+def importances(user: IntArray, pair: IntArray, weight: FloatArray, mu: FloatArray, delta: FloatArray) -> FloatArray:
+    """Mean square of what each function adds to the mean margin of an answer, shape (D,); near 0 for one pruned.
+
+    Parameters
+    ----------
+    user, pair : arrays of int, shape (n_rows,)
+    weight : array of float, shape (n_rows,)
+    mu : array of float, shape (n_users, D)
+        Mean weights.
+    delta : array of float, shape (n_pairs, D)
+        Mean margins of the functions.
+    """
+    parts = mu[user] * delta[pair]
+    return np.asarray(weight @ (parts * parts) / weight.sum())
+
+
+def moved_threshold(threshold: float, slope: float, curvature: float) -> float:
+    """One Newton step of δ in its logarithm, given slope and curvature of the evidence in δ; at most e^0.5 a step."""
+    gradient = threshold * slope
+    # In log δ: second derivative δ² h + δ g, negative near the maximum of a log-concave likelihood.
+    bend = min(threshold * threshold * curvature + gradient, -1e-12 - 0.5 * abs(gradient))
+    return threshold * math.exp(float(np.clip(-gradient / bend, -_LARGEST_MOVE, _LARGEST_MOVE)))

@@ -1,0 +1,317 @@
+"""``CollaborativeGP``: functions of the items that people share, and how much each person weighs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.covariance.kernels import Kernel
+from predilect.covariance.kernels.median_distance import DISTANCE_RULES
+from predilect.covariance.kernels.stationary import SHAPES
+from predilect.inference.collaborative.result import USED
+from predilect.inference.collaborative.warm_up import warm_up_collaborative
+from predilect.inference.training import Watcher
+from predilect.models.boards import Ranking
+from predilect.models.collaborative_training import (
+    PRESETS,
+    fit_collaborative,
+    pack_collaborative,
+    unpack_collaborative,
+)
+from predilect.models.inputs import read_training
+from predilect.models.keeping import Keeping
+from predilect.models.parameters import given_threshold
+from predilect.models.predictions import Predicting
+from predilect.models.process_parameters import check_choice, check_count, check_positive, check_search
+from predilect.models.queries import Queries, rows_of_features
+from predilect.posteriors.factor import FactorPosterior
+from predilect.scale.shards import workers
+
+__all__ = ["CollaborativeGP", "CollaborativeHyperparameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CollaborativeHyperparameters:
+    """The prior.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Covariance of every function.
+    """
+
+    kernel: Kernel
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+
+
+class CollaborativeGP(Keeping, Predicting, Ranking, BaseEstimator):
+    """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions that everybody shares.
+
+    The functions h_d are Gaussian processes of the features of items, and w_ud says how much of each a person has. An
+    answer to "left or right?" is left with probability Φ(f_u(left) - f_u(right)): a utility is measured in units of the
+    noise of one answer. With features of people in the weights this is the paper's CPU, without them its CP.
+
+    Parameters
+    ----------
+    n_functions : int, default 20
+        D. More than needed do no harm: see ``function_importances_``.
+    user_features : bool, default False
+        Whether features of people say something of their weights: as their linear prior mean ("modern"), or as a
+        Gaussian process with ``user_kernel`` ("paper").
+    preset : {"modern", "paper"}, default "modern"
+        "modern": functions over the items, weights with the full covariance of each person and a mean that the crowd
+        tells. "paper": expectation propagation with variational Bayes over pairs of Houlsby and others, every weight
+        and every value apart, as corrected; weights have mean zero.
+    n_inducing : int, None or "auto", default "auto"
+        Inducing points: items ("modern"), or pairs of those asked about ("paper", FITC). None: none, the functions are
+        kept at all items. "auto": none up to 200 items; beyond, twice the square root of the number of answers, from
+        50 to 300.
+    n_inducing_users : int, None or "auto", default "auto"
+        People through whom the weights of all are seen, for "paper" with features of people. None: all; "auto": 25.
+    kernel : str or Kernel, default "auto"
+        Of item features; "auto": "matern-3/2" ("modern") or "squared-exponential" ("paper"). A kernel is taken as it
+        is.
+    kernel_form, length_scales
+        As in :class:`~predilect.GPPL`, without "optimise".
+    median : str, default "auto"
+        What "median" stands for: a rule of :class:`~predilect.GPPL`, or one length-scale for standardised features:
+        "distance", the median distance of the paper, or "half-distance", the root of half the median squared distance
+        of its authors' code. "auto": "root" ("modern") or "half-distance" ("paper").
+    own_share : float or "auto", default "auto"
+        Share of a function's variance that an item has to itself; "auto": 0 with inducing points; without, 1/2 for
+        "modern", and for "paper" the 5e-6 that its authors' code adds for numerical reasons.
+    variance : float, default 1.0
+        Prior variance of a function at an item.
+    user_kernel : str or Kernel, default "squared-exponential"
+        Of features of people, for "paper".
+    user_nugget : float, default 0.1
+        Variance of weights that features do not explain, for "paper": in the authors' code, not in the paper.
+    damping, damping_decay : float, default 0.5 and 0.95
+        Step of the messages, and what it is multiplied by in each iteration, for "paper".
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise. The paper has no ties; without any the model is its.
+    tolerance : float or "auto", default "auto"
+        Stop once a step without damping would move no margin of an answer by more, in units of the noise of an answer;
+        "auto": 0.1.
+    max_iterations : int or "auto", default "auto"
+        "auto": 200, for "paper" 60.
+    n_jobs : int, optional
+        Not used yet; results have the same bits for any number.
+    random_state : int, default 0
+        Seed of starts, inducing points, and the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : FactorPosterior
+    function_importances_ : array of float, shape (n_functions,)
+        Mean square of what each function adds to the margins of the answers; near 0 for one that is pruned.
+    items_, users_ : Vocabulary
+        ``users_`` is None where nobody is told apart: there is then one function, Gaussian process classification.
+    personal_ : bool
+    hyperparameters_ : CollaborativeHyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        What expectation propagation makes of the log evidence of the answers, in nats; no bound.
+    report_ : dict
+        Convergence, messages that were rejected, functions that are used, what was read and left out.
+    n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    collaborative.md; Houlsby, Huszár, Ghahramani and Hernández-Lobato (2012). A sweep takes D (n_answers D + M³) +
+    n_users D³ operations ("modern") or 16 passes n_answers D + D M³ ("paper").
+
+    **Differs from the paper**: somebody without answers is taken for a person drawn from among the others, where the
+    paper's weights of mean zero know nothing of a stranger. What differs in the algorithm is told by
+    :func:`predilect.inference.collaborative.paper.fit_paper`.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {
+    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
+    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+    ... }
+    >>> model = predilect.CollaborativeGP(n_functions=2).fit(answers)
+    >>> model.rank()["item"].to_list()
+    ['tea', 'milk', 'juice']
+    """
+
+    model_name: ClassVar[str] = "collaborative"
+    hyperparameters_type: ClassVar[Any] = CollaborativeHyperparameters
+
+    def __init__(
+        self,
+        n_functions: int = 20,
+        user_features: bool = False,
+        preset: str = "modern",
+        n_inducing: int | str | None = "auto",
+        n_inducing_users: int | str | None = "auto",
+        kernel: str | Kernel = "auto",
+        kernel_form: str = "isotropic",
+        length_scales: Any = "median",
+        median: str = "auto",
+        own_share: float | str = "auto",
+        variance: float = 1.0,
+        user_kernel: str | Kernel = "squared-exponential",
+        user_nugget: float = 0.1,
+        damping: float = 0.5,
+        damping_decay: float = 0.95,
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int | str = "auto",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.n_functions = n_functions
+        self.user_features = user_features
+        self.preset = preset
+        self.n_inducing = n_inducing
+        self.n_inducing_users = n_inducing_users
+        self.kernel = kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.own_share = own_share
+        self.variance = variance
+        self.user_kernel = user_kernel
+        self.user_nugget = user_nugget
+        self.damping = damping
+        self.damping_decay = damping_decay
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Learn from answers.
+
+        Parameters
+        ----------
+        X, y, items, watch
+            As :meth:`Population.fit <predilect.Population.fit>` takes them.
+        users : data frame or PersonFeatures, optional
+            Features of people, one row a person; used where ``user_features``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used.
+        """
+        self._check()
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
+        warm_up_collaborative()
+        with workers(self.n_jobs):
+            fitted = fit_collaborative(self, training, delta, watch)
+        self.traits_ = fitted.traits
+        found = fitted.found
+        self._keep(
+            training, posterior=found.posterior, hyperparameters=CollaborativeHyperparameters(fitted.kernel),
+            personal=fitted.personal, delta=found.delta, evidence=found.evidence, fit=found.report,
+            prior=fitted.search,
+        )  # fmt: skip
+        found.report.require(self.strict)
+        return self
+
+    @property
+    def function_importances_(self) -> FloatArray:
+        """Mean square of what each function adds to the margins of the answers, shape (n_functions,)."""
+        check_is_fitted(self, "posterior_")
+        return np.array(self.report_["prior"]["function_importances"], dtype=np.float64)
+
+    def _check(self) -> None:
+        check_choice("preset", self.preset, PRESETS)
+        given = {name: value for name, value in self.get_params(deep=False).items() if name != "kernel"}
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, ("auto", *SHAPES))
+        if not isinstance(self.user_kernel, Kernel):
+            check_choice("user_kernel", self.user_kernel, SHAPES)
+        if isinstance(self.length_scales, str):
+            check_choice("length_scales", self.length_scales, ("median",))  # its evidence is none to climb
+        if self.median in DISTANCE_RULES:
+            given["median"] = "auto"
+        check_search(SimpleNamespace(kernel=SHAPES[0], **given))
+        if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
+            check_choice("own_share", self.own_share, ("auto",))
+        check_count("n_functions", self.n_functions, 1)
+        check_count("n_inducing", self.n_inducing, 1, None, "auto")
+        check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")
+        check_count("max_iterations", self.max_iterations, 1, "auto")
+        check_choice("user_features", self.user_features, (True, False))
+        check_positive("variance", self.variance)
+        if self.user_nugget != 0:
+            check_positive("user_nugget", self.user_nugget)
+        for name in ("damping", "damping_decay"):
+            check_positive(name, getattr(self, name))
+            if getattr(self, name) > 1.0:
+                raise ValueError(f"{name} must be 1 at most, not {getattr(self, name)!r}")
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior, new, traits = self.posterior_, self._new_items(queries, items), None
+        assert isinstance(posterior, FactorPosterior)
+        if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
+            known = rows_of_features(queries.new_users, self.user_features_, users)
+            traits = queries.of_new_users(self.traits_.transform(*known))
+        if new is not None:
+            posterior = posterior.with_items(new.matrix, new.known)
+        return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        importances = self.function_importances_
+        used = int((importances > USED * importances.max()).sum())
+        lines = [f"{used} of {len(importances)} functions are used; the others are pruned."]
+        if not self.personal_:
+            lines = ["One function for all: Gaussian process classification."]
+        if self.features_ is not None:
+            lines.append(f"Item features: {', '.join(self.features_.sources) or 'none of use'}.")
+        if self.user_features_ is not None:
+            how = "used" if self.traits_ is not None else "not used"
+            lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {how}.")
+        if n_rejected := self.report_["prior"]["n_rejected"]:
+            lines.append(f"{n_rejected} messages of answers had no proper cavity.")
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        assert isinstance(self.posterior_, FactorPosterior)
+        return pack_collaborative(self.posterior_, self.traits_)
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
+        space, kernel = self.space_, self.hyperparameters_.kernel
+        posterior, self.traits_ = unpack_collaborative(values, arrays, kernel, space.matrix, space.known)
+        return posterior

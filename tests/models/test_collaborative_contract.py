@@ -1,0 +1,39 @@
+"""CollaborativeGP, both presets, keeps the contract of estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.prediction import PredictionContract
+from contracts.saving import SavingContract
+from predilect import CollaborativeGP
+
+FIXED = {"length_scales": 1.0, "tolerance": 1e-9, "max_iterations": 2000, "tie_threshold": 0.4, "n_functions": 1}
+
+
+class TestModern(PredictionContract, SavingContract):
+    personal = True
+    fixed = FIXED
+    rounding = 1e-12
+    trusting_features = {"length_scales": 2.0}  # noqa: RUF012
+    beyond_json = {"length_scales": (0.5,)}  # noqa: RUF012
+
+    @classmethod
+    def make(cls, **changes: Any) -> CollaborativeGP:
+        return CollaborativeGP(**({"n_functions": 3, "n_jobs": 1} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(max_iterations=1, tie_threshold=0.4, **changes)
+
+
+@pytest.mark.slow  # the same estimator as TestModern, with another loop
+class TestPaper(TestModern):
+    features_say_all = True
+    trusting_features = {"length_scales": 2.0, "own_share": 0.0}  # noqa: RUF012
+    fixed = FIXED | {"damping_decay": 1.0}
+
+    @classmethod
+    def make(cls, **changes: Any) -> CollaborativeGP:
+        return CollaborativeGP(**({"preset": "paper", "n_functions": 3, "n_jobs": 1, "max_iterations": 500} | changes))
