@@ -13,6 +13,7 @@ from predilect import CollaborativeGP
 FIXED = {"length_scales": 1.0, "tolerance": 1e-9, "max_iterations": 2000, "tie_threshold": 0.4, "n_functions": 1}
 
 
+@pytest.mark.slow
 class TestModern(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED

@@ -16,6 +16,7 @@ FIXED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow  # a minute of fits
 class TestGaSPK(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED
@@ -34,7 +35,6 @@ class TestGaSPK(PredictionContract, SavingContract):
         return self.make(max_iterations=1, **changes)
 
 
-@pytest.mark.slow  # the same estimator as TestGaSPK, with other weights
 class TestExact(TestGaSPK):
     @classmethod
     def make(cls, **changes: Any) -> GaSPK:

@@ -60,7 +60,7 @@ def test_it_ends_where_every_block_is_what_the_others_ask_for(data, fit):
     share = 1.0 - fit.sites.precision * var
     proper = share > 0.0
     m, v = (mean - var * fit.sites.linear) / share, var / share
-    _, slope, curvature, _, _ = tilted(a.outcome, m, np.where(proper, v, 1.0), fit.delta)
+    _, _, curvature, _, _ = tilted(a.outcome, m, np.where(proper, v, 1.0), fit.delta)
     want = np.where(proper, curvature / (1.0 - curvature * v), expected(a.outcome, mean, var, fit.delta)[2])
     np.testing.assert_allclose(fit.sites.precision, want, atol=1e-5)
 

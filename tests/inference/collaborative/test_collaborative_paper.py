@@ -1,4 +1,4 @@
-"""The paper's EP with variational Bayes: its fixed point by dense algebra, its special cases, and what must not matter."""
+"""The paper's EP with variational Bayes: fixed point by dense algebra, special cases, and what must not matter."""
 
 from __future__ import annotations
 
