@@ -127,6 +127,7 @@ def test_runs_that_are_there_are_not_repeated(tmp_path, monkeypatch) -> None:
     assert all("versions" in r["provenance"] for r in kept)
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_ends_with_a_result_an_error_or_the_limit() -> None:
     assert alone(_answer, 6, limit=60.0) == {"found": 36}
     assert alone(_answer, 0, limit=60.0) == {"error": "ValueError: nothing"}

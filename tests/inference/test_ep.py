@@ -15,8 +15,10 @@ from single_problems import small
 from tolerances import CONVERGED
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.5])
-@pytest.mark.parametrize("pairs", [True, False])
+@pytest.mark.parametrize(
+    ("pairs", "delta"),
+    [(True, 0.5), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(True, 0.0), (False, 0.0), (False, 0.5)])],
+)
 def test_evidence_and_predictions_against_orthants(delta, pairs):
     for seed in range(3):
         s = small(seed, n_items=8, n_answers=7, delta=delta, pairs=pairs)
@@ -66,8 +68,14 @@ def test_marginals_of_two_answers_against_quadrature():
     np.testing.assert_allclose(fit.state.margin_var, p @ (z - mean) ** 2, atol=0.01 * G.max())
 
 
-@pytest.mark.parametrize("pairs", [True, False])
-@pytest.mark.parametrize("space", ["items", "answers"])
+@pytest.mark.parametrize(
+    ("space", "pairs"),
+    [
+        ("items", True),
+        ("answers", False),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [("items", False), ("answers", True)]),
+    ],
+)
 def test_sequential_equals_parallel_in_any_order(pairs, space):
     s = small(6, n_items=6, n_answers=15, delta=0.3, scale=4.0, pairs=pairs, repeated=True)
     parallel = s.fit(ep, tolerance=1e-11, space=space)

@@ -175,6 +175,7 @@ def test_the_fit_is_a_maximum_and_thresholds_average_out():
     assert not len(shared.log_tie_factor)
 
 
+@pytest.mark.slow
 def test_held_out_answers_decide():
     apart = Population(n_jobs=1).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
     assert 0.5 < apart.hyperparameters_.tie_spread < 1.6

@@ -88,7 +88,10 @@ def test_every_basis_fits_predicts_ranks_and_saves(basis, tmp_path):
     assert model.score(COLUMNS, OUTCOME) > -0.75
 
 
-@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize(
+    "basis",
+    ["items", "attributes+inducing", *(pytest.param(b, marks=pytest.mark.slow) for b in ("attributes", "inducing"))],
+)
 def test_names_make_no_difference(basis):
     settings = FIXED | {"tolerance": 1e-13, "max_passes": 2000, "user_features": True}
     model = fitted(basis, users=CROWD.users, **settings)

@@ -28,7 +28,7 @@ class TestPersonal(PredictionContract, SavingContract):
     @classmethod
     def make(cls, **changes: Any) -> Population:
         # One number is given, which halves the walk; test_population_basis.py goes through a search that is whole.
-        return Population(**({"n_jobs": 1, "strength": 10.0} | changes))
+        return Population(**({"n_jobs": 1, "strength": 10.0, "scale": 2.0} | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(scale=2.0, consensus_scale=4.0, max_passes=2, **changes)

@@ -29,7 +29,7 @@ def log_loss(model, asked, outcome, users=None) -> float:
     return -float(np.mean(np.log(proba[np.arange(len(outcome)), 1 - outcome])))
 
 
-@pytest.mark.parametrize("basis", ["attributes", "items"])
+@pytest.mark.parametrize("basis", ["attributes", pytest.param("items", marks=pytest.mark.slow)])
 def test_traits_that_matter_are_found_and_help(basis):
     # 120 people of whom 40 answer nothing: features are all that is known of them. Measured on seeds 0 to 4,
     # attributes: .12 to .26 nats an answer better for people without answers, .01 to .04 for those with eight. With the
@@ -92,7 +92,7 @@ def test_people_who_do_not_differ_are_as_good_as_none(plain, what, must, tmp_pat
     assert Population.load(tmp_path / "model").choices_ == model.choices_
 
 
-@pytest.mark.parametrize("basis", ["attributes", "items"])
+@pytest.mark.parametrize("basis", ["attributes", pytest.param("items", marks=pytest.mark.slow)])
 def test_odd_features_of_people_that_differ(basis):
     age = CROWD.users["age"]
     half = {"user": np.arange(0, 40, 2), "age": age[::2]}

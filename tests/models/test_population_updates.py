@@ -66,6 +66,9 @@ def assert_equals(model: Population, index, users=range(N_USERS)) -> None:
     assert model.n_answers_ == len(index)
 
 
+HEAVY = pytest.param("heavy", marks=pytest.mark.slow)
+
+
 def heavy(model: Population) -> Population:
     """Everybody by dense factorisations."""
     model.posterior_ = replace(model.posterior_, people=replace(model.posterior_.people, largest_state=0))
@@ -73,7 +76,7 @@ def heavy(model: Population) -> Population:
 
 
 @pytest.mark.parametrize("kind", PERSONAL)
-@pytest.mark.parametrize("way", ["one call", "one by one", "backwards", "two calls", "heavy", "Comparisons"])
+@pytest.mark.parametrize("way", ["one call", "one by one", "backwards", "two calls", HEAVY, "Comparisons"])
 def test_update_equals_settling_everybody_on_all_answers(kind, way):
     model = fitted(kind)
     if way in ("one by one", "backwards"):
@@ -92,7 +95,7 @@ def test_update_equals_settling_everybody_on_all_answers(kind, way):
 
 
 @pytest.mark.parametrize("kind", PERSONAL)
-@pytest.mark.parametrize("way", ["one call", "one by one", "heavy"])
+@pytest.mark.parametrize("way", ["one call", "one by one", HEAVY])
 def test_an_answer_taken_back_was_never_given(kind, way):
     model, gone = fitted(kind), np.concatenate([AT_FIT[3:60:7], LATER[::2]])
     if way == "heavy":

@@ -54,8 +54,10 @@ def draws(p, user, n, rng, mean=None, covariance=None):
     return f
 
 
-@pytest.mark.parametrize("n_points", [None, 4])
-@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize(
+    ("n_points", "diagonal"),
+    [(4, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(None, False), (None, True), (4, True)])],
+)
 def test_moments_are_those_of_samples(n_points, diagonal):
     """T4.12."""
     p = posterior(n_points, diagonal=diagonal)

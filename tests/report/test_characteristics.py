@@ -64,11 +64,9 @@ def test_categories_and_single_attributes(model):
 
 
 def test_files_have_the_same_bytes(model, tmp_path):
-    names = ["one.png", "one.svg", "two.png", "two.svg"]
-    plot_characteristics(model, path=[tmp_path / name for name in names[:2]])
-    plot_characteristics(model, path=[tmp_path / name for name in names[2:]])
-    one, other = ([(tmp_path / name).read_bytes() for name in pair] for pair in (names[:2], names[2:]))
-    assert one == other
+    for name in ("one.svg", "two.svg"):
+        plot_characteristics(model, path=tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
     plot_indifference(model, "comfort", "price", "p00", path=str(tmp_path / "curve.png"))
     assert (tmp_path / "curve.png").stat().st_size > 10_000
 

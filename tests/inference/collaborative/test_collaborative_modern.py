@@ -75,6 +75,7 @@ def test_the_mean_of_the_weights_is_that_of_the_people(fit):
     np.testing.assert_array_equal(law.spread, 1.0)
 
 
+@pytest.mark.slow
 def test_the_threshold_of_ties_is_at_the_top_of_the_evidence(data, fit):
     values = [
         fit_modern(data.answers, data.projection, n_functions=2, delta=delta, **TIGHT).evidence
@@ -101,6 +102,7 @@ def test_very_many_copies(data):
     assert np.all(found.sites.precision >= 0.0)
 
 
+@pytest.mark.slow
 def test_inducing_points_at_the_items_change_little_and_few_are_finite(data):
     kernel, known = data.projection.kernel, np.ones(6, bool)
     full = fit_modern(data.answers, data.projection, n_functions=2, delta=0.3, **TIGHT)
