@@ -16,7 +16,7 @@ from predilect.data.tradeoff_steps import step_of
 from predilect.errors import DataError, DataWarning
 from predilect.likelihoods.probit import at
 from predilect.models.gaspk_boundaries import nearest_zero
-from predilect.models.gaspk_outputs import codes_of, mixtures_of
+from predilect.models.gaspk_questions import codes_of, mixtures_of
 from predilect.posteriors.gaspk.curvature import ByAnswers, ByCoordinates
 from predilect.posteriors.gaspk.joint import Noise, draw, from_noise, joint
 from predilect.posteriors.gaspk.products import ByProducts

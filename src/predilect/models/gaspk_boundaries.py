@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect.data.tradeoff_steps import Step, step_of, steps_of
 from predilect.data.tradeoffs import tidy
 from predilect.errors import DataError
-from predilect.models.gaspk_outputs import codes_of, frame_of, limits, mixtures_of, typical_size, warn_outside
+from predilect.models.gaspk_questions import codes_of, frame_of, limits, mixtures_of, typical_size, warn_outside
 from predilect.posteriors.gaspk.joint import Draws, draw
 from predilect.posteriors.gaspk.mixtures import Mixtures
 
@@ -139,8 +139,8 @@ def willingness(
     A change of finite size: the zero of f_u(change, y) in y, not a ratio of slopes, from which it differs as far as f
     bends. Where f hardly hangs on ``pay_with`` no amount of it makes up for anything: then values are infinite,
     share_without is large, and there is no willingness to speak of. The average of the people has one too, which is
-    not the average of theirs. People share the draws; cost: a solution for each draw, then some 0.1 ms for each person,
-    attribute and 10 characteristics.
+    not the average of theirs. People share the draws; cost: a solution for each draw, then about 1 ms for each
+    person and attribute.
     """
     check_is_fitted(model, "posterior_")
     trade_offs = model.trade_offs_

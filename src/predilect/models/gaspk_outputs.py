@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,25 +10,28 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
-from predilect.data.frames import build_frame, column_names, open_frame, to_columns
-from predilect.data.tradeoff_steps import Step, round_size, steps_of
+from predilect.data.frames import column_names, open_frame, to_columns
+from predilect.data.tradeoff_steps import Step, steps_of
 from predilect.data.tradeoffs import TradeOffMap
 from predilect.errors import DataError, DataWarning
-from predilect.likelihoods.probit import at, outcome_probabilities
-from predilect.models.gaspk_parameters import resolve
+from predilect.likelihoods.probit import outcome_probabilities
+from predilect.models.gaspk_questions import (
+    BEYOND,
+    all_people,
+    codes_of,
+    frame_of,
+    mixtures_of,
+    typical_size,
+    warn_outside,
+)
 from predilect.posteriors.gaspk.joint import joint
-from predilect.posteriors.gaspk.mixtures import Mixtures, average, mixtures
 
-__all__ = [
-    "accept", "characteristics", "codes_of", "evaluation_distribution", "frame_of", "limits", "mixtures_of",
-    "segments", "typical_size", "warn_outside",
-]  # fmt: skip
+__all__ = ["accept", "characteristics", "evaluation_distribution", "segments"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal
 _PAIRS_AT_ONCE = 500_000
-_BEYOND = 1e-9  # of the range
 
 
 def accept(model: Any, trade_offs: Any, user: Any = None) -> Any:
@@ -140,7 +142,7 @@ def segments(model: Any) -> Any:
     if model.users_ is None:
         raise DataError("the answers did not say who gave them, so that there are no people to tell apart.")
     gamma = model.posterior_.gamma
-    columns: dict[str, Any] = {"user": _all_people(model)}
+    columns: dict[str, Any] = {"user": all_people(model)}
     columns |= {f"characteristic {c + 1}": gamma[:, c] for c in range(gamma.shape[1])}
     return frame_of(model, columns, {"largest": gamma.argmax(axis=1) + 1, "share": gamma.max(axis=1)})
 
@@ -186,101 +188,6 @@ def characteristics(model: Any) -> Any:
     return frame_of(model, columns, added)
 
 
-# What several outputs share
-
-
-def codes_of(model: Any, user: Any) -> tuple[npt.NDArray[np.int64], list[Any]] | None:
-    """Codes and ids of the people asked for; None for the average of all.
-
-    Raises
-    ------
-    DataError
-        If nobody is told apart, the list is empty, or somebody is not known.
-    """
-    if user is None:
-        return None
-    if model.users_ is None:
-        raise DataError("the answers did not say who gave them: leave user out.")
-    if isinstance(user, str) and user == "all" and "all" not in model.users_.ids:
-        ids = _all_people(model)
-        return np.arange(len(ids)), ids
-    ids = list(user) if isinstance(user, Iterable) and not isinstance(user, str | bytes | tuple) else [user]
-    if not ids:
-        raise DataError('user is an empty list. Name people, or say "all", or leave it out for the average.')
-    return np.array([model._user_code(name) for name in ids], dtype=np.int64), ids
-
-
-def mixtures_of(model: Any, who: tuple[npt.NDArray[np.int64], list[Any]] | None) -> Mixtures:
-    """Weights of people, as :func:`codes_of` gives them, or the average of all as one person."""
-    posterior, answers = model.posterior_, model.answers_
-    gamma = posterior.gamma
-    F = posterior.basis.forward(posterior.w)
-    z = np.einsum("ic,ic->i", gamma[answers.user], F[answers.point])
-    precision = answers.weight * at(answers.outcome, z, model.tie_threshold_)[2]
-    people = np.arange(len(gamma)) if who is None else who[0]
-    found = mixtures(gamma, F, answers.user, answers.point, precision, people, posterior.spread)
-    return average(found) if who is None else found
-
-
-def limits(model: Any) -> dict[str, tuple[float, float]]:
-    """Smallest and largest change of each attribute among the trade-offs learned from, by label, in own units.
-
-    Where evaluations change sign with the trade-off, so does the range.
-    """
-    columns = model.trade_offs_.in_units(model.choices_.points)
-    if resolve(model).antisymmetric:
-        columns = {label: np.append(-np.abs(values), np.abs(values)) for label, values in columns.items()}
-    return {label: (float(values.min()), float(values.max())) for label, values in columns.items()}
-
-
-def warn_outside(model: Any, t: FloatArray, stacklevel: int = 3) -> None:
-    """Warn of trade-offs, shape (n, k), outside the range of those learned from, and of half a change of category."""
-    outside = np.zeros(len(t), dtype=bool)
-    where, known = [], limits(model)
-    in_units: dict[str, FloatArray] = model.trade_offs_.in_units(t)
-    for label, values in in_units.items():
-        low, high = known[label]
-        slack = _BEYOND * max(abs(low), abs(high))
-        beyond = (values < low - slack) | (values > high + slack)
-        if beyond.any():
-            where.append(f"{label} from {low:.6g} to {high:.6g}")
-        outside |= beyond
-    if outside.any():
-        more = " ..." if len(where) > 3 else ""
-        warnings.warn(
-            f"{int(outside.sum())} of {len(t)} trade-offs lie outside the range of those the model learned from "
-            f"({'; '.join(where[:3])}{more}): there it mostly repeats its prior", DataWarning, stacklevel=stacklevel,
-        )  # fmt: skip
-
-
-def typical_size(model: Any, step: Step) -> float:
-    """A round change of an attribute: near its standard deviation over the items; the difference of its two values."""
-    if not step.is_number:
-        return 1.0
-    trade_offs: TradeOffMap = model.trade_offs_
-    if trade_offs.kind == "difference" and model.features_ is not None:
-        names = [output.name for output in model.features_.outputs]
-        column = model.space_.matrix[model.space_.known, names.index(step.dimension.name)]
-        values = np.unique(np.round(column, 9))
-        if len(values) == 2:
-            return float(np.round((values[1] - values[0]) * step.dimension.scale, 9))
-    return round_size(step.dimension.scale)
-
-
-def frame_of(model: Any, given: Mapping[str, Any], added: Mapping[str, Any]) -> Any:
-    """A frame of the caller's kind from columns that carry the caller's names and columns that carry ours.
-
-    Raises
-    ------
-    DataError
-        If the same name is among both.
-    """
-    taken = [name for name in added if name in given]
-    if taken:
-        raise DataError(f'an attribute is called "{taken[0]}", as a column of the results. Rename it.')
-    return build_frame({**given, **added}, model.backend_)
-
-
 def _read(model: Any, trade_offs: Any) -> tuple[FloatArray, dict[str, pl.Series]]:
     """Trade-offs, shape (n, k), and the columns they were given in."""
     table, _ = open_frame(trade_offs)
@@ -307,7 +214,7 @@ def _warn_of_half_changes(trade_offs: TradeOffMap, t: FloatArray) -> None:
         if dimension.kind == "category":
             by_source.setdefault(dimension.source, []).append(dimension.label)
     for source, labels in by_source.items():
-        half = np.abs(np.sum([in_units[label] for label in labels], axis=0)) > _BEYOND
+        half = np.abs(np.sum([in_units[label] for label in labels], axis=0)) > BEYOND
         if len(labels) > 1 and half.any():
             warnings.warn(
                 f'{int(half.sum())} of {len(t)} trade-offs gain a category of "{source}" without losing another, or '
@@ -345,9 +252,3 @@ def _step_label(step: Step, size: float) -> str:
         return step.label
     unit = f" {step.dimension.unit}" if step.dimension.unit else ""
     return f"{step.dimension.name} +{size:g}{unit}"
-
-
-def _all_people(model: Any) -> list[Any]:
-    ids = list(model.users_.ids)
-    added = sorted(model.added_users_, key=model.added_users_.__getitem__)
-    return ids + added

@@ -1,55 +1,41 @@
-"""Pictures of a fitted ``GaSPK``: its characteristics over two attributes, and somebody's indifference curve."""
+"""The characteristics of a fitted ``GaSPK`` as pictures over two attributes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.data.tradeoff_steps import Step, step_of, steps_of
 from predilect.errors import DataError
 from predilect.likelihoods.probit import outcome_probabilities
-from predilect.models.gaspk_boundaries import indifference
-from predilect.models.gaspk_outputs import accept, codes_of, limits, typical_size
 from predilect.models.gaspk_parameters import resolve
-from predilect.report.plot import can_plot
-from predilect.report.text import one_line, shortened
+from predilect.models.gaspk_questions import typical_size
+from predilect.report.trade_off_axes import (
+    CELLS,
+    Axis,
+    colour_bar,
+    finished,
+    in_units,
+    new_figure,
+    reach,
+    require_matplotlib,
+    style,
+    weights_of_points,
+)
 
-__all__ = ["plot_characteristics", "plot_indifference"]
+__all__ = ["plot_characteristics"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_ROWS = 5
-_CELLS = 41
 _MOST_DOTS = 1500
-_SHOWN = 0.98  # share of the answers whose trade-offs the axes hold
 _Z_95 = 1.959963984540054
 _PANELS = ("evaluation", "standard deviation", "probability of accepting")
 _COLOURS = ("RdBu", "Greys", "PuOr")
-
-
-class _Axis(NamedTuple):
-    """One attribute along an axis."""
-
-    step: Step
-    values: FloatArray
-
-    @property
-    def label(self) -> str:
-        return one_line(self.step.label if self.step.is_number else self.step.source)
-
-    def decorate(self, axis: Any) -> None:
-        """Ticks and limits; of categories in words."""
-        if self.step.is_number:
-            axis.set_major_locator(_locator(5))
-            return
-        gained, _, lost = self.step.label.partition(" instead of ")
-        names = [shortened(one_line(name.split("=", 1)[-1]), 12) for name in (lost or "without", gained)]
-        axis.set_ticks([-1.0, 0.0, 1.0], [names[0], "same", names[1]])
 
 
 def plot_characteristics(
@@ -90,12 +76,12 @@ def plot_characteristics(
     answered about, whatever else they change; axes reach as far as 98 % of the answers do. Black lines: where somebody
     of this characteristic is indifferent.
     """
-    _require_matplotlib()
+    require_matplotlib()
     posterior = model.posterior_
     weight = posterior.gamma.mean(axis=0)
     shown = _rows(which, weight)
     one, two = _axes(model, x, y)
-    figure = _figure(len(shown), two is not None)
+    figure = new_figure(len(shown), two is not None)
     panels = figure.subplots(len(shown), 3, squeeze=False, sharex=True, sharey=two is not None)
     largest = np.bincount(posterior.gamma.argmax(axis=1), minlength=len(weight))
     heights = np.zeros(1) if two is None else two.values
@@ -127,82 +113,7 @@ def plot_characteristics(
             twin = panels[row, 2]
             twin.yaxis.set_label_position("right")
             twin.set_ylabel(f"change of {two.label}", fontsize=9)
-    return _finished(figure, path)
-
-
-def plot_indifference(
-    model: Any,
-    attribute: str,
-    against: str,
-    user: Any = None,
-    *,
-    other: Mapping[str, float] | None = None,
-    path: str | Path | None = None,
-) -> Any:
-    """Draw where a person, or by default the average of the people, is indifferent, and how likely they accept.
-
-    Parameters
-    ----------
-    model, attribute, against, user, other
-        As :func:`predilect.models.gaspk_boundaries.indifference` takes them; ``attribute`` a number.
-    path : str or Path, optional
-        File to write.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-
-    Raises
-    ------
-    ImportError
-        Without Matplotlib.
-    DataError
-        If an attribute or person is not known, or ``attribute`` is a category.
-
-    Notes
-    -----
-    Colours are the probability of accepting; the line is where the mean evaluation is 0, with its 95 % band. A person's
-    own answers are dots: full where the trade-off was accepted. What else they changed is not seen.
-    """
-    _require_matplotlib()
-    one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)
-    if not one.is_number:
-        raise DataError(f'"{one.label}" is a category, which is no axis; indifference() gives its numbers.')
-    across, up = _Axis(one, _reach(model, one, _CELLS)), _Axis(two, _reach(model, two, _CELLS))
-    curve = _table(indifference(model, one.label, two.label, across.values.tolist(), user, other=other))
-    names = list(curve)[-5:]
-    grid = {one.label: np.tile(across.values, len(up.values)), two.label: np.repeat(up.values, len(across.values))}
-    fixed: dict[str, Any] = {}
-    for name, value in (other or {}).items():
-        fixed[name] = np.full(len(grid[one.label]), float(value))
-    chances = _table(accept(model, {**grid, **fixed}, user))["p_left"].reshape(len(up.values), -1)
-
-    figure = _figure(1, True, width=5.4, height=4.4)
-    panel = figure.subplots()
-    norm = {"vmin": 0.0, "vmax": 1.0}
-    mesh = panel.pcolormesh(across.values, up.values, chances, cmap="PuOr", shading="gouraud", rasterized=True, **norm)
-    _bar(figure, mesh, panel, "probability of accepting" if user is not None else "share expected to accept")
-    low, high = 2 * up.values[0] - up.values[-1], 2 * up.values[-1] - up.values[0]
-    middle, lower, upper = (np.clip(curve[name], low, high) for name in names[1:4])
-    panel.fill_between(across.values, lower, upper, color="black", alpha=0.12, linewidth=0)
-    for bound in (lower, upper):
-        panel.plot(across.values, bound, color="black", linewidth=0.8, linestyle="--")
-    middle = np.where(np.isinf(curve[names[1]]), np.nan, middle)
-    panel.plot(across.values, middle, color="black", linewidth=1.8)
-    _own_answers(model, panel, one, two, user)
-    panel.set_xlim(across.values[0], across.values[-1])
-    panel.set_ylim(up.values[0], up.values[-1])
-    panel.set_xlabel(f"change of {across.label}", fontsize=9)
-    panel.set_ylabel(f"change of {up.label}", fontsize=9)
-    who = "The average of the people" if user is None else one_line(user)
-    panel.set_title(f"{who}: indifferent along the line (95 % band)", fontsize=9.5, loc="left", parse_math=False)
-    _style(panel)
-    return _finished(figure, path)
-
-
-def _require_matplotlib() -> None:
-    if not can_plot():
-        raise ImportError('plots need Matplotlib: pip install "predilect[plots]"')
+    return finished(figure, path)
 
 
 def _rows(which: Sequence[int] | None, weight: FloatArray) -> list[int]:
@@ -215,7 +126,7 @@ def _rows(which: Sequence[int] | None, weight: FloatArray) -> list[int]:
     return rows
 
 
-def _axes(model: Any, x: str | None, y: str | None) -> tuple[_Axis, _Axis | None]:
+def _axes(model: Any, x: str | None, y: str | None) -> tuple[Axis, Axis | None]:
     trade_offs = model.trade_offs_
     chosen = [step_of(trade_offs, name) for name in (x, y) if name]
     if trade_offs.items_are_attributes:
@@ -234,7 +145,7 @@ def _axes(model: Any, x: str | None, y: str | None) -> tuple[_Axis, _Axis | None
                 taken.append(steps[k].source)
     if len(chosen) == 2 and chosen[0].dimension.label == chosen[1].dimension.label:
         raise DataError(f'x and y are both "{chosen[0].label}"; name two.')
-    axes = [_Axis(step, _reach(model, step, _CELLS)) for step in chosen]
+    axes = [Axis(step, reach(model, step, CELLS)) for step in chosen]
     return axes[0], axes[1] if len(axes) > 1 else None
 
 
@@ -245,32 +156,9 @@ def _care(model: Any, steps: Sequence[Step]) -> FloatArray:
     return np.asarray(np.sqrt(np.square(values).mean(axis=1)))
 
 
-def _reach(model: Any, step: Step, n: int) -> FloatArray:
-    """Values along an axis, as far as 98 % of the answers reach."""
-    if not step.is_number:
-        return np.array([-1.0, 0.0, 1.0])
-    low, high = limits(model)[step.dimension.label]
-    size, weight = np.abs(_in_units(model)[step.dimension.label]), _weights(model)
-    order = np.argsort(size)
-    share = np.cumsum(weight[order]) / max(weight.sum(), 1e-300)
-    most = float(size[order][min(int(np.searchsorted(share, _SHOWN)), len(size) - 1)])
-    most = most if most > 0.0 else float(size.max())
-    return np.linspace(max(low, -most), min(high, most), n)
-
-
-def _in_units(model: Any) -> dict[str, FloatArray]:
-    found: dict[str, FloatArray] = model.trade_offs_.in_units(model.choices_.points)
-    return found
-
-
-def _weights(model: Any) -> FloatArray:
-    """Answers about each of the trade-offs."""
-    return np.bincount(model.answers_.point, model.answers_.weight, len(model.choices_.points)).astype(np.float64)
-
-
 def _dots(model: Any, one: Step, two: Step) -> tuple[FloatArray, FloatArray]:
     """Answered trade-offs along two attributes, the most answered about first; both ways round where that is one."""
-    columns, weight = _in_units(model), _weights(model)
+    columns, weight = in_units(model), weights_of_points(model)
     some = np.argsort(-weight, kind="stable")[:_MOST_DOTS]
     across, up = columns[one.dimension.label][some], columns[two.dimension.label][some]
     if not resolve(model).antisymmetric:
@@ -278,35 +166,8 @@ def _dots(model: Any, one: Step, two: Step) -> tuple[FloatArray, FloatArray]:
     return np.concatenate([across, -across]), np.concatenate([up, -up])
 
 
-def _own_answers(model: Any, panel: Any, one: Step, two: Step, user: Any) -> None:
-    who = codes_of(model, user)
-    if who is None:
-        return
-    answers, columns = model.answers_, _in_units(model)
-    mine = answers.user == int(who[0][0])
-    across, up = (columns[step.dimension.label][answers.point[mine]] for step in (one, two))
-    outcome = answers.outcome[mine]
-    for sign, face, edge in ((1, "black", "white"), (-1, "white", "black")):
-        some = outcome == sign
-        panel.scatter(
-            across[some], up[some], s=20, c=face, edgecolors=edge, linewidths=0.7, zorder=4,
-            label="accepted" if sign > 0 else "rejected",
-        )  # fmt: skip
-    panel.legend(fontsize=8, loc="upper right", framealpha=0.9)
-
-
-def _figure(n_rows: int, maps: bool, width: float = 8.0, height: float | None = None) -> Any:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    tall = (0.9 if maps else 0.7) + 1.75 * n_rows if height is None else height
-    figure = Figure(figsize=(width, tall), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def _maps(
-    figure: Any, panels: Any, one: _Axis, two: _Axis, values: FloatArray, mean: FloatArray, dots: Any, column: int
+    figure: Any, panels: Any, one: Axis, two: Axis, values: FloatArray, mean: FloatArray, dots: Any, column: int
 ) -> None:
     """One quantity of all characteristics, on one scale of colours."""
     largest = float(np.abs(values).max()) or 1.0
@@ -326,11 +187,13 @@ def _maps(
         panel.set_ylim(*_edges(two))
         one.decorate(panel.xaxis)
         two.decorate(panel.yaxis)
-        _style(panel)
-    _bar(figure, mesh, list(panels), "units of the noise of one answer" if column < 2 else "probability", "bottom")
+        style(panel)
+    colour_bar(
+        figure, mesh, list(panels), "units of the noise of one answer" if column < 2 else "probability", "bottom"
+    )
 
 
-def _lines(panels: Any, one: _Axis, mean: FloatArray, sd: FloatArray, chance: FloatArray, column: int) -> None:
+def _lines(panels: Any, one: Axis, mean: FloatArray, sd: FloatArray, chance: FloatArray, column: int) -> None:
     values, colour = (mean, sd, chance)[column], "tab:blue"
     for k, panel in enumerate(panels):
         panel.plot(one.values, values[k], color=colour, linewidth=1.6)
@@ -341,50 +204,14 @@ def _lines(panels: Any, one: _Axis, mean: FloatArray, sd: FloatArray, chance: Fl
         panel.axhline((0.0, 0.0, 0.5)[column], color="0.6", linewidth=0.8)
         panel.set_xlim(*_edges(one))
         one.decorate(panel.xaxis)
-        _style(panel)
+        style(panel)
     spread = (np.abs(mean) + _Z_95 * sd).max() * 1.05
     low, high = ((-spread, spread), (0.0, float(sd.max()) * 1.1), (0.0, 1.0))[column]
     for panel in panels:
         panel.set_ylim(low, high)
 
 
-def _edges(axis: _Axis) -> tuple[float, float]:
+def _edges(axis: Axis) -> tuple[float, float]:
     if axis.step.is_number:
         return float(axis.values[0]), float(axis.values[-1])
     return -1.5, 1.5
-
-
-def _bar(figure: Any, mesh: Any, panels: Any, label: str, location: str = "right") -> None:
-    bar = figure.colorbar(mesh, ax=panels, location=location, shrink=0.9, aspect=30, pad=0.02)
-    bar.set_label(label, fontsize=8.5)
-    bar.ax.tick_params(labelsize=8)
-    bar.outline.set_linewidth(0.5)
-
-
-def _style(panel: Any) -> None:
-    panel.tick_params(labelsize=8, length=2.5, width=0.6)
-    for spine in panel.spines.values():
-        spine.set_linewidth(0.6)
-
-
-def _locator(n: int) -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(n)
-
-
-def _table(frame: Any) -> dict[str, npt.NDArray[Any]]:
-    """Columns of a frame of any kind."""
-    table, _ = open_frame(frame)
-    return {name: series.to_numpy() for name, series in to_columns(table, column_names(table)).items()}
-
-
-def _finished(figure: Any, path: str | Path | Sequence[Path] | None) -> Any:
-    from matplotlib import rc_context
-
-    paths = [] if path is None else [path] if isinstance(path, str | Path) else path
-    for file in map(Path, paths):
-        with rc_context({"svg.hashsalt": "predilect", "svg.fonttype": "none"}):
-            figure.savefig(file, dpi=150, metadata={"Date": None} if file.suffix == ".svg" else None)
-        figure.set_layout_engine("none")  # the first drawing has arranged everything
-    return figure
