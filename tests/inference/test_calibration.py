@@ -12,6 +12,7 @@ from predilect.likelihoods.probit import outcome_probabilities, tilted
 from tolerances import EXACT, STATISTICAL
 
 PRIOR_RATE = 4.0  # of |log κ|: a Laplace prior of scale 1/4
+LAPSE_MEAN = 0.02  # of the exponential prior of a lapse rate
 TOLERANCE = 2e-3  # of log κ, by the minimiser
 
 
@@ -113,40 +114,45 @@ def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
     n_unseen = rng.integers(3, size=n)
     mean, var = 1.5 * rng.standard_normal(n), np.exp(rng.uniform(-1.0, 2.5, n))
     chances = outcome_probabilities(mean, truth.variance(var, n_unseen), truth.threshold_factor * delta)
+    chances = (1.0 - truth.lapse_rate) * chances + truth.lapse_rate / 3.0
     u = rng.random(n)
     outcome = 1 - (u > chances[:, 0]).astype(np.int8) - (u > chances[:, :2].sum(axis=1)).astype(np.int8)
     return outcome.astype(np.int8), mean, var, np.ones(n), np.full(n, delta), n_unseen
 
 
 def logs(found: Calibration, var) -> np.ndarray:
-    """What has a prior about 0: a, d, e - 1 and log γ."""
+    """What has a prior about 0: a, d, e - 1, log γ, and λ in units of a quarter of its mean."""
     centre = np.log(var).mean()
     a = math.log(found.factor) + (found.power - 1.0) * centre
     return np.array(
-        [a, math.log(found.factor_unseen / found.factor), found.power - 1.0, math.log(found.threshold_factor)]
-    )
+        [a, math.log(found.factor_unseen / found.factor), found.power - 1.0, math.log(found.threshold_factor),
+         found.lapse_rate / LAPSE_MEAN / PRIOR_RATE]
+    )  # fmt: skip
 
 
 def penalised_loss(x, outcome, mean, var, weight, delta, n_unseen) -> float:
-    a, d, rest, log_gamma = x
+    a, d, rest, log_gamma, lapses = x
+    rate = lapses * LAPSE_MEAN * PRIOR_RATE
     log_var = np.log(var)
     v = np.exp(a + 0.5 * d * n_unseen + rest * (log_var - np.average(log_var, weights=weight)) + log_var)
-    value = tilted(outcome, mean, v, math.exp(log_gamma) * delta)[0]
-    return float(-weight @ value + PRIOR_RATE * np.abs(x).sum())
+    chances = np.exp(tilted(outcome, mean, v, math.exp(log_gamma) * delta)[0])
+    return float(-weight @ np.log((1.0 - rate) * chances + rate / 3.0) + PRIOR_RATE * np.abs(x).sum())
 
 
 @pytest.mark.parametrize("truth", [
     Calibration(0.3, 1.2, 1.0, 1.0), Calibration(0.5, 0.5, 1.6, 1.0), Calibration(1.0, 1.0, 0.6, 0.7),
-    Calibration(0.4, 1.5, 1.4, 1.3),
+    Calibration(0.4, 1.5, 1.4, 1.3), Calibration(0.4, 0.8, 1.0, 1.0, 0.1),
 ])  # fmt: skip
 def test_the_calibration_of_simulated_answers_is_found(truth):
-    columns = calibrated_margins(5, 60_000, truth, 0.6)
+    n = 240_000 if truth.lapse_rate else 60_000  # lapses hide what large margins tell of the rest
+    columns = calibrated_margins(5, n, truth, 0.6)
     found = calibration(*columns)
     x, var = logs(found, columns[2]), columns[2]
     np.testing.assert_allclose(x, logs(truth, var), atol=0.12)
     best = penalised_loss(x, *columns)
-    for step in np.vstack([0.03 * np.eye(4), -0.03 * np.eye(4)]):
-        assert best < penalised_loss(x + step, *columns)
+    for step in np.vstack([0.03 * np.eye(5), -0.03 * np.eye(5)]):
+        if x[4] + step[4] >= 0.0:
+            assert best < penalised_loss(x + step, *columns)
 
 
 def test_answers_that_are_as_the_model_says_change_nothing():
@@ -159,7 +165,8 @@ def test_answers_that_are_as_the_model_says_change_nothing():
 
 def test_what_is_given_or_cannot_be_told_stays():
     columns = calibrated_margins(7, 20_000, Calibration(0.4, 1.5, 1.4, 1.3), 0.6)
-    found = calibration(*columns, power=1.2, threshold_factor=0.9)
+    found = calibration(*columns, power=1.2, threshold_factor=0.9, lapse_rate=0.05)
+    assert abs(found.lapse_rate - 0.05) < EXACT
     assert abs(found.power - 1.2) < EXACT
     assert abs(found.threshold_factor - 0.9) < EXACT
     assert found.factor != found.factor_unseen

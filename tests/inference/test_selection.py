@@ -70,7 +70,14 @@ def test_hyper_parameters_that_are_given_are_kept():
 def test_the_choice_is_the_best_of_its_trials_or_near_it():
     found = select(CROWD)
     # The calibration is that of the best setting, and chosen after it.
-    later = ("log_loss", "variance_factor", "variance_factor_unseen", "variance_power", "threshold_factor")
+    later = (
+        "log_loss",
+        "variance_factor",
+        "variance_factor_unseen",
+        "variance_power",
+        "threshold_factor",
+        "lapse_rate",
+    )
     losses = {tuple(v for k, v in trial.items() if k not in later): trial["log_loss"] for trial in found.trials}
     assert len(losses) == len(found.trials) > 1  # nothing is tried twice
     chosen = losses["items", *(v for k, v in found.hyperparameters.to_dict().items() if k not in later)]

@@ -81,6 +81,20 @@ def test_a_power_and_a_threshold_factor_move_probabilities_and_nothing_else(pers
     np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
 
 
+@both
+@pytest.mark.parametrize("delta", [0.0, 0.4])
+def test_lapses_are_any_answer_that_is_possible(personal, delta):
+    given = GIVEN | {"tie_threshold": delta, "variance_factor": 0.7, "n_jobs": 1}
+    crowd = CROWD.take(np.flatnonzero(CROWD.outcome)) if delta == 0.0 else CROWD
+    plain = Population(personal, **given).fit(crowd)
+    model = Population(personal, lapse_rate=0.1, **given).fit(crowd)
+    pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
+    any_answer = np.array([1.0, 0.0, 1.0]) / 2.0 if delta == 0.0 else np.full(3, 1.0 / 3.0)
+    proba = model.predict_proba(pairs)
+    np.testing.assert_allclose(proba, 0.9 * plain.predict_proba(pairs) + 0.1 * any_answer, atol=EXACT)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
+
+
 def test_log_probabilities_keep_their_digits_where_probabilities_vanish():
     # 60 standard deviations out, where Φ is 0 in double precision.
     rigid = {"strength": 1e4, "scale": 1e-8, "consensus_scale": 1e6, "variance_factor": 1e-8, "tie_threshold": 0.0}
@@ -155,7 +169,8 @@ OUT_OF_RANGE = [
     ("scale", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
     ("max_passes", 0, "1 "), ("max_passes", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
     ("random_state", None, "0 "), ("random_state", -1, "0 "), ("variance_factor", -1.0, "0 to 1"),
-    ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"), ("threshold_factor", 0.0, "0.001 to"),
+    ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"), ("lapse_rate", 0.6, "0 to 0.5"),
+    ("threshold_factor", 0.0, "0.001 to"),
 ]  # fmt: skip
 
 

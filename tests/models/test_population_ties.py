@@ -114,7 +114,7 @@ def test_a_model_of_before_there_were_such_thresholds_is_read(tmp_path):
     folder = tmp_path / "model"
     model.save(folder)
     document = json.loads((folder / "model.json").read_text())
-    for name in ("tie_spread", "variance_factor_unseen", "variance_power", "threshold_factor"):
+    for name in ("tie_spread", "variance_factor_unseen", "variance_power", "threshold_factor", "lapse_rate"):
         del document["hyperparameters"][name], document["parameters"][name]
     del document["arrays"]["tie_factor"]
     (folder / "model.json").write_text(json.dumps(document))

@@ -29,7 +29,7 @@ def calibrated(
     free: Sequence[str],
     rng: np.random.Generator,
 ) -> Hyperparameters:
-    """κ, κ₀, e and γ by held-out answers, each predicted from all others of its person; those not ``free`` are kept.
+    """κ, κ₀, e, γ and λ by held-out answers, each predicted from all others of its person; those not ``free`` are kept.
 
     Parameters
     ----------
@@ -51,9 +51,10 @@ def calibrated(
     found = calibration(
         *alone[:5], n_unseen, power=None if "variance_power" in free else setting.variance_power,
         threshold_factor=None if "threshold_factor" in free else setting.threshold_factor,
+        lapse_rate=None if "lapse_rate" in free else setting.lapse_rate,
     )  # fmt: skip
     unseen = found.factor_unseen if "variance_factor_unseen" in free else setting.variance_factor_unseen
     return replace(
         setting, variance_factor=found.factor, variance_factor_unseen=unseen, variance_power=found.power,
-        threshold_factor=found.threshold_factor,
+        threshold_factor=found.threshold_factor, lapse_rate=found.lapse_rate,
     )  # fmt: skip

@@ -47,6 +47,8 @@ class Hyperparameters:
         better still.
     threshold_factor : float
         γ: probabilities take the tie threshold times γ.
+    lapse_rate : float
+        λ: share of answers that are given without a look at the pair, any one of those possible.
     tie_spread : float
         σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
     """
@@ -62,6 +64,7 @@ class Hyperparameters:
     variance_factor_unseen: float | None = None
     variance_power: float = 1.0
     threshold_factor: float = 1.0
+    lapse_rate: float = 0.0
     tie_spread: float = 0.0
 
     @property

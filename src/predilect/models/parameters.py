@@ -21,6 +21,7 @@ _RANGES = {
     "variance_factor_unseen": (0.0, 1e12),
     "variance_power": (0.0, 2.0),
     "threshold_factor": (1e-3, 1e3),
+    "lapse_rate": (0.0, 0.5),
     "tie_spread": (0.0, 10.0),
 }
 

@@ -70,6 +70,10 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     threshold_factor : float or "auto", default "auto"
         γ: probabilities of answers take the tie threshold times γ. "auto" is what held-out answers ask for, and 1 for
         the pooled model or where κ or the threshold is given.
+    lapse_rate : float or "auto", default "auto"
+        λ, from 0 to .5: share of answers given without a look at the pair, any one of those possible: no probability
+        is below λ/2, with ties λ/3. "auto" is what held-out answers ask for, and 0 for the pooled model or where κ is
+        given.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
         What utilities hang on. "items": each item is its own function, at most 3 000. "attributes": linear in the item
         features, a hierarchical probit. "inducing": a kernel of the features through inducing points, and what each
@@ -151,6 +155,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         variance_factor_unseen: Auto = "auto",
         variance_power: Auto = "auto",
         threshold_factor: Auto = "auto",
+        lapse_rate: Auto = "auto",
         basis: str = "auto",
         n_inducing: int | str = "auto",
         user_features: bool | str = "auto",
@@ -173,6 +178,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.variance_factor_unseen = variance_factor_unseen
         self.variance_power = variance_power
         self.threshold_factor = threshold_factor
+        self.lapse_rate = lapse_rate
         self.basis = basis
         self.n_inducing = n_inducing
         self.user_features = user_features

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.inference.calibration import Calibration
+from predilect.inference.calibration import Calibration, with_lapses
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import extend
 from predilect.inference.warm_up import warm_up
@@ -72,6 +72,9 @@ def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Q
     chances = outcome_probabilities(mean, var, _thresholds(model, queries.users))
     if (open_ := _open(model, queries.users)).any():
         chances[open_] = np.exp(_averaged(model, mean[open_], var[open_]))
+    if rate := model.hyperparameters_.lapse_rate:
+        possible = _possible(model)
+        chances[:, possible] = (1.0 - rate) * chances[:, possible] + rate / len(possible)
     return chances
 
 
@@ -81,6 +84,8 @@ def population_log_chances(model: Any, mean: FloatArray, var: FloatArray, querie
     log_p = outcome_log_probabilities(mean, var, _thresholds(model, queries.users))
     if (open_ := _open(model, queries.users)).any():
         log_p[open_] = _averaged(model, mean[open_], var[open_])
+    possible = _possible(model)
+    log_p[:, possible] = with_lapses(log_p[:, possible], model.hyperparameters_.lapse_rate, len(possible))
     return log_p
 
 
@@ -90,6 +95,11 @@ def _variance(model: Any, var: FloatArray, queries: Queries) -> FloatArray:
     if isinstance(posterior, GaussianPosterior) or found.factor == found.factor_unseen:
         return found.variance(var)
     return found.variance(var, posterior.n_unseen(queries.users, queries.left, queries.right))
+
+
+def _possible(model: Any) -> list[int]:
+    """Columns of answers that can be given: without ties left and right."""
+    return [0, 1, 2] if model.tie_threshold_ > 0.0 else [0, 2]
 
 
 def _threshold(model: Any) -> float:
