@@ -28,7 +28,7 @@ IntArray = npt.NDArray[np.integer]
 _LARGEST = 5000  # rows or answers: dense algebra, some n² floats and n³ operations an iteration
 _ROUNDS, _TOLERANCE = 8, 1e-3  # of log δ
 # Of a search: the evidence is stationary in the sites, so its error is some square of what they lack.
-_SEARCH_TOLERANCE, _SEARCH_GRADIENT, _SEARCH_EVIDENCE = 1e-3, 0.05, 1e-6
+_SEARCH_TOLERANCE, _SEARCH_GRADIENT, _SEARCH_EVIDENCE = 3e-3, 0.1, 1e-5
 
 
 @dataclass(frozen=True, slots=True)
