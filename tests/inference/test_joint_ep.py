@@ -12,6 +12,7 @@ from predilect.errors import DataError
 from predilect.inference.ep import ep
 from predilect.inference.evidence import evidence_gradient
 from predilect.inference.joint_process import JointAnswers, fit_joint_process, tune_joint_process
+from predilect.inference.threshold import starting_threshold
 from predilect.likelihoods.views import Probit
 from referees.orthants import exact_evidence
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -102,9 +103,25 @@ def test_the_search_climbs_and_its_sites_are_where_the_fit_ends():
 
 def test_the_tie_threshold_is_learned():
     given = answers(80, 4, ties=True)
-    found = fit_joint_process(kernel(1.0), given)
-    nearby = [fit_joint_process(kernel(1.0), given, delta=factor * found.delta).evidence for factor in (0.9, 1.1)]
-    assert max(nearby) < found.evidence
+    found = fit_joint_process(kernel(9.0), given)
+    first = starting_threshold(given.outcome, given.weight)
+    tried = [first, 0.97 * found.delta, 1.03 * found.delta]
+    assert abs(np.log(found.delta / first)) > 0.05
+    assert max(fit_joint_process(kernel(9.0), given, delta=delta).evidence for delta in tried) < found.evidence
+
+
+def test_answers_of_some_people():
+    """The evidence of people 0 and 2 by themselves, and of all where the others answered nothing."""
+    given, joint = answers(40, 5), kernel(2.0)
+    some = np.array([0, 2])
+    part = given.of_people(some)
+    assert set(part.user.tolist()) == {0, 1}
+    table = Table.of(joint.users.kernel, USERS[some])
+    keep = given.user != 1
+    left = JointAnswers(*(getattr(given, name)[keep] for name in ("user", "left", "right", "outcome", "weight")))
+    one = fit_joint_process(JointKernel(table, joint.items), part, delta=0.0, tolerance=1e-12)
+    other = fit_joint_process(joint, left, delta=0.0, tolerance=1e-12)
+    assert abs(one.evidence - other.evidence) < EXACT
 
 
 def test_too_many_answers():

@@ -42,9 +42,10 @@ class JointAnswers:
     weight: FloatArray
 
     def of_people(self, users: IntArray) -> JointAnswers:
-        """The answers of some people, by code."""
+        """The answers of some people, whose ascending codes become 0, 1, ..."""
         keep = np.isin(self.user, users)
-        return JointAnswers(*(getattr(self, name)[keep] for name in self.__slots__))
+        user = np.searchsorted(users, self.user[keep])
+        return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
 
     def rows(self, kernel: JointKernel) -> Rows:
         """What they look at: margins where each has a nugget, or cells of people and items.

@@ -101,7 +101,7 @@ def tune(model: Any, kernel: JointKernel, answers: JointAnswers, delta: float | 
     at = dict(zip(kernel.names, np.exp(kernel.theta).tolist(), strict=True))
     users = replace(kernel.users, features=kernel.users.features[some], known=kernel.users.known[some])
     found = tune_joint_process(
-        replace(kernel, users=users), answers if len(some) == n_users else answers.of_people(some), delta=delta,
+        replace(kernel, users=users), answers.of_people(some), delta=delta,
         bounds={name: (at[name], at[name]) for name in fixed}, max_evaluations=model.max_evaluations,
     )  # fmt: skip
     search = {"n_tuning": len(some), "search": found.report.to_dict(), "at_bound": list(found.at_bound)}
