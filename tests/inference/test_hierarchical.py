@@ -85,7 +85,13 @@ def test_the_best_scale_is_a_maximum():
     scale = PRIOR.best_scale(SIGMA)
     at = [PRIOR.log_density(MU, SIGMA, factor * scale) for factor in (0.99, 1.0, 1.01)]
     assert at[1] > max(at[0], at[2])
-    np.testing.assert_allclose(scale, 5 / np.trace(PRIOR.K @ np.linalg.inv(SIGMA)), rtol=EXACT)
+    np.testing.assert_allclose(scale, 5 * (9.0 / 8.0) / np.trace(PRIOR.K @ np.linalg.inv(SIGMA)), rtol=EXACT)
+
+
+def test_the_prior_does_not_ask_for_utilities_that_are_nothing():
+    """(μ, Σ, s) and (√c μ, c Σ, c s) are as likely as each other before any answer."""
+    at = [PRIOR.log_density(np.sqrt(c) * MU, c * SIGMA, 1.3 * c) for c in (1e-6, 1.0, 1e6)]
+    np.testing.assert_allclose(at, at[1], atol=CONVERGED)
 
 
 @pytest.mark.parametrize(("strength", "consensus_strength"), [(0.0, 0.0), (8.0, 1.5)])
