@@ -69,9 +69,9 @@ def moments(current: Expectation, Sigma: FloatArray, n_users: int) -> Moments:
 class GaussianPrior:
     """What is believed of μ and Σ: -½ (ν₀ + 1) (log|Σ| - log|sK|) - ½ ν₀ tr sKΣ⁻¹ - ½ κ₀ μᵀΣ⁻¹μ.
 
-    A normal-inverse-Wishart distribution, as a density of Σ relative to its own mode sK and of μ in units of sK, so that
-    s and K may be compared. (In units of an answer's noise the density of μ would grow without bound where s vanishes,
-    and with few people that is where s would go.) Without a prior of μ, κ₀ = 0, the 1 is not there.
+    A normal-inverse-Wishart distribution, as a density of Σ relative to its own mode sK and of μ in units of sK, so
+    that s and K may be compared. (In units of an answer's noise the density of μ would grow without bound where s
+    vanishes, and with few people that is where s would go.) Without a prior of μ, κ₀ = 0, the 1 is not there.
 
     Attributes
     ----------

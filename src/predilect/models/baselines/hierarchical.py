@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 PRESETS = ("modern", "paper")
 _SHARES = (0.1, 0.5, 1.0)  # of "auto"
 _STRENGTH = 20.0
-_START = 10.0  # s before it is learned: from above EM finds it in fewer iterations
+_START = 30.0  # s before it is learned: answers tell it from its double hardly, and EM is slow to leave small ones
 _SEARCH_TOLERANCE = 1e-4
 _PAPER_NUGGET = 1e-5
 # Tolerance and most iterations of each preset.
