@@ -24,11 +24,12 @@ FAST = {
     "classifier": GPClassifier,
 }
 ROWS = crowd(1, 8, 5, 8, delta=0.3)
+DELTA = {"tie_threshold": 0.3}
 AGES = {"user": user_ids(range(8)), "age": [20.0, 60.0, 31.0, 30.0, 55.0, 44.0, 27.0, 70.0]}
 SIZES = {"item": item_ids(range(5)), "size": [1.0, 4.0, 2.0, 8.0, 5.0]}
 
 
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "classifier" else n for n in FAST])
 def test_a_small_contract(name, tmp_path):
     """The same bits whatever the order and the side, from a folder, and probabilities that are some."""
     columns, y = votes(ROWS)
@@ -126,11 +127,11 @@ def test_noise_and_amplitude_are_one_number():
     """(α, a) and (1, a/α²): T2.8."""
     columns, y = votes(ROWS)
     asked = questions(8, np.array([(0, 1), (2, 4)]))
-    models = [JointGP(n_tuning=0, noise=n, amplitude=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]
+    models = [JointGP(**DELTA, n_tuning=0, noise=n, amplitude=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]
     same = [model.predict_margin(asked) for model in models]
     for a, b in zip(*same, strict=True):
         np.testing.assert_allclose(a, b, atol=EXACT)
-    other = JointGP(n_tuning=0, noise=3.0, amplitude=1.0).fit(columns, y).predict_margin(asked)
+    other = JointGP(**DELTA, n_tuning=0, noise=3.0, amplitude=1.0).fit(columns, y).predict_margin(asked)
     assert np.abs(other[0] - same[0][0]).max() > 0.05
     assert models[0].hyperparameters_.item_kernel.variance == pytest.approx(2.0, abs=EXACT)
 
@@ -139,9 +140,11 @@ def test_bonilla_is_a_setting_of_the_joint_process():
     """(k_u + σ_u²) ⊗ (k_x / s + σ_x²) is a process with shares σ_u² / (1 + σ_u²) and σ_x² / (1/s + σ_x²)."""
     columns, y = votes(ROWS)
     asked, known = questions(8, np.array([(0, 1), (2, 4)])), {"items": SIZES, "users": AGES}
-    one = BonillaGP(n_tuning=0, user_nugget=0.5, item_nugget=0.25, scale=2.0).fit(columns, y, **known)
+    one = BonillaGP(**DELTA, n_tuning=0, user_nugget=0.5, item_nugget=0.25, scale=2.0).fit(columns, y, **known)
     whole = 1.5 * 0.75
-    other = JointGP(n_tuning=0, user_share=0.5 / 1.5, item_share=0.25 / 0.75, noise=1.0, amplitude=whole)
+    other = JointGP(
+        tie_threshold=0.3, n_tuning=0, user_share=0.5 / 1.5, item_share=0.25 / 0.75, noise=1.0, amplitude=whole
+    )
     other.fit(columns, y, **known)
     for a, b in zip(one.predict_margin(asked), other.predict_margin(asked), strict=True):
         np.testing.assert_allclose(a, b, atol=CONVERGED)
@@ -151,11 +154,13 @@ def test_bonilla_is_a_setting_of_the_joint_process():
 def test_hyperparameters_are_learned_and_those_given_are_kept():
     columns, y = votes(ROWS)
     known = {"items": SIZES, "users": AGES}
-    start = JointGP(n_tuning=0).fit(columns, y, **known)
-    learned = JointGP(max_evaluations=10).fit(columns, y, **known)
+    start = JointGP(**DELTA, n_tuning=0).fit(columns, y, **known)
+    learned = JointGP(**DELTA, max_evaluations=10).fit(columns, y, **known)
     assert learned.log_evidence_ > start.log_evidence_ + 0.1
     assert learned.report_["prior"]["n_tuning"] == 8
-    held = JointGP(user_share=0.3, amplitude=9.0, length_scales=2.0, max_evaluations=8).fit(columns, y, **known)
+    held = JointGP(**DELTA, user_share=0.3, amplitude=9.0, length_scales=2.0, max_evaluations=8).fit(
+        columns, y, **known
+    )
     h = held.hyperparameters_
     assert isinstance(h.user_kernel, Own)
     assert h.user_kernel.share == pytest.approx(0.3, abs=EXACT)
@@ -163,7 +168,7 @@ def test_hyperparameters_are_learned_and_those_given_are_kept():
     assert h.item_kernel.kernel.odds != pytest.approx(0.25, rel=1e-3)
     assert isinstance(h.item_kernel.kernel.kernel, Stationary)
     assert h.item_kernel.kernel.kernel.length_scales.tolist() == [2.0]
-    few = JointGP(n_tuning=3, max_evaluations=8).fit(columns, y, **known)
+    few = JointGP(**DELTA, n_tuning=3, max_evaluations=8).fit(columns, y, **known)
     assert few.report_["prior"]["n_tuning"] == 3
     assert few.log_evidence_ < learned.log_evidence_
 
@@ -172,7 +177,7 @@ def test_hyperparameters_are_learned_and_those_given_are_kept():
 def test_shares_at_their_ends(share, others):
     """Without features of people: all as one, or nobody like another."""
     columns, y = votes(ROWS)
-    model = JointGP(user_share=share, item_share=share, max_evaluations=5).fit(columns, y)
+    model = JointGP(**DELTA, user_share=share, item_share=share, max_evaluations=5).fit(columns, y)
     asked = questions(8, np.array([(0, 1), (2, 4)]))
     by_person = model.predict_margin(asked)[0].reshape(8, 2)
     assert (np.ptp(by_person, axis=0).max() < CONVERGED) == others
@@ -184,7 +189,7 @@ def test_shares_at_their_ends(share, others):
 def test_new_people_by_features():
     """Somebody as old as one who answered is like them, but for what is one's own."""
     columns, y = votes(ROWS)
-    model = JointGP(n_tuning=0, user_share=0.05, length_scales="median").fit(columns, y, users=AGES)
+    model = JointGP(**DELTA, n_tuning=0, user_share=0.05, length_scales="median").fit(columns, y, users=AGES)
     pair = {"left": ["item 0"], "right": ["item 4"]}
     with pytest.warns(DataWarning, match="without answers"):
         mean, var = model.predict_margin(pair | {"user": ["new"]}, users={"user": ["new"], "age": [70.0]})
