@@ -16,6 +16,9 @@ _ESTIMATORS = {
     "population": ("population", "Population"), "pooled": ("population", "Population"), "gppl": ("gppl", "GPPL"),
     "crowd-gppl": ("crowd_gppl", "CrowdGPPL"), "gaspk": ("gaspk", "GaSPK"),
     "collaborative": ("collaborative", "CollaborativeGP"),
+    "single-user-gp": ("baselines", "SingleUserGP"), "gp-classifier": ("baselines", "GPClassifier"),
+    "hierarchical-gp": ("baselines", "HierarchicalGP"), "gpvu": ("baselines", "GPVU"),
+    "bonilla-gp": ("baselines", "BonillaGP"), "joint": ("joint", "JointGP"),
 }  # fmt: skip
 
 

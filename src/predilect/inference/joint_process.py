@@ -1,0 +1,205 @@
+"""Expectation propagation of one process of people and items together, with hyper-parameters by its evidence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.joint import JointKernel
+from predilect.errors import DataError
+from predilect.inference.ep import ep
+from predilect.inference.evidence import maximise_evidence
+from predilect.inference.report import Report
+from predilect.inference.single import SingleLatent
+from predilect.inference.threshold import best_threshold, starting_threshold
+from predilect.likelihoods.views import Probit
+from predilect.posteriors.joint_process import JointProcess, Rows
+from predilect.posteriors.sites import Sites
+
+__all__ = ["JointAnswers", "JointFit", "fit_joint_process", "tune_joint_process"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_LARGEST = 5000  # rows or answers: dense algebra, some n² floats and n³ operations an iteration
+_ROUNDS, _TOLERANCE = 8, 1e-3  # of log δ
+# Of a search: the evidence is stationary in the sites, so its error is some square of what they lack.
+_SEARCH_TOLERANCE, _SEARCH_GRADIENT, _SEARCH_EVIDENCE = 3e-3, 0.1, 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class JointAnswers:
+    """Answers by the codes of people and items; arrays of shape (n_rows,)."""
+
+    user: IntArray
+    left: IntArray
+    right: IntArray
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+
+    def of_people(self, users: IntArray) -> JointAnswers:
+        """The answers of some people, whose ascending codes become 0, 1, ..."""
+        keep = np.isin(self.user, users)
+        user = np.searchsorted(users, self.user[keep])
+        return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
+
+    def rows(self, kernel: JointKernel) -> Rows:
+        """What they look at: margins where each has a nugget, or cells of people and items.
+
+        Raises
+        ------
+        DataError
+            If they are too many for dense algebra.
+        """
+        rows = Rows.of(
+            self.user, self.left, self.right, margins=kernel.nuggets is not None, n_items=len(kernel.items)
+        )  # fmt: skip
+        size = min(len(rows.codes), len(self.user))
+        if size > _LARGEST or len(rows.codes) > 4 * _LARGEST:
+            raise DataError(
+                f"{len(self.user)} different answers on {len(rows.codes)} utilities are too many for a joint process "
+                f'without inducing points, which holds {_LARGEST}. Use GPPL(users="joint") or Population()'
+            )
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class JointFit:
+    """A fitted process.
+
+    Attributes
+    ----------
+    posterior : JointProcess
+    sites : Sites
+        Messages of all copies of each answer.
+    delta : float
+        Tie threshold.
+    evidence : float
+        EP's approximation of the log evidence, in nats.
+    report : Report
+    """
+
+    posterior: JointProcess
+    sites: Sites
+    delta: float
+    evidence: float
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class JointSearch:
+    """Hyper-parameters that were found, the sites there, how the search went, and what stopped at a bound."""
+
+    kernel: JointKernel
+    sites: Sites
+    report: Report
+    at_bound: tuple[str, ...]
+
+
+def tune_joint_process(
+    kernel: JointKernel,
+    answers: JointAnswers,
+    *,
+    delta: float | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    max_evaluations: int = 100,
+) -> JointSearch:
+    """Hyper-parameters of a joint process by L-BFGS on EP's evidence of some answers.
+
+    Parameters
+    ----------
+    kernel : JointKernel
+        Where the search starts.
+    answers : JointAnswers
+    delta : float, optional
+        Tie threshold; by default one read off the share of ties.
+    bounds, max_evaluations
+        As in :func:`~predilect.inference.evidence.maximise_evidence`.
+
+    Raises
+    ------
+    DataError
+        If the answers are too many for dense algebra.
+
+    Notes
+    -----
+    vvm.md 2.3 and 4, baselines.md B4: d log Z = ½ tr[(b bᵀ - R) dG]. Each evaluation is an EP from the last one's
+    sites, of about five factorisations of the smaller of answers and (person, item).
+    """
+    rows = answers.rows(kernel)
+    found = maximise_evidence(
+        kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight, Probit(_threshold(answers, delta)),
+        method="ep", bounds=bounds, tolerance=_SEARCH_TOLERANCE, max_evaluations=max_evaluations,
+        gradient_tolerance=_SEARCH_GRADIENT, evidence_tolerance=_SEARCH_EVIDENCE,
+    )  # fmt: skip
+    assert isinstance(found.kernel, JointKernel)
+    return JointSearch(found.kernel, found.fit.sites, found.report, found.at_bound)
+
+
+def fit_joint_process(
+    kernel: JointKernel,
+    answers: JointAnswers,
+    *,
+    delta: float | None = None,
+    start: Sites | None = None,
+    tolerance: float = 1e-6,
+    max_iterations: int = 300,
+    progress: Callable[[int], None] | None = None,
+) -> JointFit:
+    """The posterior of f ~ GP(0, K_users ⊗ K_items) given answers, with the tie threshold learned where there are ties.
+
+    Parameters
+    ----------
+    kernel : JointKernel
+    answers : JointAnswers
+    delta : float, optional
+        Tie threshold, if it is given.
+    start : Sites, optional
+        Messages of one copy of each answer to start from.
+    tolerance, max_iterations
+        As in :func:`~predilect.inference.ep.ep`.
+    progress : callable, optional
+        Called with the number of fits so far, one for each tie threshold that is tried.
+
+    Raises
+    ------
+    DataError
+        If the answers are too many for dense algebra.
+
+    Notes
+    -----
+    vvm.md 2. The noise α of a margin is 1 here: a process with α and variance a is one with 1 and a/α².
+    """
+    began = time.perf_counter()
+    rows = answers.rows(kernel)
+    K, threshold = kernel(rows.codes), _threshold(answers, delta)
+    learn_delta = delta is None and threshold > 0.0
+    found: SingleLatent | None = None
+    iterations = 0
+    for done in range(_ROUNDS if learn_delta else 1):
+        found = ep(
+            K, rows.left, rows.right, answers.outcome, answers.weight, Probit(threshold), tolerance=tolerance,
+            max_iterations=max_iterations, start=start if found is None else found.sites,
+        )  # fmt: skip
+        iterations += found.report.iterations
+        if progress:
+            progress(done + 1)
+        if not learn_delta or done == _ROUNDS - 1:
+            break
+        at = found.state
+        better = best_threshold(answers.outcome, answers.weight, at.margin_mean, at.margin_var, threshold)
+        if abs(better - threshold) <= _TOLERANCE * threshold:
+            break
+        threshold = better
+    assert found is not None
+    report = replace(found.report, iterations=iterations, seconds=time.perf_counter() - began)
+    sites = found.sites.times(answers.weight)
+    return JointFit(JointProcess.of(kernel, rows, sites), sites, threshold, found.evidence, report)
+
+
+def _threshold(answers: JointAnswers, delta: float | None) -> float:
+    return starting_threshold(answers.outcome, answers.weight) if delta is None else delta

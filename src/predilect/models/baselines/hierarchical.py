@@ -1,0 +1,270 @@
+"""``HierarchicalGP``: everybody's utilities are draws from one Gaussian, which is learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from predilect.covariance.kernels import Kernel
+from predilect.inference.hierarchical import GaussianPrior, HierarchicalFit, fit_hierarchical
+from predilect.inference.training import Watcher
+from predilect.inference.warm_up import warm_up
+from predilect.models.baselines.people import crowd_margins, pack_crowd, unpack_crowd, with_new_items
+from predilect.models.baselines.settings import check_process, item_kernel, number_or, refuse_many_items
+from predilect.models.boards import Ranking
+from predilect.models.inputs import read_training
+from predilect.models.keeping import Keeping
+from predilect.models.parameters import given_threshold
+from predilect.models.predictions import Predicting
+from predilect.models.process_parameters import check_choice, check_count, check_positive
+from predilect.models.queries import Queries
+from predilect.posteriors.people import lay_out
+from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.projection import Projection
+from predilect.scale.shards import workers
+
+__all__ = ["HierarchicalGP", "HierarchicalHyperparameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+PRESETS = ("modern", "paper")
+_SHARES = (0.1, 0.5, 1.0)  # of "auto"
+_STRENGTH = 20.0
+_START = 30.0  # s before it is learned: answers tell it from its double hardly, and EM is slow to leave small ones
+_SEARCH_TOLERANCE = 1e-4
+_PAPER_NUGGET = 1e-5
+# Tolerance and most iterations of each preset.
+_STOP = {"modern": (1e-5, 300), "paper": (1e-3, 20)}
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchicalHyperparameters:
+    """The prior of the population.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k of item features, with the items' own share.
+    scale : float
+        s: the prior mode of Σ is s K.
+    strength, consensus_strength : float
+        ν₀ and κ₀, in people.
+    """
+
+    kernel: Kernel
+    scale: float
+    strength: float
+    consensus_strength: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        strengths = {"strength": self.strength, "consensus_strength": self.consensus_strength}
+        return {"scale": self.scale} | strengths | values
+
+
+class HierarchicalGP(Keeping, Predicting, Ranking, BaseEstimator):
+    """Hierarchical Gaussian process of Birlutiu, Groot and Heskes ("BI"): f_u ~ N(μ, Σ), learned by EM.
+
+    Parameters
+    ----------
+    preset : {"modern", "paper"}, default "modern"
+        "modern": a normal-inverse-Wishart prior of μ and Σ, to be found in ``strength``, ``consensus_strength``,
+        ``scale`` and ``own_share``. "paper": plain maximum likelihood from Σ = K on, with length-scale 1 and 20
+        iterations. "auto" in the other arguments is what the preset says.
+    kernel : str or Kernel, default "squared-exponential"
+        Of item features; without features items are alike to no other.
+    kernel_form, length_scales, median
+        As in :class:`~predilect.GPPL`; length-scales are not learned, and "median" is 1 for "paper".
+    own_share : float or "auto", default "auto"
+        w, the share of K that an item has to itself; "auto" is the one of .1, .5 and 1 with the highest objective where
+        items have features, for "paper" 1e-5.
+    strength : float or "auto", default "auto"
+        ν₀, people's worth of belief in Σ = sK; "auto" is 20, for "paper" 0.
+    consensus_strength : float or "auto", default "auto"
+        κ₀, people's worth of belief in μ = 0; "auto" is 1, for "paper" 0.
+    scale : float or "auto", default "auto"
+        s; "auto" learns it, for "paper" 1.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float or "auto", default "auto"
+        Stop when the objective rises by less in an iteration, in nats an answer; "auto": 1e-5, for "paper" 1e-3.
+    max_iterations : int or "auto", default "auto"
+        "auto": 300, for "paper" 20.
+    n_jobs : int, optional
+        Threads; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : PopulationPosterior
+        ``m`` is μ, ``Sigma`` Σ.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As those of :class:`~predilect.GPPL`; ``log_evidence_`` is Σ_u log Z_u at μ and Σ.
+
+    Notes
+    -----
+    baselines.md B3. **Differs from the paper**: expectation propagation in the space of utilities, and the prior of
+    "modern"; the stop rule looks at the objective, not at entries of μ and Σ. Somebody without answers has N(μ, Σ); a
+    new item follows from its features and everybody's utilities of the others. :class:`~predilect.Population` is this
+    model with a better search, and with its prior chosen by held-out answers.
+
+    Examples
+    --------
+    >>> from predilect.models.baselines import HierarchicalGP
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "tea"]}
+    >>> HierarchicalGP().fit(answers).rank()["item"].to_list()
+    ['tea', 'milk']
+    """
+
+    model_name: ClassVar[str] = "hierarchical-gp"
+    hyperparameters_type: ClassVar[Any] = HierarchicalHyperparameters
+
+    def __init__(
+        self,
+        preset: str = "modern",
+        kernel: str | Kernel = "squared-exponential",
+        kernel_form: str = "isotropic",
+        length_scales: Any = "median",
+        median: str = "auto",
+        own_share: float | str = "auto",
+        strength: float | str = "auto",
+        consensus_strength: float | str = "auto",
+        scale: float | str = "auto",
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int | str = "auto",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.preset = preset
+        self.kernel = kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.own_share = own_share
+        self.strength = strength
+        self.consensus_strength = consensus_strength
+        self.scale = scale
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Learn from answers.
+
+        Parameters
+        ----------
+        X, y, items, users, watch
+            As :meth:`GPPL.fit <predilect.GPPL.fit>` takes them; features of people are not used.
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used.
+        """
+        self._check()
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
+        answers, space = training.comparisons, training.space
+        refuse_many_items(answers.n_items)
+        people, paper = lay_out(answers), self.preset == "paper"
+        tolerance, most = _STOP[self.preset]
+        tolerance = number_or(self.tolerance, tolerance)
+        strength = number_or(self.strength, 0.0 if paper else _STRENGTH)
+        consensus_strength = number_or(self.consensus_strength, 0.0 if paper else 1.0)
+        automatic = isinstance(self.scale, str)
+        shares: tuple[float, ...] = (number_or(self.own_share, _PAPER_NUGGET),)
+        if isinstance(self.own_share, str) and not paper:
+            shares = _SHARES if space.informative and strength else (1.0,)
+        of_paper = 1.0 if paper and isinstance(self.length_scales, str) else None
+        kernels = [item_kernel(self, space, own, of_paper) for own in shares]
+        warm_up()
+        with workers(self.n_jobs) as executor:
+
+            def fit(kernel: Kernel, tolerance: float, stage: str) -> HierarchicalFit:
+                K = Projection.of(kernel, space.matrix, space.known, None).factor.lower
+                return fit_hierarchical(
+                    people, GaussianPrior(K @ K.T, strength, consensus_strength),
+                    scale=(1.0 if paper else _START) if automatic else float(self.scale),
+                    learn_scale=automatic and strength > 0.0, delta=delta, tolerance=tolerance,
+                    max_iterations=int(number_or(self.max_iterations, most)), executor=executor,
+                    progress=None if watch is None else lambda done: watch(stage, done),
+                )  # fmt: skip
+
+            best, objectives = 0, []
+            if len(kernels) > 1:
+                at_search = max(tolerance, _SEARCH_TOLERANCE)
+                objectives = [fit(kernel, at_search, "choosing the items' own share").objective for kernel in kernels]
+                best = int(np.argmax(objectives))
+            found = fit(kernels[best], tolerance, "learning the population")
+        trials = dict(zip(map(str, shares), objectives, strict=True)) if objectives else {}
+        self._keep(
+            training, posterior=found.posterior,
+            hyperparameters=HierarchicalHyperparameters(kernels[best], found.scale, strength, consensus_strength),
+            personal=answers.has_users and answers.n_users > 1, delta=found.delta, evidence=found.evidence,
+            fit=found.report, prior={"own_share": shares[best], "trials": trials},
+        )  # fmt: skip
+        found.report.require(self.strict)
+        return self
+
+    def _check(self) -> None:
+        check_choice("preset", self.preset, PRESETS)
+        check_process(self, learned=False, share_is_searched=True)
+        check_count("max_iterations", self.max_iterations, 1, "auto")
+        check_positive("scale", self.scale, "auto")
+        for name in ("strength", "consensus_strength"):
+            value = getattr(self, name)
+            if isinstance(value, str) or value != 0.0:  # 0: no prior
+                check_positive(name, value, "auto")
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
+        assert isinstance(posterior, PopulationPosterior)
+        if new is not None:
+            prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
+            n, half = posterior.n_items, prior.factor.solve_lower(posterior.Sigma)
+            # What people differ by on a new item: the inverse-Wishart's mean given Σ of the others.
+            trace = float(np.trace(prior.factor.solve_lower(half.T)))
+            spread = (h.strength * h.scale + trace) / (h.strength + n)
+            posterior = with_new_items(
+                posterior, prior, new, spread=spread, consensus_spread=spread / (h.consensus_strength or 1.0)
+            )
+        return crowd_margins(self, queries, posterior)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        posterior, h = self.posterior_, self.hyperparameters_
+        assert isinstance(posterior, PopulationPosterior)
+        n = posterior.n_items
+        spread = (np.trace(posterior.Sigma) - posterior.Sigma.sum() / n) / max(n - 1, 1)
+        lines = [f"People differ by {np.sqrt(spread):.2g} noise units in a utility (standard deviation)."]
+        if h.strength:
+            lines.append(f"Prior variance of a utility {h.scale:.2g}, worth {h.strength:g} people.")
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        assert isinstance(self.posterior_, PopulationPosterior)
+        return {}, pack_crowd(self.posterior_)
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        return unpack_crowd(arrays, len(self.items_))

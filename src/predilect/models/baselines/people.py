@@ -1,0 +1,79 @@
+"""Baselines that know everybody by one Gaussian prior of utilities: predictions, new items, and what is saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.inference.prior import FeatureSpace
+from predilect.inference.warm_up import warm_up
+from predilect.models.queries import Queries
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.people import People, Sites
+from predilect.posteriors.population import PopulationPosterior
+from predilect.posteriors.projection import Projection
+from predilect.scale.shards import workers
+
+__all__ = ["crowd_margins", "pack_crowd", "unpack_crowd", "with_new_items"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_PEOPLE_ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
+
+
+def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the margins that are asked about; shapes (n,)."""
+    warm_up()
+    with workers(model.n_jobs) as executor:
+        return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
+
+
+def with_new_items(
+    posterior: PopulationPosterior, prior: Projection, new: FeatureSpace, *, spread: float, consensus_spread: float
+) -> PopulationPosterior:
+    """With items appended that nobody was asked about, f_new = A f + r given everybody's utilities f of the others.
+
+    Parameters
+    ----------
+    posterior : PopulationPosterior
+    prior : Projection
+        Of the items of the fit, with themselves as points: A = K_*o K_oo⁻¹ and R = K_** - A K_o*.
+    new : FeatureSpace
+    spread, consensus_spread : float
+        The covariance of r is R times this: over people, and of the consensus.
+    """
+    n = posterior.n_items
+    everything = prior.with_items(new.matrix, new.known)
+    assert everything.A is not None
+    A, R = everything.A[n:], everything.residual()[n:, n:]
+    consensus = GaussianPosterior(posterior.m, posterior.C_m).extended(A, R, consensus_scale=consensus_spread)
+    # ``extended`` takes the spread apart as scale (strength + trace) / (strength + n).
+    return posterior.extended(A, R, consensus=consensus, scale=spread, strength=0.0, trace=float(n))
+
+
+def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
+    """Arrays of a posterior that has no basis."""
+    people, sites = posterior.people, posterior.sites
+    arrays = {name: getattr(people, name) for name in _PEOPLE_ARRAYS}
+    return arrays | {
+        "m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma, "site_precision": sites.precision,
+        "site_linear": sites.linear, "shards": np.array(people.shards, dtype=np.int64),
+    }  # fmt: skip
+
+
+def unpack_crowd(arrays: dict[str, Any], n_items: int) -> PopulationPosterior:
+    """The posterior that :func:`pack_crowd` packed.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other.
+    """
+    m, C_m, Sigma = arrays["m"], arrays["C_m"], arrays["Sigma"]
+    if m.shape != (n_items,) or not C_m.shape == Sigma.shape == (n_items, n_items):
+        raise ValueError(f"{n_items} items, but {len(m)} utilities")
+    shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
+    people = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS}, n_items=n_items, shards=shards)
+    return PopulationPosterior(m, C_m, Sigma, people, Sites(arrays["site_precision"], arrays["site_linear"]))

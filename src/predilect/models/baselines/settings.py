@@ -1,0 +1,100 @@
+"""What the baselines share: their kernels and hyper-parameters, and checks of what they are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from predilect.covariance.kernels import Kernel, Scaled, Sum, White
+from predilect.errors import DataError
+from predilect.inference.prior import FeatureSpace
+from predilect.models.process_parameters import check_choice, check_search, make_kernel
+
+__all__ = ["MOST_ITEMS", "ProcessHyperparameters", "check_process", "item_kernel", "number_or", "refuse_many_items"]
+
+MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessHyperparameters:
+    """What the prior of one person's utilities, or of everybody's, says.
+
+    Attributes
+    ----------
+    scale : float
+        s: utilities are N(0, K/s), in units of the noise of one answer.
+    kernel : Kernel
+        k of item features.
+    """
+
+    scale: float
+    kernel: Kernel
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
+
+
+def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:
+    """Check kernel, length-scales, own share, tolerance and seed.
+
+    Parameters
+    ----------
+    model : estimator
+    learned : bool
+        Whether length-scales may be "optimise".
+    share_is_searched : bool, default False
+        Whether the own share may be "auto".
+
+    Raises
+    ------
+    ValueError
+        If one is out of its range.
+    """
+    check_search(model)
+    if isinstance(model.length_scales, str) and not learned:
+        check_choice("length_scales", model.length_scales, ("median",))
+    own = model.own_share
+    if share_is_searched and isinstance(own, str):
+        check_choice("own_share", own, ("auto",))
+    elif isinstance(own, str | bool) or not 0.0 <= float(own) <= 1.0:
+        raise ValueError(f"own_share must be a number from 0 to 1, not {own!r}")
+
+
+def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any = None) -> Kernel:
+    """(1 - w) k + w 1[same item], with the kernel and the length-scales that a model's arguments describe.
+
+    Parameters
+    ----------
+    model : estimator
+        With ``kernel``, ``kernel_form``, ``length_scales``, ``median`` and ``random_state``.
+    space : FeatureSpace
+        Features of the items.
+    own : float
+        w.
+    length_scales : float, optional
+        In place of the model's.
+    """
+    scales = model.length_scales if length_scales is None else length_scales
+    how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=scales, median=model.median)
+    kernel = make_kernel(how, model.kernel, space.matrix[space.known], model.random_state)
+    if own >= 1.0:
+        return White(1.0)
+    return Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own")) if own > 0.0 else kernel
+
+
+def number_or(value: Any, automatic: float) -> float:
+    """A number, or what "auto" stands for."""
+    return automatic if isinstance(value, str) else float(value)
+
+
+def refuse_many_items(n_items: int) -> None:
+    """Raise DataError if there are more items than dense algebra can hold."""
+    if n_items > MOST_ITEMS:
+        raise DataError(
+            f"{n_items} items are too many for this baseline, which holds {MOST_ITEMS}. Use Population() or CrowdGPPL()"
+        )

@@ -1,0 +1,178 @@
+"""``SingleUserGP``: a Gaussian process for each person, learned from that person's answers alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from predilect.covariance.kernels import Kernel
+from predilect.inference.training import Watcher
+from predilect.inference.warm_up import warm_up
+from predilect.models.baselines.settings import ProcessHyperparameters, check_process, item_kernel
+from predilect.models.boards import Ranking
+from predilect.models.inputs import read_training
+from predilect.models.keeping import Keeping
+from predilect.models.parameters import given_threshold
+from predilect.models.predictions import Predicting
+from predilect.models.process_parameters import check_count, check_gamma, check_positive
+from predilect.models.queries import Queries
+from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, unpack_separate, with_new_items
+from predilect.posteriors.separate import SeparatePosterior
+from predilect.scale.shards import workers
+
+__all__ = ["SingleUserGP"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class SingleUserGP(Keeping, Predicting, Ranking, BaseEstimator):
+    """Gaussian-process classification of each person's pairs alone, by expectation propagation ("SU").
+
+    f_u ~ N(0, K/s) for every person, independent of each other; the kernel and s are everybody's.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default "squared-exponential"
+        Of item features; without features items are alike to no other.
+    kernel_form, length_scales, median
+        As in :class:`~predilect.GPPL`.
+    own_share : float, default 0.5
+        Share of the prior variance of a utility that its item has to itself. The paper's is 0.
+    scale : float or "auto", default "auto"
+        s, or learn it. The paper's is 1.
+    scale_prior : pair of float, default (1.0, 1.0)
+        Shape and rate of the Gamma prior of s.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float or "auto", default "auto"
+        Stop when the evidence rises by less, in nats an answer; "auto": 1e-5.
+    max_iterations : int, default 100
+        Of the search for s, δ and length-scales.
+    n_jobs : int, optional
+        Threads; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : SeparatePosterior
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As those of :class:`~predilect.GPPL`.
+
+    Notes
+    -----
+    baselines.md B2 (Houlsby et al. 2012). **Differs from the paper**: s is learned, and items have a share of their
+    own; somebody without answers is taken for one of those who answered, where the paper says 1/2. Σ_u n_u min(n_u,
+    k_u)² operations an evaluation, for n_u answers on k_u items.
+
+    Examples
+    --------
+    >>> from predilect.models.baselines import SingleUserGP
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
+    >>> model = SingleUserGP().fit(answers)
+    >>> model.rank("ann")["item"].to_list(), model.rank("bob")["item"].to_list()
+    (['tea', 'milk'], ['milk', 'tea'])
+    """
+
+    model_name: ClassVar[str] = "single-user-gp"
+    hyperparameters_type: ClassVar[Any] = ProcessHyperparameters
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "squared-exponential",
+        kernel_form: str = "isotropic",
+        length_scales: Any = "median",
+        median: str = "auto",
+        own_share: float = 0.5,
+        scale: float | str = "auto",
+        scale_prior: tuple[float, float] = (1.0, 1.0),
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int = 100,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.own_share = own_share
+        self.scale = scale
+        self.scale_prior = scale_prior
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Learn from answers.
+
+        Parameters
+        ----------
+        X, y, items, users, watch
+            As :meth:`GPPL.fit <predilect.GPPL.fit>` takes them; features of people are not used.
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used.
+        """
+        check_process(self, learned=True)
+        check_positive("scale", self.scale, "auto")
+        check_gamma("scale_prior", self.scale_prior)
+        check_count("max_iterations", self.max_iterations, 1)
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
+        answers = training.comparisons
+        settings = SimpleNamespace(
+            **self.get_params(deep=False) | {"kernel": item_kernel(self, training.space, float(self.own_share))},
+            noise_variance=0.5,
+        )
+        warm_up()
+        with workers(self.n_jobs) as executor:
+            found = fit_separate_gppl(settings, training, delta, executor, watch)
+        self._keep(
+            training, posterior=found.posterior, hyperparameters=ProcessHyperparameters(found.scale, found.kernel),
+            personal=answers.has_users and answers.n_users > 1, delta=found.delta, evidence=found.evidence,
+            fit=found.report, prior=found.search,
+        )  # fmt: skip
+        found.report.require(self.strict)
+        return self
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        new, h, posterior = self._new_items(queries, items), self.hyperparameters_, self.posterior_
+        assert isinstance(posterior, SeparatePosterior)
+        if new is not None:
+            posterior = with_new_items(posterior, h.kernel, h.scale, self.space_, new)
+        warm_up()
+        with workers(self.n_jobs) as executor:
+            return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        return [f"Prior variance of a utility {1.0 / self.hyperparameters_.scale:.2g}, the same for every person."]
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        assert isinstance(self.posterior_, SeparatePosterior)
+        return pack_separate(self.posterior_)
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        h = self.hyperparameters_
+        return unpack_separate(arrays, h.kernel, h.scale, self.space_)

@@ -1,0 +1,127 @@
+"""The baselines keep the contract of estimators."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from contracts.prediction import PredictionContract
+from contracts.saving import SavingContract
+from predilect import JointGP
+from predilect.data import PersonFeatures
+from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
+from predilect.models.inputs import read_answers
+
+FIXED: dict[str, Any] = {"scale": 4.0, "length_scales": 1.0, "tie_threshold": 0.4}
+TRUSTING: dict[str, Any] = {"length_scales": 2.0, "own_share": 0.1}
+
+
+@pytest.mark.slow
+class TestHierarchical(PredictionContract, SavingContract):
+    personal = True
+    fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8}
+    trusting_features = TRUSTING
+    beyond_json: ClassVar[dict[str, Any]] = {"strength": 7.0}
+
+    @classmethod
+    def make(cls, **changes: Any) -> HierarchicalGP:
+        return HierarchicalGP(**({"n_jobs": 1} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(max_iterations=1, **changes)
+
+    def check_shards(self, model):
+        assert len(model.posterior_.people.shards) > 2
+
+
+@pytest.mark.slow  # the same predictions, posterior and files as TestHierarchical
+class TestFactors(TestHierarchical):
+    fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8, "max_iterations": 3000}
+    beyond_json: ClassVar[dict[str, Any]] = {"n_factors": 2}
+
+    @classmethod
+    def make(cls, **changes: Any) -> GPVU:
+        return GPVU(**({"n_jobs": 1, "n_factors": 2, "own_share": 0.5} | changes))
+
+
+@pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part
+class TestSingleUser(PredictionContract, SavingContract):
+    personal = True
+    fixed = FIXED | {"tolerance": 1e-13, "max_iterations": 5000}
+    trusting_features = TRUSTING
+    beyond_json: ClassVar[dict[str, Any]] = {"scale_prior": (2.0, 3.0)}
+
+    @classmethod
+    def make(cls, **changes: Any) -> SingleUserGP:
+        return SingleUserGP(**({"n_jobs": 1} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(max_iterations=1, tolerance=1e-12, **changes)
+
+    def check_shards(self, model):
+        assert len(model.posterior_.people.people.shards) > 2
+
+
+@pytest.mark.slow  # the same
+class TestClassifier(PredictionContract, SavingContract):
+    personal = False
+    fixed = FIXED
+    rounding = 1e-13
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    features_say_all = True
+    beyond_json: ClassVar[dict[str, Any]] = {"scale_prior": (2.0, 3.0)}
+
+    @classmethod
+    def make(cls, **changes: Any) -> GPClassifier:
+        return GPClassifier(**({"n_jobs": 1} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(inference="variational", max_iterations=1, tie_threshold=0.4, **changes)
+
+
+@pytest.mark.slow
+class TestBonilla(PredictionContract, SavingContract):
+    personal = True
+    fixed = FIXED | {"tolerance": 1e-9}
+    rounding = 1e-11
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    beyond_json: ClassVar[dict[str, Any]] = {"user_nugget": 0.3}
+    for_threads = (20, 12, 20)
+
+    @classmethod
+    def make(cls, **changes: Any) -> BonillaGP:
+        return BonillaGP(**({"n_tuning": 0, "item_nugget": 0.05, "user_nugget": 1.0} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(max_iterations=1, **changes)
+
+
+@pytest.mark.slow  # the same with rows of margins
+class TestBonillaNuggets(TestBonilla):
+    features_say_all = True
+
+    @classmethod
+    def make(cls, **changes: Any) -> BonillaGP:
+        return Featured(**({"n_tuning": 0, "nugget": "observation"} | changes))
+
+
+class Featured(BonillaGP):
+    """With a feature that tells everybody apart and nobody is nearer to one than to another by."""
+
+    def fit(self, X, y=None, *, items=None, users=None, watch=None):
+        people = read_answers(X, y).users.ids
+        who = PersonFeatures.from_frame({"user": people, "who": [f"name {person}" for person in people]})
+        return super().fit(X, y, items=items, users=who, watch=watch)
+
+
+@pytest.mark.slow
+class TestJoint(TestBonilla):
+    fixed: ClassVar[dict[str, Any]] = {
+        "n_tuning": 0, "amplitude": 2.25, "length_scales": 1.0, "tie_threshold": 0.4, "tolerance": 1e-9
+    }  # fmt: skip
+    beyond_json: ClassVar[dict[str, Any]] = {"length_scales": (0.5,)}
+
+    @classmethod
+    def make(cls, **changes: Any) -> JointGP:
+        return JointGP(**({"n_tuning": 0} | changes))
