@@ -66,9 +66,7 @@ class Criterion:
             if not np.isfinite(getattr(self, field)) or getattr(self, field) <= 0.0:
                 raise DataError(f"{field} must be a positive number; got {getattr(self, field)!r}")
 
-    def scores(
-        self, mean: FloatArray, var: FloatArray, prior_var: FloatArray, rng: np.random.Generator
-    ) -> FloatArray:
+    def scores(self, mean: FloatArray, var: FloatArray, prior_var: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Of one person's items, the larger the better; shape (n_items,).
 
         Parameters

@@ -13,7 +13,6 @@ Give the function itself wherever a loss is named. Smaller is better; the unit i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +93,7 @@ def losses_of_draws(loss: str | Loss, truth: FloatArray, mean: FloatArray, covar
         If the function does not give one finite number a draw.
     """
     name, function = find_loss(loss)
-    value: Any = np.asarray(function(truth, mean, covariance))
+    value = np.asarray(function(truth, mean, covariance))
     if value.shape != (len(truth),) or value.dtype.kind not in "fiub":
         raise DataError(
             f"the loss {name} should give one number for each of {len(truth)} draws, shape ({len(truth)},), not "

@@ -46,7 +46,7 @@ def improvement_risk(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> 
     vvm.md 3. **Differs from the paper**, whose Table 1 prints it without the minus sign while it minimises.
     """
     sigma = np.sqrt(np.asarray(var, dtype=np.float64))
-    gap = np.asarray(mean, dtype=np.float64) - best
+    gap = np.asarray(mean, dtype=np.float64) - np.asarray(best, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         c = gap / sigma
     tail = -np.exp(log_improvement(mean, var, best))
@@ -61,7 +61,7 @@ def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> F
     Parameters as :func:`improvement_risk`; minus infinity where there is no variance and no improvement.
     """
     sigma = np.sqrt(np.asarray(var, dtype=np.float64))
-    gap = np.asarray(mean, dtype=np.float64) - best
+    gap = np.asarray(mean, dtype=np.float64) - np.asarray(best, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         c = np.where(sigma > 0.0, gap / np.where(sigma > 0.0, sigma, 1.0), 0.0)
         excess = np.where(c < _FAR, -1.0 / np.where(c < _FAR, c, -1.0), c + mills_ratio(np.maximum(c, _FAR)))

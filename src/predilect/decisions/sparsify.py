@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect.covariance.dense import symmetrise
 from predilect.covariance.preference import preference
 from predilect.decisions.criteria import Criterion, in_order
 from predilect.decisions.keep import items_a_person, items_in_all
@@ -16,19 +17,22 @@ from predilect.errors import DataError
 from predilect.inference.adf import filter_answers
 from predilect.likelihoods.views import Probit
 from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.joint import JointPosterior
 from predilect.posteriors.joint_people import kept_process, people_of
 from predilect.posteriors.joint_process import JointProcess
 from predilect.posteriors.projection import item_covariance
 from predilect.posteriors.sparse import SparsePosterior
-from predilect.posteriors.subset import SubsetPosterior, covariance_between, pack_triangle
+from predilect.posteriors.subset import SubsetPosterior, covariance_between, marginal_variances, pack_triangle
 from predilect.posteriors.utilities import Utilities
 
-__all__ = ["Selection", "person_by_person", "select", "sparsify"]
+__all__ = ["People", "Selection", "people_of_model", "select", "sparsify"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+People = Callable[[IntArray], Iterator[Utilities]]
 
 _MOST_REMEMBERED = 30_000_000  # numbers of people's covariances kept between choosing and cutting
+_MOST_IN_LAW = 1000  # people, evenly spaced, whose utilities make the law of all
 _MARGINALS = ("centred", "raw")
 
 
@@ -60,6 +64,7 @@ def sparsify(
     budget: int | None = None,
     local: bool = True,
     marginals: str = "centred",
+    people: People | None = None,
     **options: Any,
 ) -> Any:
     """The posterior of a fitted model, cut down to a few items a person.
@@ -83,6 +88,8 @@ def sparsify(
     marginals : {"centred", "raw"}, default "centred"
         Utilities that are scored: centred over the items, or, as in the paper, with the constant that only the prior
         knows.
+    people : callable, optional
+        From :func:`people_of_model`, for who asks for more than one thing of the same people.
 
     Returns
     -------
@@ -98,7 +105,9 @@ def sparsify(
     vvm.md 3. ``local``: the making of everybody's covariances, n_users n_items log n_items for the choice. Otherwise
     see :func:`~predilect.posteriors.joint_people.kept_process`.
     """
-    selection = select(model, keep, criterion, budget=budget, marginals=marginals, **options)
+    _check(model)
+    people = people_of_model(model) if people is None else people
+    selection = select(model, keep, criterion, budget=budget, marginals=marginals, people=people, **options)
     posterior = model.posterior_
     if not local:
         if not isinstance(posterior, JointProcess):
@@ -108,14 +117,14 @@ def sparsify(
             )
         return kept_process(posterior, selection.users, selection.items)
     means, triangles = [], []
-    for user, utilities in enumerate(person_by_person(model)):
+    for user, utilities in enumerate(people(_everybody(model))):
         S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
         means.append(utilities.mean[S])
         triangles.append(pack_triangle(covariance_between(utilities, S, S)))
-    law, whole = _laws(model)
+    law, whole, stranger = _laws(model, people)
     return SubsetPosterior(
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
-        _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1),
+        _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), stranger,
     )  # fmt: skip
 
 
@@ -126,6 +135,7 @@ def select(
     *,
     budget: int | None = None,
     marginals: str = "centred",
+    people: People | None = None,
     **options: Any,
 ) -> Selection:
     """Which items people keep; parameters as :func:`sparsify`."""
@@ -134,6 +144,7 @@ def select(
     if (keep is None) == (budget is None):
         raise DataError("give keep, the items of each person (10, 0.2 or '20%'), or budget, those of all together")
     _check(model)
+    people = people_of_model(model) if people is None else people
     try:
         how = Criterion(criterion, **options) if isinstance(criterion, str) else criterion
     except TypeError:
@@ -146,12 +157,12 @@ def select(
         if r is None:
             raise DataError('criterion "adf" takes answers in order, for everybody: give keep, not budget')
         return _by_answers(model, r)
-    law = _laws(model)[0]
+    law = _laws(model, people)[0]
     prior_var = _marginals(law, marginals)[1]
     rng = np.random.default_rng(how.random_state)
     kept: list[IntArray] = []
     scores = np.empty((n_users, n_items if total is not None else 0))
-    for user, utilities in enumerate(person_by_person(model)):
+    for user, utilities in enumerate(people(_everybody(model))):
         mean, var = _marginals(utilities, marginals)
         score = how.scores(mean, np.maximum(var, 0.0), np.maximum(prior_var, 0.0), rng)
         if total is None:
@@ -163,18 +174,35 @@ def select(
     return _selection(kept)
 
 
-def person_by_person(model: Any, users: npt.NDArray[np.integer] | None = None) -> Iterator[Utilities]:
-    """The utilities of people by code, by default everybody's, or of the one function that stands for all."""
+def people_of_model(model: Any) -> People:
+    """A function from codes of people to their utilities, one by one; those of few people are made once.
+
+    Of a model of everybody as one, person 0 is the function that stands for all.
+    """
     posterior = model.posterior_
-    if not model.personal_:
-        yield posterior.crowd()
-        return
-    codes = np.arange(_n_people(model)) if users is None else users
-    if isinstance(posterior, JointProcess):
-        yield from people_of(posterior, codes)
-        return
-    for user in codes.tolist():
-        yield posterior.person(user)
+    everybody = _everybody(model)
+
+    def make(users: IntArray) -> Iterator[Utilities]:
+        if not model.personal_:
+            return iter([posterior.crowd()] * len(users))
+        if isinstance(posterior, JointProcess):
+            return people_of(posterior, users)
+        return (posterior.person(user) for user in users.tolist())
+
+    if len(everybody) * len(model.items_) ** 2 > _MOST_REMEMBERED:
+        return make
+    remembered: list[Utilities] = []
+
+    def recall(users: IntArray) -> Iterator[Utilities]:
+        if not remembered:
+            remembered.extend(make(everybody))
+        return (remembered[user] for user in users.tolist())
+
+    return recall
+
+
+def _everybody(model: Any) -> IntArray:
+    return np.arange(_n_people(model))
 
 
 def _check(model: Any) -> None:
@@ -184,7 +212,7 @@ def _check(model: Any) -> None:
     if not all(hasattr(posterior, name) for name in ("person", "crowd", "margins")):
         raise DataError(
             f"a {type(model).__name__} predicts answers from more than the utilities of two items (trade-offs), which "
-            "cannot be dropped item by item. Use Population(), GPPL(), CrowdGPPL(), CollaborativeGP() or a joint process"
+            "cannot be dropped item by item. Use Population(), GPPL(), CrowdGPPL() or CollaborativeGP()"
         )
     if isinstance(posterior, SubsetPosterior):
         raise DataError("this model is compressed already: compress the full model again with another keep")
@@ -199,11 +227,7 @@ def _n_people(model: Any) -> int:
 def _marginals(utilities: Utilities, which: str) -> tuple[FloatArray, FloatArray]:
     if which == "centred":
         return utilities.centred_marginals()
-    if utilities.Phi is None:
-        return utilities.mean, np.diagonal(utilities.covariance)
-    rows = utilities.rows()
-    var = np.einsum("ij,ij->i", rows @ utilities.covariance, rows)
-    return utilities.mean, var + utilities.own if len(utilities.own) else var
+    return utilities.mean, marginal_variances(utilities)
 
 
 def _selection(kept: list[IntArray]) -> Selection:
@@ -212,7 +236,7 @@ def _selection(kept: list[IntArray]) -> Selection:
 
 def _shared_out(scores: FloatArray, total: int) -> list[IntArray]:
     """The best of each person, and of all others the best in all; equal ones by person, then item."""
-    n_users, n_items = scores.shape
+    n_users = len(scores)
     chosen = np.zeros(scores.shape, dtype=bool)
     chosen[np.arange(n_users), [in_order(row)[0] for row in scores]] = True
     rest = np.where(chosen, -np.inf, scores).ravel()
@@ -261,24 +285,45 @@ def _by_answers(model: Any, r: int) -> Selection:
     return _selection([np.sort(np.array(mine, dtype=np.int64)) for mine in kept])
 
 
-def _laws(model: Any) -> tuple[Utilities, Utilities | None]:
-    """What is known of a person before own answers, and the crowd; of a model of all as one its prior, and None."""
+def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Utilities | None]:
+    """What is known of a person before own answers, the crowd, and a stranger where that is something else.
+
+    Of a model of all as one its prior, and None twice. A joint process knows a person before any answers by their
+    features, one law for each; for all together the mean and the spread of people in the posterior is taken.
+    """
     posterior = model.posterior_
     if model.personal_:
-        return posterior.person(-1), posterior.crowd()
+        stranger = posterior.person(-1)
+        if isinstance(posterior, JointProcess | JointPosterior):
+            return _law_of_people(model, people), posterior.crowd(), stranger
+        return stranger, posterior.crowd(), None
     if isinstance(posterior, SparsePosterior):
         p = posterior.projection
-        return Utilities.of(np.zeros(p.n_items), item_covariance(p.kernel, p.features, p.known) / posterior.scale), None
+        prior = item_covariance(p.kernel, p.features, p.known) / posterior.scale
+        return Utilities.of(np.zeros(p.n_items), prior), None, None
     if isinstance(posterior, GaussianPosterior) and hasattr(model.hyperparameters_, "consensus_scale"):
         h, functions = model.hyperparameters_, model.functions_
-        n_items = len(model.items_)
+        zero = np.zeros(len(model.items_))
         if functions is None:
-            return Utilities.of(
-                np.zeros(n_items), h.consensus_scale * model.space_.covariance(h.consensus_weight, h.length_scale)
-            ), None
+            prior = h.consensus_scale * model.space_.covariance(h.consensus_weight, h.length_scale)
+            return Utilities.of(zero, prior), None, None
         prior = h.consensus_scale * functions.prior_covariance(h.consensus_weight)
-        return Utilities(np.zeros(n_items), prior, posterior.Phi, np.zeros(0, dtype=np.int64), np.zeros(0)), None
+        return Utilities(zero, prior, posterior.Phi, np.zeros(0, dtype=np.int64), np.zeros(0)), None, None
     raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
+
+
+def _law_of_people(model: Any, people: People) -> Utilities:
+    """One of the people of the posterior, nobody knows which: mean, and covariance within and between people."""
+    n = _n_people(model)
+    users = np.arange(0, n, 1 + n // _MOST_IN_LAW)
+    first, within = np.zeros(len(model.items_)), np.zeros((len(model.items_), len(model.items_)))
+    between = np.zeros_like(within)
+    for utilities in people(users):
+        mean, covariance = utilities.dense()
+        first += mean / len(users)
+        within += covariance / len(users)
+        between += np.outer(mean, mean) / len(users)
+    return Utilities.of(first, symmetrise(within + between - np.outer(first, first)))
 
 
 def _answers_on(model: Any, selection: Selection) -> FloatArray:

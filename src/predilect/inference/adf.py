@@ -1,4 +1,4 @@
-"""The informative vector machine: answers one by one, each time the one that tells most, by assumed-density filtering."""
+"""The informative vector machine: answer by answer, each time the one that tells most (assumed-density filtering)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _ESTIMATORS = {
     "collaborative": ("collaborative", "CollaborativeGP"),
     "single-user-gp": ("baselines", "SingleUserGP"), "gp-classifier": ("baselines", "GPClassifier"),
     "hierarchical-gp": ("baselines", "HierarchicalGP"), "gpvu": ("baselines", "GPVU"),
-    "bonilla-gp": ("baselines", "BonillaGP"),
+    "bonilla-gp": ("baselines", "BonillaGP"), "compressed": ("compressed", "CompressedModel"),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What is left of a posterior when every person keeps a few items: their means and covariances, and the law of a person.
+"""What is left of a posterior when every person keeps a few items: their moments, and the law of a person.
 
 For decisions/sparsify.py, which chooses the items, and models/compressed.py, which saves them.
 """
@@ -6,7 +6,7 @@ For decisions/sparsify.py, which chooses the items, and models/compressed.py, wh
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from predilect.covariance.dense import factorise, symmetrise
 from predilect.posteriors.utilities import Utilities
 
-__all__ = ["SubsetPosterior", "covariance_between", "pack_triangle", "unpack_triangle"]
+__all__ = ["SubsetPosterior", "covariance_between", "marginal_variances", "pack_triangle", "unpack_triangle"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
@@ -38,13 +38,15 @@ class SubsetPosterior:
     triangles : array of float, shape (Σ r_u (r_u + 1) / 2,)
         Lower triangles of Σ_SS, person by person and row by row.
     law : Utilities
-        N(m, C): a person before own answers. Of a model of everybody as one: the prior.
+        N(m, C): a person before own answers, as one of the people. Of a model of everybody as one: the prior.
     whole : Utilities or None
         The crowd; None where one function stands for all, who are then person 0.
     n_answers : array of float, shape (n_kept,)
         Answers of the person on each kept item.
     tie_factor : array of float, shape (n_users,)
         What the tie threshold is multiplied by for each person.
+    stranger : Utilities or None
+        Somebody without answers, where that is not ``law``.
 
     Notes
     -----
@@ -61,6 +63,7 @@ class SubsetPosterior:
     whole: Utilities | None
     n_answers: FloatArray
     tie_factor: FloatArray
+    stranger: Utilities | None = None
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -100,7 +103,7 @@ class SubsetPosterior:
             return np.full(len(users), -1)
         key = users * self.n_items + items
         place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        return np.where((users >= 0) & (self._keys[place] == key), place, -1)
+        return np.asarray(np.where((users >= 0) & (self._keys[place] == key), place, -1))
 
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
@@ -127,7 +130,8 @@ class SubsetPosterior:
         open_[both] = False
         strangers = np.flatnonzero(open_ & (users < 0))
         if len(strangers):
-            mean[strangers], var[strangers] = self.law.margins(left[strangers], right[strangers])
+            somebody = self.law if self.stranger is None else self.stranger
+            mean[strangers], var[strangers] = somebody.margins(left[strangers], right[strangers])
         rest = np.flatnonzero(open_ & (users >= 0))
         if len(rest):
             of_law = self.law.margins(left[rest], right[rest])
@@ -146,7 +150,7 @@ class SubsetPosterior:
         """The utilities of one person; -1: of somebody without answers."""
         user = int(self._people(np.array([user]))[0])
         if user < 0:
-            return self.law
+            return self.law if self.stranger is None else self.stranger
         law, (S, alpha, D) = self.law, self._pull(user)
         mu, Sigma = self.moments(user)
         if law.Phi is None:
@@ -186,8 +190,15 @@ class SubsetPosterior:
         shape = (len(users), self.n_items)
         return np.array([m for m, _ in found]).reshape(shape), np.array([v for _, v in found]).reshape(shape)
 
+    def with_items(self, n_new: int) -> SubsetPosterior:
+        """With items appended of which nothing is known: each like one of the law's, nobody knows which."""
+        stranger = None if self.stranger is None else _with_independent(self.stranger, n_new)
+        return replace(self, law=_with_independent(self.law, n_new), stranger=stranger)
+
     def n_unseen(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         """On how many of two items, 0 to 2, people are not known to have an answer: a dropped item counts as such."""
+        if self.whole is None:
+            return np.zeros(len(users), dtype=np.int8)
         seen = np.append(self.n_answers > 0.0, False)
         both = [seen[self.places(users, side)] for side in (left, right)]
         return np.asarray(2 - both[0].astype(np.int8) - both[1].astype(np.int8), dtype=np.int8)
@@ -205,8 +216,10 @@ class SubsetPosterior:
         return np.append(self.tie_factor, 1.0)[self._people(users)]
 
     def _people(self, users: IntArray) -> npt.NDArray[np.int64]:
-        users = np.asarray(users, dtype=np.int64)
-        return np.zeros(len(users), dtype=np.int64) if self.whole is None else users
+        codes: npt.NDArray[np.int64] = np.zeros(len(users), dtype=np.int64)
+        if self.whole is not None:
+            codes = np.asarray(users, dtype=np.int64)
+        return codes
 
     def _pull(self, user: int) -> tuple[IntArray, FloatArray, FloatArray]:
         """S, C_SS⁻¹ (μ - m_S) and C_SS⁻¹ - C_SS⁻¹ Σ C_SS⁻¹: what a person's kept items say of all others."""
@@ -228,6 +241,29 @@ def covariance_between(utilities: Utilities, first: IntArray, second: IntArray) 
     if len(utilities.own):
         block += (np.asarray(first)[:, None] == np.asarray(second)) * utilities.own[first][:, None]
     return np.asarray(block)
+
+
+def marginal_variances(utilities: Utilities) -> FloatArray:
+    """Variance of each utility, its constant included; shape (n_items,)."""
+    if utilities.Phi is None:
+        return np.array(np.diagonal(utilities.covariance))
+    rows = utilities.rows()
+    var = np.einsum("ij,ij->i", rows @ utilities.covariance, rows)
+    return np.asarray(var + utilities.own if len(utilities.own) else var)
+
+
+def _with_independent(utilities: Utilities, n_new: int) -> Utilities:
+    n, var = len(utilities.mean), marginal_variances(utilities)
+    mean = np.append(utilities.mean, np.full(n_new, utilities.mean.mean()))
+    new = np.full(n_new, var.mean() + utilities.mean.var())
+    if utilities.Phi is None:
+        C = np.zeros((n + n_new, n + n_new))
+        C[:n, :n] = utilities.covariance
+        C[np.arange(n, n + n_new), np.arange(n, n + n_new)] = new
+        return Utilities.of(mean, C)
+    own = np.append(utilities.own if len(utilities.own) else np.zeros(n), new)
+    Phi = np.vstack([utilities.Phi, np.zeros((n_new, utilities.Phi.shape[1]))])
+    return Utilities(mean, utilities.covariance, Phi, utilities.items, own)
 
 
 def pack_triangle(matrix: FloatArray) -> FloatArray:
