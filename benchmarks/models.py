@@ -22,6 +22,7 @@ from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
 
 __all__ = [
+    "BASELINES",
     "CROWDS",
     "GROUPS",
     "MODELS",
@@ -151,6 +152,16 @@ TRADE_OFFS: dict[str, Callable[..., Fitted]] = {
     "gaspk-exact": partial(PredilectModel, estimator="GaSPK", gamma="exact"),
     "gp-person": _gp_person,  # without ties
 }
+# What the papers compare with: "Collaborative Gaussian processes for preference learning" and the others.
+BASELINES: dict[str, Callable[..., Fitted]] = {
+    "cp": partial(PredilectModel, estimator="CollaborativeGP"),
+    "su": partial(PredilectModel, estimator="SingleUserGP"),
+    "bi": partial(PredilectModel, estimator="HierarchicalGP"),
+    "bo": partial(PredilectModel, estimator="BonillaGP"),
+    "gp-classifier": partial(PredilectModel, estimator="GPClassifier"),
+    "gpvu": partial(PredilectModel, estimator="GPVU"),
+    "joint": partial(PredilectModel, estimator="JointGP"),
+}
 # The published inference of GPPL, and its prior for Sushi.
 _AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior=1:100"
 # The rows of its Table 3, by their names there (a backslash is "without"; u: features of people, x: of items,
@@ -192,13 +203,14 @@ PEERS: dict[str, Callable[..., Fitted]] = {
     "matrix-factorisation": _peer("factorisation"),
     "per-person": _per_person,
 }
-MODELS = OWN | CROWDS | TRADE_OFFS | PEERS
+MODELS = OWN | CROWDS | TRADE_OFFS | BASELINES | PEERS
 # Names for several models at once.
 GROUPS = {
     "own": list(OWN),
     "peers": list(PEERS),
     "crowds": list(CROWDS),
     "trade-offs": list(TRADE_OFFS),
+    "baselines": list(BASELINES),
     "table3": list(TABLE3.values()),
 }
 # Packages of the extra "bench"; what the other models need is there with predilect.

@@ -28,6 +28,7 @@ __all__ = [
     "DataWarning",
     "GaSPK",
     "ItemFeatures",
+    "JointGP",
     "PersonFeatures",
     "Population",
     "PredilectError",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from predilect.models.crowd_gppl import CrowdGPPL
     from predilect.models.gaspk import GaSPK
     from predilect.models.gppl import GPPL
+    from predilect.models.joint import JointGP
     from predilect.models.loading import load_model
     from predilect.models.population import Population
 
@@ -56,7 +58,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = ("population", "loading", "gppl", "crowd_gppl", "gaspk", "collaborative", "compressed")
+    modules = ("population", "loading", "gppl", "crowd_gppl", "gaspk", "collaborative", "joint", "compressed")
     for module in ("errors", "data", *(f"models.{name}" for name in modules)):
         found = importlib.import_module(f"{__name__}.{module}")
         if hasattr(found, name):

@@ -31,6 +31,8 @@ class EstimatorContract:
     without_random_start: ClassVar[dict[str, Any]] = {}
     # Constructor arguments that leave nothing to choose and ask for the last digit.
     fixed: ClassVar[dict[str, Any]]
+    # People, items and answers a person of the test of threads.
+    for_threads: ClassVar[tuple[int, int, int]] = (200, 20, 30)
 
     @classmethod
     def make(cls, **changes: Any) -> Any:
@@ -168,8 +170,9 @@ class EstimatorContract:
         same_bits(self.make().fit(*votes()), model)
 
     def test_the_number_of_threads(self):
-        rows = crowd(3, 200, 20, 30, delta=0.3)
-        asked = questions(200, np.array([(0, 1), (19, 3), (7, 8)]))
+        n_users, n_items, n_each = self.for_threads
+        rows = crowd(3, n_users, n_items, n_each, delta=0.3)
+        asked = questions(n_users, np.array([(0, 1), (n_items - 1, 3), (n_items // 3 + 1, 8 % n_items)]))
         found = [self.make(**self.fixed, n_jobs=n).fit(*votes(rows)) for n in (1, 3)]
         self.check_shards(found[0])
         one, other = found

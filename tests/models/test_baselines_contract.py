@@ -8,6 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
+from predilect import JointGP
 from predilect.data import PersonFeatures
 from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 from predilect.models.inputs import read_answers
@@ -16,6 +17,7 @@ FIXED: dict[str, Any] = {"scale": 4.0, "length_scales": 1.0, "tie_threshold": 0.
 TRUSTING: dict[str, Any] = {"length_scales": 2.0, "own_share": 0.1}
 
 
+@pytest.mark.slow
 class TestHierarchical(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8}
@@ -78,25 +80,18 @@ class TestClassifier(PredictionContract, SavingContract):
         return self.make(inference="variational", max_iterations=1, tie_threshold=0.4, **changes)
 
 
-class Featured(BonillaGP):
-    """With a feature that tells everybody apart and nobody is nearer to one than to another by, which it needs."""
-
-    def fit(self, X, y=None, *, items=None, users=None, watch=None):
-        people = read_answers(X, y).users.ids
-        who = PersonFeatures.from_frame({"user": people, "who": [f"name {person}" for person in people]})
-        return super().fit(X, y, items=items, users=who, watch=watch)
-
-
+@pytest.mark.slow
 class TestBonilla(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED | {"tolerance": 1e-9}
     rounding = 1e-11
     trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"user_nugget": 0.3}
+    for_threads = (20, 12, 20)
 
     @classmethod
     def make(cls, **changes: Any) -> BonillaGP:
-        return Featured(**({"n_tuning": 0, "item_nugget": 0.05} | changes))
+        return BonillaGP(**({"n_tuning": 0, "item_nugget": 0.05, "user_nugget": 1.0} | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iterations=1, **changes)
@@ -104,6 +99,29 @@ class TestBonilla(PredictionContract, SavingContract):
 
 @pytest.mark.slow  # the same with rows of margins
 class TestBonillaNuggets(TestBonilla):
+    features_say_all = True
+
     @classmethod
     def make(cls, **changes: Any) -> BonillaGP:
         return Featured(**({"n_tuning": 0, "nugget": "observation"} | changes))
+
+
+class Featured(BonillaGP):
+    """With a feature that tells everybody apart and nobody is nearer to one than to another by."""
+
+    def fit(self, X, y=None, *, items=None, users=None, watch=None):
+        people = read_answers(X, y).users.ids
+        who = PersonFeatures.from_frame({"user": people, "who": [f"name {person}" for person in people]})
+        return super().fit(X, y, items=items, users=who, watch=watch)
+
+
+@pytest.mark.slow
+class TestJoint(TestBonilla):
+    fixed: ClassVar[dict[str, Any]] = {
+        "n_tuning": 0, "amplitude": 2.25, "length_scales": 1.0, "tie_threshold": 0.4, "tolerance": 1e-9
+    }  # fmt: skip
+    beyond_json: ClassVar[dict[str, Any]] = {"length_scales": (0.5,)}
+
+    @classmethod
+    def make(cls, **changes: Any) -> JointGP:
+        return JointGP(**({"n_tuning": 0} | changes))

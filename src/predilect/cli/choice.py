@@ -22,6 +22,12 @@ class ModelName(StrEnum):
     crowd_gppl = "crowd-gppl"
     gaspk = "gaspk"
     collaborative = "collaborative"
+    joint = "joint"
+    single_user_gp = "single-user-gp"
+    hierarchical_gp = "hierarchical-gp"
+    bonilla_gp = "bonilla-gp"
+    gp_classifier = "gp-classifier"
+    gpvu = "gpvu"
 
 
 class Personal(StrEnum):
@@ -36,7 +42,7 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
     """What the options mean together.
 
     Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all unless something else is
-    asked for, and crowdGPPL, GaSPK and the collaborative model are personal.
+    asked for, GP classification is one ranking for all, and the others are personal.
 
     Raises
     ------
@@ -45,7 +51,14 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
     """
     if pooled and personal not in (None, Personal.no):
         raise DataError(f"--pooled means --personal no, which contradicts --personal {personal}. Give one of them.")
-    if model in (ModelName.crowd_gppl, ModelName.collaborative):
+    if model is ModelName.gp_classifier:
+        if personal is Personal.yes:
+            raise DataError(
+                "--model gp-classifier is one ranking for all; one for each person is --model single-user-gp. Say "
+                "that, or leave --personal yes out"
+            )
+        return Personal.no
+    if model not in (ModelName.population, ModelName.gppl, ModelName.gaspk):
         if pooled or personal is Personal.no:
             raise DataError(
                 f"--model {model} ranks for everybody and for the crowd; without people it is --model gppl. Say "
@@ -84,7 +97,7 @@ class Choice:
     verdict : Verdict or None
         None with ``--no-verdict``.
     returned : str
-        "population", "pooled", "gppl", "crowd-gppl", "gaspk" or "collaborative": the model that came out.
+        "pooled", or the name of the model that came out.
     """
 
     asked: Personal

@@ -10,10 +10,12 @@ from predilect.cli.choice import Choice, ModelName, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
+from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 from predilect.models.collaborative import CollaborativeGP
 from predilect.models.crowd_gppl import CrowdGPPL
 from predilect.models.gaspk import GaSPK
 from predilect.models.gppl import GPPL
+from predilect.models.joint import JointGP
 from predilect.models.population import Population
 from predilect.models.verdicts import keep_verdict
 from predilect.report.leaderboard import Ranking, Refused
@@ -21,6 +23,12 @@ from predilect.report.scales import Scale
 from predilect.report.text import one_line
 
 __all__ = ["Fitter"]
+
+# Models that take the answers and features as they are.
+_PLAIN = {
+    ModelName.joint: JointGP, ModelName.single_user_gp: SingleUserGP, ModelName.hierarchical_gp: HierarchicalGP,
+    ModelName.bonilla_gp: BonillaGP, ModelName.gp_classifier: GPClassifier, ModelName.gpvu: GPVU,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,8 @@ class Fitter:
             model = GaSPK(**settings)
         elif self.name is ModelName.collaborative:
             model = CollaborativeGP(user_features=self.people is not None, **settings)
+        elif self.name in _PLAIN:
+            model = _PLAIN[self.name](**settings)
         else:
             model = Population(personal=personal, **settings)
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)

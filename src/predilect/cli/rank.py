@@ -55,7 +55,9 @@ def rank(
             help="population: the default; gppl: one smooth function of the item features for all (with --personal yes "
             "one for each); crowd-gppl: the crowd's, and how people differ along shared components; gaspk: what people "
             "give up of one attribute for another, from choices between items of few attributes; collaborative: "
-            "functions that people share and weigh, for few questions a person.",
+            "functions that people share and weigh, for few questions a person; joint: people and items by the "
+            "features of both, for some thousand answers; and baselines: single-user-gp, hierarchical-gp, bonilla-gp, "
+            "gp-classifier (one ranking for all), gpvu.",
         ),
     ] = ModelName.population,
     personal: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -97,17 +97,32 @@ def ep(
 
 def _refreshed(problem: Problem, sites: Sites, mean: FloatArray, var: FloatArray, rows: slice = slice(None)) -> Sites:
     """New sites of some rows, given the posterior of their margins."""
-    y, w = problem.outcome[rows], problem.weight[rows]
-    precision, linear = sites.precision[rows], sites.linear[rows]
+    w = problem.weight[rows]
+    old = Sites(sites.precision[rows], sites.linear[rows])
+    group = w != 1.0
+    new = _settled(problem, problem.outcome[rows], w, old, mean, var, 1)
+    if group.any():
+        several = _settled(
+            problem, problem.outcome[rows][group], w[group], Sites(old.precision[group], old.linear[group]),
+            mean[group], var[group], _MAX_INNER,
+        )  # fmt: skip
+        new.precision[group], new.linear[group] = several.precision, several.linear
+    return new
+
+
+def _settled(
+    problem: Problem, y: npt.NDArray[Any], w: FloatArray, old: Sites, mean: FloatArray, var: FloatArray, most: int
+) -> Sites:
+    """Sites of rows, whose copies settle among themselves in ``most`` iterations; a row of one copy needs one."""
+    precision, linear = old.precision, old.linear
     proper = 1.0 - precision * var > 0.0
     # Posterior of the margin without any of the copies. With one copy that is the cavity, and one step is enough.
     rest = np.where(proper, 1.0 - w * precision * var, 1.0)
     rest = np.where(rest > 0.0, rest, 1.0)
     v_rest, m_rest = var / rest, (mean - var * w * linear) / rest
-    group = w != 1.0
     new = Sites(precision.copy(), linear.copy())
     step, last = np.ones(len(w)), np.zeros(len(w))
-    for _ in range(_MAX_INNER):
+    for _ in range(most):
         spread = 1.0 + w * new.precision * v_rest
         v, m = v_rest / spread, (m_rest + v_rest * w * new.linear) / spread
         share = 1.0 - new.precision * v
@@ -127,7 +142,7 @@ def _refreshed(problem: Problem, sites: Sites, mean: FloatArray, var: FloatArray
         new = Sites(new.precision + step * d_precision, new.linear + step * d_linear)
         moving = np.abs(d_precision) > _INNER_TOLERANCE * (1.0 + new.precision)
         moving |= np.abs(d_linear) > _INNER_TOLERANCE * (1.0 + np.abs(new.linear))
-        if not (moving & group).any():
+        if not moving.any():
             break
     return new
 

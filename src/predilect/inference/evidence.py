@@ -106,6 +106,8 @@ def maximise_evidence(
     bounds: Mapping[str, tuple[float, float]] | None = None,
     tolerance: float = 1e-8,
     max_evaluations: int = 100,
+    gradient_tolerance: float = _TOLERANCE_GRADIENT,
+    evidence_tolerance: float = _TOLERANCE_EVIDENCE,
     options: Mapping[str, Any] | None = None,
 ) -> EvidenceSearch:
     """Hyper-parameters of a kernel by L-BFGS-B on the evidence, in their logarithms.
@@ -125,6 +127,9 @@ def maximise_evidence(
     tolerance : float, default 1e-8
         Of each inference; the gradient is that of converged sites.
     max_evaluations : int, default 100
+    gradient_tolerance, evidence_tolerance : float, default 1e-5 and 1e-9
+        The search ends where no entry of the gradient is larger, in nats per unit of a logarithm, or the evidence rises
+        by a smaller share of itself.
     options : mapping, optional
         More keywords for the inference (``schedule``, ``max_iterations``).
 
@@ -174,7 +179,7 @@ def maximise_evidence(
     if free.any():
         search = minimize(
             objective, theta[free], (), "L-BFGS-B", True, bounds=Bounds(box[free, 0], box[free, 1]),
-            options={"maxfun": max_evaluations, "gtol": _TOLERANCE_GRADIENT, "ftol": _TOLERANCE_EVIDENCE},
+            options={"maxfun": max_evaluations, "gtol": gradient_tolerance, "ftol": evidence_tolerance},
         )  # fmt: skip
         theta = theta.copy()
         theta[free] = search.x
@@ -187,8 +192,8 @@ def maximise_evidence(
         method=f"L-BFGS-B on the evidence ({fit.report.method})",
         iterations=n_evaluations,
         residual=residual,
-        tolerance=_TOLERANCE_GRADIENT,
-        converged=(converged or residual <= _TOLERANCE_GRADIENT) and fit.report.converged,
+        tolerance=gradient_tolerance,
+        converged=(converged or residual <= gradient_tolerance) and fit.report.converged,
         jitter=fit.report.jitter,
         seconds=time.perf_counter() - began,
         unit="nats per unit of a logarithm",

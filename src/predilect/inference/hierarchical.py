@@ -67,10 +67,11 @@ def moments(current: Expectation, Sigma: FloatArray, n_users: int) -> Moments:
 
 @dataclass(frozen=True, slots=True)
 class GaussianPrior:
-    """What is believed of μ and Σ: -½ ν₀ (log|Σ| - log|sK| + tr sKΣ⁻¹) + [κ₀ > 0] log N(μ; 0, Σ/κ₀).
+    """What is believed of μ and Σ: -½ (ν₀ + 1) (log|Σ| - log|sK|) - ½ ν₀ tr sKΣ⁻¹ - ½ κ₀ μᵀΣ⁻¹μ.
 
-    A normal-inverse-Wishart distribution, as a density of Σ relative to its own mode sK and in units of the utilities'
-    own scale, so that s and K may be compared.
+    A normal-inverse-Wishart distribution, as a density of Σ relative to its own mode sK and of μ in units of sK, so that
+    s and K may be compared. (In units of an answer's noise the density of μ would grow without bound where s vanishes,
+    and with few people that is where s would go.) Without a prior of μ, κ₀ = 0, the 1 is not there.
 
     Attributes
     ----------
@@ -97,12 +98,11 @@ class GaussianPrior:
             return 0.0
         factor, n_items = factorise(Sigma), len(mu)
         of_prior = factorise(self.K)
-        log_det = factor.log_det()
-        away = log_det - of_prior.log_det() - n_items * math.log(scale)
+        away = factor.log_det() - of_prior.log_det() - n_items * math.log(scale)
         trace = scale * float(np.sum(factor.solve_lower(of_prior.lower) ** 2))
         value = -0.5 * self.strength * (away + trace - n_items)
         if self.consensus_strength:
-            value -= 0.5 * (log_det + self.consensus_strength * float(mu @ factor.solve(mu)))
+            value -= 0.5 * (away + self.consensus_strength * float(mu @ factor.solve(mu)))
         return value
 
     def maximum(self, mu: FloatArray, found: Moments, scale: float) -> tuple[FloatArray, FloatArray]:
@@ -127,9 +127,9 @@ class GaussianPrior:
         return new, symmetrise(scatter / (self.n_seen + found.n_users))
 
     def best_scale(self, Sigma: FloatArray) -> float:
-        """The s of highest density given Σ: n_items / tr KΣ⁻¹."""
+        """The s of highest density given Σ: n_items (1 + [κ₀ > 0] / ν₀) / tr KΣ⁻¹; for ν₀ > 0."""
         half = factorise(Sigma).solve_lower(factorise(self.K).lower)
-        return len(Sigma) / float(np.sum(half**2))
+        return len(Sigma) * self.n_seen / (self.strength * float(np.sum(half**2)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ IntArray = npt.NDArray[np.integer]
 
 _LARGEST = 5000  # rows or answers: dense algebra, some n² floats and n³ operations an iteration
 _ROUNDS, _TOLERANCE = 8, 1e-3  # of log δ
+# Of a search: the evidence is stationary in the sites, so its error is some square of what they lack.
+_SEARCH_TOLERANCE, _SEARCH_GRADIENT, _SEARCH_EVIDENCE = 3e-3, 0.1, 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,10 @@ class JointAnswers:
     weight: FloatArray
 
     def of_people(self, users: IntArray) -> JointAnswers:
-        """The answers of some people, by code."""
+        """The answers of some people, whose ascending codes become 0, 1, ..."""
         keep = np.isin(self.user, users)
-        return JointAnswers(*(getattr(self, name)[keep] for name in self.__slots__))
+        user = np.searchsorted(users, self.user[keep])
+        return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
 
     def rows(self, kernel: JointKernel) -> Rows:
         """What they look at: margins where each has a nugget, or cells of people and items.
@@ -89,9 +92,10 @@ class JointFit:
 
 @dataclass(frozen=True, slots=True)
 class JointSearch:
-    """Hyper-parameters that were found: the kernel with them, how the search went, and what stopped at a bound."""
+    """Hyper-parameters that were found, the sites there, how the search went, and what stopped at a bound."""
 
     kernel: JointKernel
+    sites: Sites
     report: Report
     at_bound: tuple[str, ...]
 
@@ -129,10 +133,11 @@ def tune_joint_process(
     rows = answers.rows(kernel)
     found = maximise_evidence(
         kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight, Probit(_threshold(answers, delta)),
-        method="ep", bounds=bounds, tolerance=1e-6, max_evaluations=max_evaluations,
+        method="ep", bounds=bounds, tolerance=_SEARCH_TOLERANCE, max_evaluations=max_evaluations,
+        gradient_tolerance=_SEARCH_GRADIENT, evidence_tolerance=_SEARCH_EVIDENCE,
     )  # fmt: skip
     assert isinstance(found.kernel, JointKernel)
-    return JointSearch(found.kernel, found.report, found.at_bound)
+    return JointSearch(found.kernel, found.fit.sites, found.report, found.at_bound)
 
 
 def fit_joint_process(
@@ -140,6 +145,7 @@ def fit_joint_process(
     answers: JointAnswers,
     *,
     delta: float | None = None,
+    start: Sites | None = None,
     tolerance: float = 1e-6,
     max_iterations: int = 300,
     progress: Callable[[int], None] | None = None,
@@ -152,6 +158,8 @@ def fit_joint_process(
     answers : JointAnswers
     delta : float, optional
         Tie threshold, if it is given.
+    start : Sites, optional
+        Messages of one copy of each answer to start from.
     tolerance, max_iterations
         As in :func:`~predilect.inference.ep.ep`.
     progress : callable, optional
@@ -175,7 +183,7 @@ def fit_joint_process(
     for done in range(_ROUNDS if learn_delta else 1):
         found = ep(
             K, rows.left, rows.right, answers.outcome, answers.weight, Probit(threshold), tolerance=tolerance,
-            max_iterations=max_iterations, start=None if found is None else found.sites,
+            max_iterations=max_iterations, start=start if found is None else found.sites,
         )  # fmt: skip
         iterations += found.report.iterations
         if progress:

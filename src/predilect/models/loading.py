@@ -18,7 +18,8 @@ _ESTIMATORS = {
     "collaborative": ("collaborative", "CollaborativeGP"),
     "single-user-gp": ("baselines", "SingleUserGP"), "gp-classifier": ("baselines", "GPClassifier"),
     "hierarchical-gp": ("baselines", "HierarchicalGP"), "gpvu": ("baselines", "GPVU"),
-    "bonilla-gp": ("baselines", "BonillaGP"), "compressed": ("compressed", "CompressedModel"),
+    "bonilla-gp": ("baselines", "BonillaGP"), "joint": ("joint", "JointGP"),
+    "compressed": ("compressed", "CompressedModel"),
 }  # fmt: skip
 
 

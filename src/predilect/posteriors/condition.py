@@ -153,7 +153,7 @@ class LatentPrior:
             pull = self.design.gather(e)
             shift = V.T @ (V @ pull)
             moved = self.design.margins(shift)
-            margin_var = self.design.variances(V.T @ V)
+            margin_var = self.design.variances_of_root(V.T)
             alpha = pull - information @ shift
         return Conditioned(
             margin_mean=self.margin_mean + moved,

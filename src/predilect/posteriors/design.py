@@ -16,6 +16,9 @@ __all__ = ["Design"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
+_SLOWER = 30  # operations on rows that are gathered take so much longer than those of a product of matrices
+_ROWS_AT_ONCE = 2000
+
 
 @dataclass(frozen=True, slots=True)
 class Design:
@@ -56,6 +59,22 @@ class Design:
         if self.right is None:
             return np.asarray(np.maximum(np.diagonal(S)[self.left], 0.0))
         return pair_variance(S, self.left, self.right)
+
+    def variances_of_root(self, root: FloatArray) -> FloatArray:
+        """The diagonal of A S Aᵀ for S = root rootᵀ, shape (n_answers,), by S or by each answer's row of A root.
+
+        Notes
+        -----
+        n_answers r operations, not n_items² r, where answers are few beside pairs of items.
+        """
+        if self.right is None or self.n_answers * _SLOWER > self.n_items**2:
+            return self.variances(root @ root.T)
+        out = np.empty(self.n_answers)
+        for start in range(0, self.n_answers, _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            rows = root[self.left[some]] - root[self.right[some]]
+            out[some] = np.einsum("ij,ij->i", rows, rows)
+        return out
 
     def gram(self, K: FloatArray) -> FloatArray:
         """A K Aᵀ, shape (n_answers, n_answers): the prior covariance of the margins."""

@@ -12,6 +12,16 @@ from predilect.report.text import amount
 __all__ = ["describe"]
 
 
+# Models that say no more of themselves than how people hang together.
+_EACH = {
+    "joint": "One process of {} people and the items, by the features of both",
+    "bonilla-gp": "One process of {} people and the items, by the features of both",
+    "hierarchical-gp": "The utilities of {} people are draws from one Gaussian, which is learned",
+    "gpvu": "The utilities of {} people are shared factors, and a process of each one's own",
+    "single-user-gp": "A utility function for each of {} people, learned from their own answers alone",
+}
+
+
 def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]:
     """Lines that tell which model it is, what a score means, how the fit went and where the prior came from.
 
@@ -50,6 +60,8 @@ def _name(model: Any, n_users: int, has_users: bool, wanted_personal: bool) -> s
             f"Model: collaborative. Functions that {n_users} people share, each with own weights; the board is the "
             "average person's."
         )
+    if name in _EACH and model.personal_:
+        return f"Model: {name}. {_EACH[name].format(n_users)}; the board is the average person's."
     if name == "gppl" and model.personal_:
         together = "learned together by their features" if model.users == "joint" else "each learned alone"
         return f"Model: gppl. A utility function for each of {n_users} people, {together}; the board is their average."

@@ -16,6 +16,7 @@ from predilect.covariance.kernels.combine import Combinable, Product, Scaled, Se
 from predilect.covariance.kernels.constant import Constant
 from predilect.covariance.kernels.linear import Linear
 from predilect.covariance.kernels.median import MEDIAN_RULES, median_length_scales
+from predilect.covariance.kernels.own import Own
 from predilect.covariance.kernels.stationary import Stationary, matern, squared_exponential
 from predilect.covariance.kernels.white import White
 
@@ -26,6 +27,7 @@ __all__ = [
     "Constant",
     "Kernel",
     "Linear",
+    "Own",
     "Product",
     "Scaled",
     "Selected",

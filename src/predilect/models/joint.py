@@ -1,0 +1,299 @@
+"""``JointGP``: one Gaussian process of people and items together, by the features of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from predilect.covariance.joint import JointKernel, Table
+from predilect.covariance.kernels import Kernel
+from predilect.inference.joint_process import JointAnswers, fit_joint_process
+from predilect.inference.training import Watcher
+from predilect.models.boards import Ranking
+from predilect.models.inputs import read_training
+from predilect.models.joint_training import Start, Tuned, start_kernel, tune
+from predilect.models.keeping import Keeping
+from predilect.models.parameters import given_threshold
+from predilect.models.predictions import Predicting
+from predilect.models.process_parameters import check_count, check_positive, check_search
+from predilect.models.queries import Queries, rows_of_features
+from predilect.posteriors.joint_process import JointProcess, Rows
+from predilect.posteriors.sites import Sites
+
+__all__ = ["JointGP", "JointHyperparameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-6
+_USER_SHARE, _ITEM_SHARE = 0.5, 0.2  # where "auto" starts
+
+
+@dataclass(frozen=True, slots=True)
+class JointHyperparameters:
+    """What was learned of the process.
+
+    Attributes
+    ----------
+    user_kernel, item_kernel : Kernel
+        k_u and k_x with the shares of each person and item; the prior variance of a utility is in k_x, in units of the
+        noise of one answer.
+    user_nugget, item_nugget : float
+        Of single answers; 0 for :class:`JointGP`.
+    """
+
+    user_kernel: Kernel
+    item_kernel: Kernel
+    user_nugget: float
+    item_nugget: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values: dict[str, Any] = {"user_nugget": self.user_nugget, "item_nugget": self.item_nugget}
+        for what, kernel in (("users", self.user_kernel), ("items", self.item_kernel)):
+            values |= {f"{what}.{n}": float(v) for n, v in zip(kernel.names, np.exp(kernel.theta), strict=True)}
+        return values
+
+
+class JointGP(Keeping, Predicting, Ranking, BaseEstimator):
+    """Gaussian process of people and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
+
+    Each of the two is (1 - w) k(features) + w 1[the same], with one length-scale a feature. Without features of people
+    K_users is (1 - w) + w 1[the same]: a taste that all share, and each one's own. An item without features is alike to
+    no other. Expectation propagation on all answers, with hyper-parameters by their evidence.
+
+    Parameters
+    ----------
+    kernel, user_kernel : str or Kernel, default "squared-exponential"
+        Of item features, and of features of people.
+    kernel_form : {"product", "isotropic"}, default "product"
+        As in :class:`~predilect.GPPL`.
+    length_scales : "optimise", "median", float or array of float, default "optimise"
+        "optimise": from the median heuristic by L-BFGS on the evidence. A number or numbers are those of item features;
+        those of people are the median's then.
+    median : str, default "auto"
+        As in :class:`~predilect.GPPL`.
+    user_share, item_share : float or "auto", default "auto"
+        w, the share of the variance that a person, or an item, has to itself, beyond the features; "auto" learns it.
+    noise : float, default 3.0
+        α, standard deviation of the noise of one answer, the unit of ``amplitude``.
+    amplitude : float or "auto", default "auto"
+        Prior variance a of a utility, or learn it. Only a/α² can be told from answers, so α decides nothing then.
+    n_tuning : int, optional
+        People, drawn at random, by whose answers hyper-parameters are tuned: by default all; 0: they stay as they are
+        given, and where "auto" starts.
+    max_evaluations : int, default 50
+        Of the evidence while tuning.
+    tie_threshold : float or "auto", default "auto"
+        δ, in units of the noise; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float or "auto", default "auto"
+        Of expectation propagation: the largest change of a margin, in units of the answer noise; "auto": 1e-6.
+    max_iterations : int, default 300
+        Of expectation propagation.
+    n_jobs : int, optional
+        Not used.
+    random_state : int, default 0
+        Seed of the people who are drawn, and of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : JointProcess
+        In units of the noise of one answer, as everything that is predicted.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As those of :class:`~predilect.GPPL`.
+
+    Notes
+    -----
+    vvm.md 1 and 2 (Abbasnejad, Bonilla and Sanner 2013). The id as one more feature of the paper, a one-hot with one
+    length-scale, is the share w. **Differs from the paper**: sites of one dimension, whose evidence is complete. Dense:
+    min(n_answers, n_cells)³ operations an iteration, where cells are the (person, item) with an answer; some thousand
+    at most. :class:`~predilect.GPPL` with ``users="joint"`` has inducing points.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
+    >>> model = predilect.JointGP(n_tuning=0).fit(answers, users={"user": ["ann", "bob"], "age": [20, 60]})
+    >>> model.rank("ann")["item"].to_list()
+    ['tea', 'milk']
+    """
+
+    model_name: ClassVar[str] = "joint"
+    hyperparameters_type: ClassVar[Any] = JointHyperparameters
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "squared-exponential",
+        user_kernel: str | Kernel = "squared-exponential",
+        kernel_form: str = "product",
+        length_scales: Any = "optimise",
+        median: str = "auto",
+        user_share: float | str = "auto",
+        item_share: float | str = "auto",
+        noise: float = 3.0,
+        amplitude: float | str = "auto",
+        n_tuning: int | None = None,
+        max_evaluations: int = 50,
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int = 300,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.user_kernel = user_kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.user_share = user_share
+        self.item_share = item_share
+        self.noise = noise
+        self.amplitude = amplitude
+        self.n_tuning = n_tuning
+        self.max_evaluations = max_evaluations
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Learn from answers.
+
+        Parameters
+        ----------
+        X, y, items, watch
+            As :meth:`GPPL.fit <predilect.GPPL.fit>` takes them.
+        users : data frame or PersonFeatures, optional
+            Features of people, one row a person.
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used, or there are too many answers for dense algebra.
+        """
+        self._check()
+        start = self._start()
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
+        rows = training.comparisons
+        answers = JointAnswers(rows.user, rows.left, rows.right, rows.outcome, rows.weight)
+        kernel = start_kernel(self, training, start)
+        answers.rows(kernel)  # refuses too many of them before anything takes time
+        tuned = Tuned(kernel, None, {"n_tuning": 0})
+        if self.n_tuning != 0:
+            if watch:
+                watch("tuning hyper-parameters by the evidence", 1)
+            tuned = tune(self, kernel, answers, delta, start.held)
+        kernel = tuned.kernel
+        found = fit_joint_process(
+            kernel, answers, delta=delta, start=tuned.sites,
+            tolerance=_TOLERANCE if isinstance(self.tolerance, str) else float(self.tolerance),
+            max_iterations=self.max_iterations,
+            progress=None if watch is None else lambda done: watch("learning the tie threshold", done),
+        )  # fmt: skip
+        self.sites_ = found.sites
+        self._keep(
+            training, posterior=found.posterior,
+            hyperparameters=JointHyperparameters(
+                kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0))
+            ),
+            personal=rows.has_users and rows.n_users > 1, delta=found.delta, evidence=found.evidence, fit=found.report,
+            prior=tuned.search,
+        )  # fmt: skip
+        found.report.require(self.strict)
+        return self
+
+    def _check(self) -> None:
+        check_search(self)
+        if not isinstance(self.user_kernel, Kernel):
+            check_search(SimpleNamespace(**self.get_params(deep=False) | {"kernel": self.user_kernel}))
+        if self.n_tuning is not None:
+            check_count("n_tuning", self.n_tuning, 0)
+        for name in ("max_evaluations", "max_iterations"):
+            check_count(name, getattr(self, name), 1)
+
+    def _start(self) -> Start:
+        """Where the search starts.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range.
+        """
+        check_positive("noise", self.noise)
+        check_positive("amplitude", self.amplitude, "auto")
+        held = [] if isinstance(self.amplitude, str) else ["variance"]
+        shares = []
+        for name, start in (("user_share", _USER_SHARE), ("item_share", _ITEM_SHARE)):
+            value = getattr(self, name)
+            if isinstance(value, str) and value == "auto":
+                shares.append(start)
+            elif isinstance(value, str | bool) or not 0.0 <= float(value) <= 1.0:
+                raise ValueError(f'{name} must be "auto" or a number from 0 to 1, not {value!r}')
+            else:
+                shares.append(float(value))
+                held.append(name)
+        variance = 1.0 if isinstance(self.amplitude, str) else float(self.amplitude) / float(self.noise) ** 2
+        return Start(shares[0], shares[1], variance, None, tuple(held))
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior, new = self.posterior_, self._new_items(queries, items)
+        assert isinstance(posterior, JointProcess)
+        if new is not None:
+            posterior = posterior.with_items(new.matrix, new.known)
+        who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one person, named or not
+        if users is not None and queries.new_users and self.user_features_ is not None:
+            rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
+            who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
+            posterior = posterior.with_users(rows)
+        return posterior.margins(who, queries.left, queries.right)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        h, process = self.hyperparameters_, self.posterior_
+        assert isinstance(process, JointProcess)
+        far = np.zeros((1, process.kernel.users.features.shape[1]))
+        whole = float(h.user_kernel.diagonal(far)[0]) + h.user_nugget
+        shared = float(h.user_kernel.pairs(far, far)[0]) / whole
+        who = "People with the same features" if far.size else "People"
+        return [f"{who} share {shared:.0%} of the variance of their utilities."]
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        posterior = self.posterior_
+        assert isinstance(posterior, JointProcess)
+        m, C_m = posterior.consensus()
+        rows, people = posterior.rows, posterior.kernel.users.features
+        arrays: dict[str, Any] = {
+            "m": m, "C_m": C_m, "codes": rows.codes, "row_left": rows.left, "user_rows": people,
+            "site_precision": self.sites_.precision, "site_linear": self.sites_.linear,
+        }  # fmt: skip
+        if rows.right is not None:
+            arrays["row_right"] = rows.right
+        return {}, arrays
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        h, space, m, C_m = self.hyperparameters_, self.space_, arrays["m"], arrays["C_m"]
+        if m.shape != (len(self.items_),) or C_m.shape != (len(m), len(m)):
+            raise ValueError(f"{len(self.items_)} items, but {len(m)} utilities")
+        nuggets = (h.user_nugget, h.item_nugget) if h.user_nugget else None
+        users, items = Table.of(h.user_kernel, arrays["user_rows"]), Table.of(h.item_kernel, space.matrix, space.known)
+        rows = Rows(arrays["codes"], arrays["row_left"], arrays.get("row_right"))
+        self.sites_ = Sites(arrays["site_precision"], arrays["site_linear"])
+        return JointProcess.of(JointKernel(users, items, nuggets), rows, self.sites_)

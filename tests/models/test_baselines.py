@@ -1,0 +1,224 @@
+"""The joint process and the baselines: what is not in their contract, which takes long; and a little that is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import predilect
+from contracts.votes import PAIRS, item_ids, questions, same_bits, swapped, user_ids, votes
+from predilect import DataError, JointGP
+from predilect.covariance.kernels import Own, Stationary
+from predilect.errors import ConvergenceError, ConvergenceWarning, DataWarning
+from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
+from simulate import crowd
+from tolerances import CONVERGED, EXACT
+
+FAST = {
+    "joint": lambda **c: JointGP(**({"n_tuning": 0} | c)),
+    "bonilla": lambda **c: BonillaGP(**({"n_tuning": 0} | c)),
+    "observation": lambda **c: BonillaGP(**({"n_tuning": 0, "nugget": "observation"} | c)),
+    "hierarchical": lambda **c: HierarchicalGP(**({"n_jobs": 1, "tolerance": 1e-3} | c)),
+    "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tolerance": 1e-3, "n_factors": 2} | c)),
+    "single": lambda **c: SingleUserGP(**({"n_jobs": 1, "tolerance": 1e-3} | c)),
+    "classifier": GPClassifier,
+}
+ROWS = crowd(1, 8, 5, 8, delta=0.3)
+AGES = {"user": user_ids(range(8)), "age": [20.0, 60.0, 31.0, 30.0, 55.0, 44.0, 27.0, 70.0]}
+SIZES = {"item": item_ids(range(5)), "size": [1.0, 4.0, 2.0, 8.0, 5.0]}
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_small_contract(name, tmp_path):
+    """The same bits whatever the order and the side, from a folder, and probabilities that are some."""
+    columns, y = votes(ROWS)
+    known = {"items": SIZES, "users": AGES}
+    model = FAST[name]().fit(columns, y, **known)
+    order = np.random.default_rng(0).permutation(len(y))
+    shuffled = {key: [column[i] for i in order] for key, column in columns.items()}
+    asked = questions(8, PAIRS[(PAIRS < 5).all(axis=1)])
+    proba = model.predict_proba(asked)
+    np.testing.assert_array_equal(FAST[name]().fit(swapped(shuffled), -y[order], **known).predict_proba(asked), proba)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=EXACT)
+    np.testing.assert_allclose(model.predict_proba(swapped(asked)), proba[:, ::-1], atol=EXACT)
+    assert model.score(columns, y) > np.log(1 / 3)
+    model.save(tmp_path / "model")
+    again = predilect.load_model(tmp_path / "model")
+    assert type(again) is type(model)
+    np.testing.assert_array_equal(again.predict_proba(asked), proba)
+    assert again.rank("person 0003").equals(model.rank("person 0003"))
+    new = {"item": ["new"], "size": [3.0]}
+    pair = {"user": ["person 0001"], "left": ["new"], "right": ["item 0"]}
+    for a, b in zip(model.predict_margin(pair, items=new), again.predict_margin(pair, items=new), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert again.describe() == model.describe()
+
+
+@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("named", [False, True])
+def test_one_observation_in_all(name, named):
+    columns = {"left": ["tea"], "right": ["milk"], "winner": ["tea"]} | ({"user": ["ann"]} if named else {})
+    model = FAST[name]().fit(columns)
+    pair = {key: columns[key] for key in columns if key != "winner"}
+    left, _, right = model.predict_proba(pair)[0]
+    assert 0.5 < left < 1.0
+    assert left + right == pytest.approx(1.0, abs=EXACT)
+    assert list(model.rank()["item"]) == ["tea", "milk"]
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_somebody_without_answers_and_answers_that_say_nothing(name):
+    columns, y = votes(ROWS)
+    model = FAST[name]().fit(columns, y)
+    pair = {"left": ["item 0"], "right": ["item 1"]}
+    nobody = model.predict_proba(pair)
+    if model.personal_:
+        with pytest.warns(DataWarning, match="without answers"):
+            stranger = model.predict_proba(pair | {"user": ["stranger"]})
+        np.testing.assert_allclose(stranger, nobody, atol=EXACT)
+    with pytest.raises(DataError, match="all 2 answers are ties"):
+        FAST[name]().fit({"user": ["a", "b"], "left": ["x", "x"], "right": ["y", "y"], "winner": ["tie", "tie"]})
+    with pytest.raises(DataError, match="itself"):
+        FAST[name]().fit({"user": ["a"], "left": ["x"], "right": ["x"], "winner": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "message"),
+    [
+        (JointGP, {"user_share": 1.5}, 'user_share must be "auto" or a number from 0 to 1'),
+        (JointGP, {"item_share": "much"}, "item_share must be"),
+        (JointGP, {"noise": 0.0}, "noise must be a positive number"),
+        (JointGP, {"amplitude": -1.0}, "amplitude must be"),
+        (JointGP, {"n_tuning": -1}, "n_tuning must be"),
+        (JointGP, {"max_evaluations": 0}, "max_evaluations must be"),
+        (JointGP, {"user_kernel": "smooth"}, "kernel must be one of"),
+        (JointGP, {"length_scales": [1.0, -1.0]}, "length_scales must be"),
+        (BonillaGP, {"nugget": "item"}, "nugget must be one of"),
+        (BonillaGP, {"user_nugget": 0.0}, "user_nugget must be"),
+        (BonillaGP, {"scale": "big"}, "scale must be"),
+        (HierarchicalGP, {"preset": "old"}, "preset must be one of"),
+        (HierarchicalGP, {"strength": -1.0}, "strength must be"),
+        (HierarchicalGP, {"own_share": 2.0}, "own_share must be a number from 0 to 1"),
+        (HierarchicalGP, {"length_scales": "optimise"}, "length_scales must be"),
+        (GPVU, {"n_factors": 0}, "n_factors must be"),
+        (GPVU, {"scale": 0.0}, "scale must be"),
+        (SingleUserGP, {"scale_prior": (1.0,)}, "scale_prior must be"),
+        (GPClassifier, {"inference": "sampling"}, "inference must be one of"),
+    ],
+)
+def test_arguments_out_of_range(make, change, message):
+    with pytest.raises(ValueError, match=message):
+        make(**change).fit(*votes(ROWS))
+
+
+def test_features_that_do_not_fit():
+    columns, y = votes(ROWS)
+    few = {name: column[:-2] for name, column in AGES.items()}
+    with pytest.warns(DataWarning, match=r"2 of 8 people have no features \(first: 'person 0006'\)"):
+        model = JointGP(n_tuning=0).fit(columns, y, users=few)
+    mean, _ = model.predict_margin({"user": ["person 0006"], "left": ["item 0"], "right": ["item 1"]})
+    assert np.isfinite(mean).all()
+    with pytest.raises(ValueError, match="length_scales holds 3 numbers"):
+        JointGP(length_scales=[1.0, 1.0, 1.0], n_tuning=0).fit(columns, y, items=SIZES)
+
+
+def test_noise_and_amplitude_are_one_number():
+    """(α, a) and (1, a/α²): T2.8."""
+    columns, y = votes(ROWS)
+    asked = questions(8, np.array([(0, 1), (2, 4)]))
+    models = [JointGP(n_tuning=0, noise=n, amplitude=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]
+    same = [model.predict_margin(asked) for model in models]
+    for a, b in zip(*same, strict=True):
+        np.testing.assert_allclose(a, b, atol=EXACT)
+    other = JointGP(n_tuning=0, noise=3.0, amplitude=1.0).fit(columns, y).predict_margin(asked)
+    assert np.abs(other[0] - same[0][0]).max() > 0.05
+    assert models[0].hyperparameters_.item_kernel.variance == pytest.approx(2.0, abs=EXACT)
+
+
+def test_bonilla_is_a_setting_of_the_joint_process():
+    """(k_u + σ_u²) ⊗ (k_x / s + σ_x²) is a process with shares σ_u² / (1 + σ_u²) and σ_x² / (1/s + σ_x²)."""
+    columns, y = votes(ROWS)
+    asked, known = questions(8, np.array([(0, 1), (2, 4)])), {"items": SIZES, "users": AGES}
+    one = BonillaGP(n_tuning=0, user_nugget=0.5, item_nugget=0.25, scale=2.0).fit(columns, y, **known)
+    whole = 1.5 * 0.75
+    other = JointGP(n_tuning=0, user_share=0.5 / 1.5, item_share=0.25 / 0.75, noise=1.0, amplitude=whole)
+    other.fit(columns, y, **known)
+    for a, b in zip(one.predict_margin(asked), other.predict_margin(asked), strict=True):
+        np.testing.assert_allclose(a, b, atol=CONVERGED)
+    assert abs(one.log_evidence_ - other.log_evidence_) < CONVERGED
+
+
+def test_hyperparameters_are_learned_and_those_given_are_kept():
+    columns, y = votes(ROWS)
+    known = {"items": SIZES, "users": AGES}
+    start = JointGP(n_tuning=0).fit(columns, y, **known)
+    learned = JointGP(max_evaluations=10).fit(columns, y, **known)
+    assert learned.log_evidence_ > start.log_evidence_ + 0.1
+    assert learned.report_["prior"]["n_tuning"] == 8
+    held = JointGP(user_share=0.3, amplitude=9.0, length_scales=2.0, max_evaluations=8).fit(columns, y, **known)
+    h = held.hyperparameters_
+    assert isinstance(h.user_kernel, Own)
+    assert h.user_kernel.share == pytest.approx(0.3, abs=EXACT)
+    assert h.item_kernel.variance == pytest.approx(1.0, abs=EXACT)
+    assert h.item_kernel.kernel.odds != pytest.approx(0.25, rel=1e-3)
+    assert isinstance(h.item_kernel.kernel.kernel, Stationary)
+    assert h.item_kernel.kernel.kernel.length_scales.tolist() == [2.0]
+    few = JointGP(n_tuning=3, max_evaluations=8).fit(columns, y, **known)
+    assert few.report_["prior"]["n_tuning"] == 3
+    assert few.log_evidence_ < learned.log_evidence_
+
+
+@pytest.mark.parametrize(("share", "others"), [(0.0, True), (1.0, False)])
+def test_shares_at_their_ends(share, others):
+    """Without features of people: all as one, or nobody like another."""
+    columns, y = votes(ROWS)
+    model = JointGP(user_share=share, item_share=share, max_evaluations=5).fit(columns, y)
+    asked = questions(8, np.array([(0, 1), (2, 4)]))
+    by_person = model.predict_margin(asked)[0].reshape(8, 2)
+    assert (np.ptp(by_person, axis=0).max() < CONVERGED) == others
+    mean, var = model.predict_margin({"left": ["item 0"], "right": ["item 1"]})
+    assert (abs(mean[0]) < EXACT) == (not others)
+    assert var[0] > 0.0
+
+
+def test_new_people_by_features():
+    """Somebody as old as one who answered is like them, but for what is one's own."""
+    columns, y = votes(ROWS)
+    model = JointGP(n_tuning=0, user_share=0.05, length_scales="median").fit(columns, y, users=AGES)
+    pair = {"left": ["item 0"], "right": ["item 4"]}
+    with pytest.warns(DataWarning, match="without answers"):
+        mean, var = model.predict_margin(pair | {"user": ["new"]}, users={"user": ["new"], "age": [70.0]})
+    nobody, _ = model.predict_margin(pair)
+    of_old, var_of_old = model.predict_margin(pair | {"user": ["person 0007"]})
+    assert abs(mean[0] - of_old[0]) < abs(nobody[0] - of_old[0])
+    assert var[0] > var_of_old[0]
+
+
+@pytest.mark.parametrize("name", ["joint", "hierarchical", "gpvu"])
+def test_no_convergence(name):
+    columns, y = votes(ROWS)
+    with pytest.warns(ConvergenceWarning, match="tolerance"):
+        FAST[name](max_iterations=1, tolerance=1e-9).fit(columns, y)
+    with pytest.raises(ConvergenceError, match="tolerance"):
+        FAST[name](max_iterations=1, tolerance=1e-9, strict=True).fit(columns, y)
+
+
+def test_the_paper_preset_of_the_hierarchical_process():
+    columns, y = votes(ROWS)
+    with pytest.warns(ConvergenceWarning):
+        model = HierarchicalGP(preset="paper", max_iterations=3, tolerance=1e-9, n_jobs=1).fit(columns, y, items=SIZES)
+    h = model.hyperparameters_
+    assert (h.scale, h.strength, h.consensus_strength) == (1.0, 0.0, 0.0)
+    same_scale = [value for name, value in h.to_dict().items() if "length_scale" in name]
+    assert same_scale == [1.0]
+
+
+def test_more_factors_than_differences():
+    model = GPVU(n_factors=30, n_jobs=1, tolerance=1e-3).fit(*votes(ROWS))
+    assert model.factors_.shape == (5, 4)
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_bits():
+    columns, y = votes()
+    same_bits(*(JointGP(n_tuning=4, max_evaluations=3).fit(columns, y) for _ in range(2)))
