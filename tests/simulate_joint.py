@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from predilect import GPPL, CollaborativeGP, CrowdGPPL, Population
+from predilect import GPPL, CollaborativeGP, CrowdGPPL, JointGP, Population
 from predilect.models.baselines import BonillaGP
 
 N_USERS, N_ITEMS, N_ANSWERS = 12, 8, 150
@@ -28,9 +28,12 @@ def joint_crowd(seed=0):
     return X, y, users, items, f
 
 
-def joint_model(**changes):
+def joint_model(nugget="user"):
+    """A joint process; with "observation" one whose rows are margins."""
     X, y, users, items, _ = joint_crowd()
-    return BonillaGP(**({"n_tuning": 0, "length_scales": "median"} | changes)).fit(X, y, users=users, items=items)
+    given = {"n_tuning": 0, "length_scales": "median"}
+    model = JointGP(amplitude=20.0, **given) if nugget == "user" else BonillaGP(nugget=nugget, **given)
+    return model.fit(X, y, users=users, items=items)
 
 
 def other_models():

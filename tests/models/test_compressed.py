@@ -85,6 +85,21 @@ def test_boards_of_the_crowd_are_those_of_the_full_model(models):
         assert mine.sum() == all_[kept].sum()
 
 
+@pytest.mark.parametrize("name", ["joint", "population", "gppl"])
+def test_it_recommends_what_it_keeps(models, name):
+    full = models[name]
+    for local in (True, False) if name == "joint" else (True,):
+        good = compress(full, 2, criterion="voi", local=local, best="selected")
+        assert good.report_["loss"]["excess"] == 0.0  # the item with the largest mean is always kept
+        for user in good.users_.ids if good.personal_ else [None]:
+            board = full.rank(user)
+            assert good.recommend(user) == board["item"][0]
+    few = compress(full, 1, criterion="ivm")
+    user = "u03" if few.personal_ else None
+    assert [few.recommend(user)] == few.kept(user)
+    assert few.report_["loss"]["excess"] > 0.0
+
+
 def test_a_dropped_item_is_told(small, models):
     dropped = next(item for item in small.items_.ids if item not in small.kept("u03"))
     asked = {"user": ["u03", "u03"], "left": [small.kept("u03")[0], dropped], "right": small.kept("u03")[1:]}
@@ -175,7 +190,7 @@ def test_it_is_an_estimator(models):
 
 
 def test_a_loss_of_the_callers(models, tmp_path):
-    def squared(truth, mean, covariance):
+    def squared(truth, mean, covariance, kept):
         return ((truth - mean) ** 2).mean(axis=1)
 
     found = compress(models["joint"], 4, squared)
@@ -191,7 +206,8 @@ def test_a_loss_of_the_callers(models, tmp_path):
     [
         ({"keep": 0}, "keeps nothing"), ({"keep": "200%"}, "at most 100 %"), ({"keep": 1e-11}, "rounds to none"),
         ({"keep": 9}, "there are 8 items"), ({"loss": "hinge"}, "loss must be"), ({"precision": "half"}, "precision"),
-        ({"loss": lambda truth, mean, covariance: truth[:, 0] * np.nan}, "gave nan"), ({"gamma": 1}, "options of a"),
+        ({"loss": lambda truth, mean, covariance, kept: truth[:, 0] * np.nan}, "gave nan"),
+        ({"gamma": 1}, "options of a"),
         ({"keep": 2, "budget": 40}, "give keep"), ({"budget": 3}, "cannot be shared out"),
     ],
 )  # fmt: skip

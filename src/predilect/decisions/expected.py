@@ -6,12 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from predilect.covariance.dense import semidefinite_root
 from predilect.decisions.losses import Loss, find_loss, losses_of_draws
 from predilect.decisions.sparsify import People, people_of_model
+from predilect.posteriors.joint_process import JointProcess
+from predilect.posteriors.subset import SubsetPosterior
 
-__all__ = ["ExpectedLoss", "expected_loss"]
+__all__ = ["ExpectedLoss", "expected_loss", "kept_of"]
 
 _MOST_PEOPLE, _MOST_WORK = 100, 2e9  # people who are asked, and multiply-adds of their draws
 
@@ -83,14 +86,28 @@ def expected_loss(
     most = int(np.clip(_MOST_WORK / (n_items**3 / 3 + n_draws * n_items**2), 5, _MOST_PEOPLE))
     users = np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
     people = people_of_model(model) if people is None else people
-    full, left = [], []
+    full, left, everything = [], [], np.ones(n_items, dtype=bool)
     for user, utilities in zip(users.tolist(), people(users), strict=True):
-        belief = utilities.dense()
+        mean, covariance = utilities.dense()
         truth = utilities.draws(n_draws, rng, semidefinite_root(utilities.covariance))
-        full.append(losses_of_draws(loss, truth, *belief).mean())
-        left.append(losses_of_draws(loss, truth, *subset.utilities(user)).mean())
+        full.append(losses_of_draws(loss, truth, mean, covariance, everything).mean())
+        mean, covariance = subset.utilities(user)
+        left.append(losses_of_draws(loss, truth, mean, covariance, kept_of(subset, user, n_items)).mean())
     excess = np.array(left) - np.array(full)
     error = float(excess.std(ddof=1) / np.sqrt(len(excess))) if len(excess) > 1 else float("nan")
     return ExpectedLoss(
         name, float(np.mean(full)), float(np.mean(left)), float(excess.mean()), error, len(excess)
     )  # fmt: skip
+
+
+def kept_of(subset: Any, user: int, n_items: int) -> npt.NDArray[np.bool_]:
+    """Which items a person keeps, shape (n_items,); of a posterior that was never cut down, all."""
+    kept = np.zeros(n_items, dtype=bool)
+    if isinstance(subset, SubsetPosterior):
+        kept[subset.kept(user)] = True
+    elif isinstance(subset, JointProcess) and not len(subset.rows.left):
+        cells = subset.rows.codes.astype(np.int64)
+        kept[cells[cells[:, 0] == user, 1]] = True
+    else:
+        kept[:] = True
+    return kept

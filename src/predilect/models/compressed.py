@@ -195,6 +195,16 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         cells = posterior.rows.codes.astype(np.int64)
         return list(self.items_.labels(cells[cells[:, 0] == code, 1]))
 
+    def recommend(self, user: Any = None) -> Any:
+        """Id of the kept item with the largest mean utility to a person; parameters as :meth:`kept`.
+
+        A dropped item is never recommended, whatever is predicted of it from the kept ones: its own answers were what
+        it was dropped for.
+        """
+        code = self._user_code(user) if self.personal_ else 0
+        items = self.items_.codes(self.kept(user))
+        return self.items_.ids[int(items[self.posterior_.utilities(code)[0][items].argmax()])]
+
     def is_kept(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether both items of each pair are kept by its person: the full model's answer; shape (n,)."""
         check_is_fitted(self, "posterior_")
