@@ -14,8 +14,8 @@ from benchmarks.store import Record, Store, write_whole
 __all__ = ["points", "table", "write_page"]
 
 LABELS = {
-    "voi": "value of information", "ucb": "exponential utility, β = 1", "gp-ucb": "mean + sd", "ivm": "IVM (entropy)", "adf": "IVM (answers, ADF)",
-    "random": "random", "mean": "highest mean",
+    "voi": "value of information", "ucb": "exponential utility, β = 1", "gp-ucb": "mean + sd", "ivm": "IVM (entropy)",
+    "adf": "IVM (answers, ADF)", "random": "random", "mean": "highest mean",
 }  # fmt: skip
 MEASURES = {
     "recommendation": "recommendation loss, %", "recommendation_all": "recommendation loss among all items, %",
