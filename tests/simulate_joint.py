@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from predilect import GPPL, CollaborativeGP, CrowdGPPL, JointGP, Population
@@ -28,6 +30,7 @@ def joint_crowd(seed=0):
     return X, y, users, items, f
 
 
+@cache  # nothing changes a fitted model here
 def joint_model(nugget="user"):
     """A joint process; with "observation" one whose rows are margins."""
     X, y, users, items, _ = joint_crowd()
@@ -36,6 +39,7 @@ def joint_model(nugget="user"):
     return model.fit(X, y, users=users, items=items)
 
 
+@cache
 def other_models():
     """Fitted models of the other kinds, by name."""
     X, y, users, items, _ = joint_crowd()

@@ -40,10 +40,11 @@ def quiet(call):
         return call()
 
 
-NAMES = ("joint", "population", "population-basis", "crowd-gppl", "collaborative", "gppl-joint", "gppl", "pooled")
+NAMES = ("joint", "population", "gppl")
+MORE = ("population-basis", "crowd-gppl", "collaborative", "gppl-separate", "gppl-joint", "pooled")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE)])
 def test_it_is_the_full_model_on_what_is_kept_and_the_same_after_loading(models, name, tmp_path):
     full = models[name]
     found = compress(full, 3, precision="double")
@@ -85,7 +86,7 @@ def test_boards_of_the_crowd_are_those_of_the_full_model(models):
         assert mine.sum() == all_[kept].sum()
 
 
-@pytest.mark.parametrize("name", ["joint", "population", "gppl"])
+@pytest.mark.parametrize("name", NAMES)
 def test_it_recommends_what_it_keeps(models, name):
     full = models[name]
     for local in (True, False) if name == "joint" else (True,):
