@@ -20,6 +20,7 @@ __all__ = [
     "GPPL",
     "CollaborativeGP",
     "Comparisons",
+    "CompressedModel",
     "ConvergenceError",
     "ConvergenceWarning",
     "CrowdGPPL",
@@ -33,6 +34,7 @@ __all__ = [
     "PredilectError",
     "__version__",
     "check",
+    "compress",
     "load_model",
     "read_comparisons",
 ]
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
     from predilect.models.collaborative import CollaborativeGP
+    from predilect.models.compressed import CompressedModel, compress
     from predilect.models.crowd_gppl import CrowdGPPL
     from predilect.models.gaspk import GaSPK
     from predilect.models.gppl import GPPL
@@ -55,7 +58,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = ("population", "loading", "gppl", "crowd_gppl", "gaspk", "collaborative", "joint")
+    modules = ("population", "loading", "gppl", "crowd_gppl", "gaspk", "collaborative", "joint", "compressed")
     for module in ("errors", "data", *(f"models.{name}" for name in modules)):
         found = importlib.import_module(f"{__name__}.{module}")
         if hasattr(found, name):

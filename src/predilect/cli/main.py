@@ -1,4 +1,4 @@
-"""The entry point: ``predilect rank``, ``predilect predict``, ``predilect ask``, ``predilect check``."""
+"""The entry point: ``predilect rank``, ``predict``, ``ask``, ``compress`` and ``check``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from predilect.cli.ask import ask
 from predilect.cli.check import check
+from predilect.cli.compress import compress
 from predilect.cli.predict import predict
 from predilect.cli.rank import rank
 from predilect.cli.session import INTERRUPTED
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("rank")(rank)
 app.command("predict")(predict)
 app.command("ask")(ask)
+app.command("compress")(compress)
 app.command("check")(check)
 
 

@@ -19,6 +19,7 @@ _ESTIMATORS = {
     "single-user-gp": ("baselines", "SingleUserGP"), "gp-classifier": ("baselines", "GPClassifier"),
     "hierarchical-gp": ("baselines", "HierarchicalGP"), "gpvu": ("baselines", "GPVU"),
     "bonilla-gp": ("baselines", "BonillaGP"), "joint": ("joint", "JointGP"),
+    "compressed": ("compressed", "CompressedModel"),
 }  # fmt: skip
 
 

@@ -1,0 +1,126 @@
+"""``predilect compress``: keep the items that matter to each person."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from predilect.cli.options import JsonFlag, QuietFlag
+from predilect.cli.session import session
+
+__all__ = ["compress"]
+
+
+class LossName(StrEnum):
+    """What a compressed model is for."""
+
+    regret = "regret"
+    recommendation = "recommendation"
+    zero_one = "zero_one"
+    log = "log"
+
+
+class CriterionName(StrEnum):
+    """What is worth keeping."""
+
+    auto = "auto"
+    ucb = "ucb"
+    voi = "voi"
+    ivm = "ivm"
+    random = "random"
+    mean = "mean"
+
+
+def compress(
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", show_default=False, help="Folder that predilect rank wrote, or its model/."),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make, with the small model in it.")
+    ],
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep",
+            metavar="SHARE",
+            show_default="20%",
+            help="Items that each person keeps: a number such as 10, or a share such as 20% or 0.2.",
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", metavar="N", help="Instead of --keep, items that all people keep together."),
+    ] = None,
+    loss: Annotated[
+        LossName,
+        typer.Option(
+            "--loss",
+            help="What it is for; its expected size is told. regret: utility lost by taking the item with the largest "
+            "mean; recommendation: that this is not the best, per cent of the items; zero_one: pairs in the wrong "
+            "order; log: log loss of new answers.",
+        ),
+    ] = LossName.regret,
+    criterion: Annotated[
+        CriterionName,
+        typer.Option(
+            "--criterion",
+            help="What is kept. ucb: items that may be good; voi: that may beat the best; ivm: that are known best; "
+            "mean: with the largest means; auto: what suits the loss.",
+        ),
+    ] = CriterionName.auto,
+    beta: Annotated[float, typer.Option("--beta", help="For --criterion ucb: how much what is unknown counts.")] = 1.0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace DIR if it holds a model.")] = False,
+    quiet: QuietFlag = False,
+    json: JsonFlag = False,
+) -> None:
+    """Cut the MODEL that predilect rank wrote down to the items that matter to each person.
+
+    The small model answers predilect predict and predilect ask: pairs of kept items as the full model does, and items
+    that were dropped for a person from the kept ones, with a warning.
+
+    Example: predilect compress results --keep 20% --loss regret --out small
+    """
+    with session(quiet, json) as talk:
+        from predilect.errors import DataError
+        from predilect.models.compressed import compress as compressed
+        from predilect.models.loading import load_model
+
+        if out.exists() and not (force and (out / "model.json").is_file()):
+            holds = "exists already" if (out / "model.json").is_file() else "exists, and holds no model"
+            advice = "choose another folder, or replace it with --force" if "already" in holds else "choose another"
+            raise DataError(f"{out} {holds}: {advice}")
+        folder = model / "model" if (model / "model").is_dir() else model
+        options: dict[str, Any] = {"beta": beta} if criterion is CriterionName.ucb else {}
+        small = compressed(
+            load_model(folder), keep, loss.value, criterion.value, budget=budget, random_state=seed,
+            **options,
+        )  # fmt: skip
+        small.save(out, overwrite=force)
+        talk.written = str(out)
+        size, size_full = _size(out), _size(folder)
+        for line in small.describe():
+            talk.say(line)
+        talk.say(f"Written to {out}: {size} bytes, {size_full / size:.1f} times smaller than {folder}'s {size_full}.")
+        if json:
+            document: dict[str, Any] = {
+                "schema": "predilect/compression", "version": 1, "of": small.report_["of"],
+                "compressed": small.report_["compressed"], "loss": _plain(small.report_["loss"]),
+                "file_bytes": size, "file_bytes_full": size_full, "warnings": talk.warned, "written": str(out),
+            }  # fmt: skip
+            talk.document(document)
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    from predilect._json import plain
+
+    found: dict[str, Any] = plain(values)
+    return found

@@ -1,0 +1,347 @@
+"""Cut a posterior of people's utilities down to the items that matter for a decision (the valuable vector machine)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.dense import symmetrise
+from predilect.covariance.preference import preference
+from predilect.decisions.criteria import Criterion, in_order
+from predilect.decisions.keep import items_a_person, items_in_all
+from predilect.errors import DataError
+from predilect.inference.adf import filter_answers
+from predilect.likelihoods.views import Probit
+from predilect.posteriors.gaussian import GaussianPosterior
+from predilect.posteriors.joint import JointPosterior
+from predilect.posteriors.joint_people import kept_process, people_of
+from predilect.posteriors.joint_process import JointProcess
+from predilect.posteriors.projection import item_covariance
+from predilect.posteriors.sparse import SparsePosterior
+from predilect.posteriors.subset import SubsetPosterior, covariance_between, marginal_variances, pack_triangle
+from predilect.posteriors.utilities import Utilities
+
+__all__ = ["People", "Selection", "people_of_model", "select", "sparsify"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+People = Callable[[IntArray], Iterator[Utilities]]
+
+_MOST_REMEMBERED = 30_000_000  # numbers of people's covariances kept between choosing and cutting
+_MOST_IN_LAW = 1000  # people, evenly spaced, whose utilities make the law of all
+_MARGINALS = ("centred", "raw")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which items people keep.
+
+    Attributes
+    ----------
+    ptr : array of int, shape (n_users + 1,)
+        Those of person u are ``items[ptr[u]:ptr[u + 1]]``, ascending.
+    items : array of int, shape (n_kept,)
+    """
+
+    ptr: IntArray
+    items: IntArray
+
+    @property
+    def users(self) -> IntArray:
+        """Person of each kept item, shape (n_kept,)."""
+        return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+
+
+def sparsify(
+    model: Any,
+    keep: Any = None,
+    criterion: str | Criterion = "ucb",
+    *,
+    budget: int | None = None,
+    local: bool = True,
+    marginals: str = "centred",
+    people: People | None = None,
+    **options: Any,
+) -> Any:
+    """The posterior of a fitted model, cut down to a few items a person.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted model of the package with utilities of items; of a model of everybody as one, the one function keeps
+        the items.
+    keep : int, float or str
+        Items that each person keeps: a number, or a share as in 0.2 or "20%", rounded up.
+    criterion : {"ucb", "voi", "ivm", "adf", "random", "mean"} or Criterion, default "ucb"
+        What is worth keeping; ``options`` are those of :class:`~predilect.decisions.criteria.Criterion`. Equal scores:
+        the item with the smaller id.
+    budget : int, optional
+        Instead of ``keep``, items of all people together: the best scores, at least one a person.
+    local : bool, default True
+        Whether people are kept apart: means and covariances of each person's own items. False, for a joint process: the
+        whole covariance of all kept utilities, so that new people, new items and dropped items are predicted from
+        everybody's kept ones.
+    marginals : {"centred", "raw"}, default "centred"
+        Utilities that are scored: centred over the items, or, as in the paper, with the constant that only the prior
+        knows.
+    people : callable, optional
+        From :func:`people_of_model`, for who asks for more than one thing of the same people.
+
+    Returns
+    -------
+    SubsetPosterior or JointProcess
+
+    Raises
+    ------
+    DataError
+        If ``keep``, ``budget``, a criterion or an option cannot be used, or the model has no utilities of items.
+
+    Notes
+    -----
+    vvm.md 3. ``local``: the making of everybody's covariances, n_users n_items log n_items for the choice. Otherwise
+    see :func:`~predilect.posteriors.joint_people.kept_process`.
+    """
+    _check(model)
+    people = people_of_model(model) if people is None else people
+    selection = select(model, keep, criterion, budget=budget, marginals=marginals, people=people, **options)
+    posterior = model.posterior_
+    if not local:
+        if not isinstance(posterior, JointProcess):
+            raise DataError(
+                f"local=False needs one process of people and items, and this is a {type(posterior).__name__}: its "
+                "people are apart given the crowd. Leave local=True"
+            )
+        return kept_process(posterior, selection.users, selection.items)
+    means, triangles = [], []
+    for user, utilities in enumerate(people(_everybody(model))):
+        S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
+        means.append(utilities.mean[S])
+        triangles.append(pack_triangle(covariance_between(utilities, S, S)))
+    law, whole, stranger = _laws(model, people)
+    return SubsetPosterior(
+        selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
+        _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), stranger,
+    )  # fmt: skip
+
+
+def select(
+    model: Any,
+    keep: Any = None,
+    criterion: str | Criterion = "ucb",
+    *,
+    budget: int | None = None,
+    marginals: str = "centred",
+    people: People | None = None,
+    **options: Any,
+) -> Selection:
+    """Which items people keep; parameters as :func:`sparsify`."""
+    if marginals not in _MARGINALS:
+        raise DataError(f"marginals must be one of {', '.join(_MARGINALS)}; got {marginals!r}")
+    if (keep is None) == (budget is None):
+        raise DataError("give keep, the items of each person (10, 0.2 or '20%'), or budget, those of all together")
+    _check(model)
+    people = people_of_model(model) if people is None else people
+    try:
+        how = Criterion(criterion, **options) if isinstance(criterion, str) else criterion
+    except TypeError:
+        known = ", ".join(Criterion.__slots__[1:])
+        raise DataError(f"options of a criterion are {known}; got {', '.join(options)}") from None
+    n_items, n_users = len(model.items_), _n_people(model)
+    r = None if keep is None else items_a_person(keep, n_items)
+    total = None if budget is None else items_in_all(budget, n_users, n_items)
+    if how.name == "adf":
+        if r is None:
+            raise DataError('criterion "adf" takes answers in order, for everybody: give keep, not budget')
+        return _by_answers(model, r)
+    law = _laws(model, people)[0]
+    prior_var = _marginals(law, marginals)[1]
+    rng = np.random.default_rng(how.random_state)
+    kept: list[IntArray] = []
+    scores = np.empty((n_users, n_items if total is not None else 0))
+    for user, utilities in enumerate(people(_everybody(model))):
+        mean, var = _marginals(utilities, marginals)
+        score = how.scores(mean, np.maximum(var, 0.0), np.maximum(prior_var, 0.0), rng)
+        if total is None:
+            kept.append(np.sort(in_order(score)[:r]))
+        else:
+            scores[user] = score
+    if total is not None:
+        kept = _shared_out(scores, total)
+    return _selection(kept)
+
+
+def people_of_model(model: Any) -> People:
+    """A function from codes of people to their utilities, one by one; those of few people are made once.
+
+    Of a model of everybody as one, person 0 is the function that stands for all.
+    """
+    posterior = model.posterior_
+    everybody = _everybody(model)
+
+    def make(users: IntArray) -> Iterator[Utilities]:
+        if not model.personal_:
+            return iter([posterior.crowd()] * len(users))
+        if isinstance(posterior, JointProcess):
+            return people_of(posterior, users)
+        return (posterior.person(user) for user in users.tolist())
+
+    if len(everybody) * len(model.items_) ** 2 > _MOST_REMEMBERED:
+        return make
+    remembered: list[Utilities] = []
+
+    def recall(users: IntArray) -> Iterator[Utilities]:
+        if not remembered:
+            remembered.extend(make(everybody))
+        return (remembered[user] for user in users.tolist())
+
+    return recall
+
+
+def _everybody(model: Any) -> IntArray:
+    return np.arange(_n_people(model))
+
+
+def _check(model: Any) -> None:
+    posterior = getattr(model, "posterior_", None)
+    if posterior is None:
+        raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
+    if not all(hasattr(posterior, name) for name in ("person", "crowd", "margins")):
+        raise DataError(
+            f"a {type(model).__name__} predicts answers from more than the utilities of two items (trade-offs), which "
+            "cannot be dropped item by item. Use Population(), GPPL(), CrowdGPPL() or CollaborativeGP()"
+        )
+    if isinstance(posterior, SubsetPosterior):
+        raise DataError("this model is compressed already: compress the full model again with another keep")
+
+
+def _n_people(model: Any) -> int:
+    if not model.personal_:
+        return 1
+    return len(model.users_) + len(model.added_users_)
+
+
+def _marginals(utilities: Utilities, which: str) -> tuple[FloatArray, FloatArray]:
+    if which == "centred":
+        return utilities.centred_marginals()
+    return utilities.mean, marginal_variances(utilities)
+
+
+def _selection(kept: list[IntArray]) -> Selection:
+    return Selection(np.concatenate([[0], np.cumsum([len(items) for items in kept])]), np.concatenate(kept))
+
+
+def _shared_out(scores: FloatArray, total: int) -> list[IntArray]:
+    """The best of each person, and of all others the best in all; equal ones by person, then item."""
+    n_users = len(scores)
+    chosen = np.zeros(scores.shape, dtype=bool)
+    chosen[np.arange(n_users), [in_order(row)[0] for row in scores]] = True
+    rest = np.where(chosen, -np.inf, scores).ravel()
+    order = in_order(rest)
+    order = order[~chosen.ravel()[order]]
+    chosen.ravel()[order[: total - n_users]] = True
+    return [np.flatnonzero(row) for row in chosen]
+
+
+def _by_answers(model: Any, r: int) -> Selection:
+    """The items of the answers that tell most, in their order; who then lacks some, those with the smallest ids.
+
+    Notes
+    -----
+    vvm.md 3, the informative vector machine in its original form. Rows of several identical answers count once.
+    """
+    posterior, answers = model.posterior_, getattr(model, "comparisons_", None)
+    if not isinstance(posterior, JointProcess) or answers is None:
+        raise DataError(
+            'criterion "adf" orders the answers of a joint process by its prior; this model has none, or was loaded '
+            'without its answers. Use criterion="ivm"'
+        )
+    u, a, b = (np.asarray(column, dtype=np.int64) for column in (answers.user, answers.left, answers.right))
+    K_u, K_x = posterior.kernel.users.covariance(), posterior.kernel.items.covariance()
+    pairs = preference(K_x, a, b)
+    more = posterior.kernel.nuggets or (0.0, 0.0)
+
+    def column(k: int) -> FloatArray:
+        cross = K_u[u, u[k]] * pairs[:, k]
+        cross[k] = (K_u[u[k], u[k]] + more[0]) * (pairs[k, k] + more[1])
+        return np.asarray(cross)
+
+    diagonal = (np.diagonal(K_u)[u] + more[0]) * (np.diagonal(pairs) + more[1])
+    kept: list[list[int]] = [[] for _ in range(_n_people(model))]
+    missing = len(kept) * r
+    for k, *_ in filter_answers(column, diagonal, answers.outcome, Probit(model.tie_threshold_)):
+        mine = kept[u[k]]
+        for item in (int(a[k]), int(b[k])):
+            if len(mine) < r and item not in mine:
+                mine.append(item)
+                missing -= 1
+        if not missing:
+            break
+    for mine in kept:
+        mine += [item for item in range(len(model.items_)) if item not in mine][: r - len(mine)]
+    return _selection([np.sort(np.array(mine, dtype=np.int64)) for mine in kept])
+
+
+def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Utilities | None]:
+    """What is known of a person before own answers, the crowd, and a stranger where that is something else.
+
+    Of a model of all as one its prior, and None twice. A joint process knows a person before any answers by their
+    features, one law for each; for all together the mean and the spread of people in the posterior is taken.
+    """
+    posterior = model.posterior_
+    if model.personal_:
+        stranger = posterior.person(-1)
+        if isinstance(posterior, JointProcess | JointPosterior):
+            return _law_of_people(model, people), posterior.crowd(), stranger
+        return stranger, posterior.crowd(), None
+    if isinstance(posterior, SparsePosterior):
+        p = posterior.projection
+        prior = item_covariance(p.kernel, p.features, p.known) / posterior.scale
+        return Utilities.of(np.zeros(p.n_items), prior), None, None
+    if isinstance(posterior, GaussianPosterior) and hasattr(model.hyperparameters_, "consensus_scale"):
+        h, functions = model.hyperparameters_, model.functions_
+        zero = np.zeros(len(model.items_))
+        if functions is None:
+            prior = h.consensus_scale * model.space_.covariance(h.consensus_weight, h.length_scale)
+            return Utilities.of(zero, prior), None, None
+        prior = h.consensus_scale * functions.prior_covariance(h.consensus_weight)
+        return Utilities(zero, prior, posterior.Phi, np.zeros(0, dtype=np.int64), np.zeros(0)), None, None
+    raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
+
+
+def _law_of_people(model: Any, people: People) -> Utilities:
+    """One of the people of the posterior, nobody knows which: mean, and covariance within and between people."""
+    n = _n_people(model)
+    users = np.arange(0, n, 1 + n // _MOST_IN_LAW)
+    first, within = np.zeros(len(model.items_)), np.zeros((len(model.items_), len(model.items_)))
+    between = np.zeros_like(within)
+    for utilities in people(users):
+        mean, covariance = utilities.dense()
+        first += mean / len(users)
+        within += covariance / len(users)
+        between += np.outer(mean, mean) / len(users)
+    return Utilities.of(first, symmetrise(within + between - np.outer(first, first)))
+
+
+def _answers_on(model: Any, selection: Selection) -> FloatArray:
+    """Answers of each person on what they keep, shape (n_kept,)."""
+    if not model.personal_:
+        return np.asarray(model.n_by_item_[selection.items], dtype=np.float64)
+    out = np.empty(len(selection.items))
+    n_users, step = len(selection.ptr) - 1, 1000
+    for start in range(0, n_users, step):
+        stop = min(start + step, n_users)
+        counts = model.answers_of_people(start, stop)
+        some = slice(selection.ptr[start], selection.ptr[stop])
+        out[some] = counts[selection.users[some] - start, selection.items[some]]
+    return out
+
+
+def _tie_factors(model: Any, n_users: int) -> FloatArray:
+    factors = getattr(model.posterior_, "tie_factors", None)
+    if factors is None or not model.personal_:
+        return np.ones(n_users)
+    return cast(FloatArray, factors(np.arange(n_users)))

@@ -1,0 +1,215 @@
+"""Save and load a compressed model; docs/model-format.md describes the format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect._json import plain
+from predilect.covariance.joint import JointKernel, Table
+from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
+from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.models.folders import number, read_model, refuse_to_replace, write_model
+from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+from predilect.models.storage import _to_document
+from predilect.posteriors.joint_process import JointProcess, Rows
+from predilect.posteriors.subset import SubsetPosterior, pack_triangle, unpack_triangle
+from predilect.posteriors.utilities import Utilities
+
+__all__ = ["PRECISIONS", "load_compressed", "rounded", "save_compressed", "stored_bytes"]
+
+PRECISIONS = ("single", "double")
+_NAMES = ("compressed",)
+_LAWS = ("law", "crowd", "stranger")
+
+
+def rounded(posterior: Any) -> Any:
+    """Moments to single precision, so that a saved model is the very model that was made.
+
+    Of the whole covariance of a joint process nothing is rounded: it is multiplied by the inverse of the prior's.
+    """
+    if not isinstance(posterior, SubsetPosterior):
+        return posterior
+    law, whole, stranger = (None if one is None else _rounded(one) for one in _laws(posterior))
+    assert law is not None
+    mean, triangles = _single(posterior.mean), _single(posterior.triangles)
+    return replace(posterior, mean=mean, triangles=triangles, law=law, whole=whole, stranger=stranger)
+
+
+def stored_bytes(model: Any) -> int:
+    """Bytes of the arrays that a model saves of its posterior and of the answers behind it."""
+    if hasattr(model, "_pack"):
+        counts = model.counts_
+        arrays = {**model._pack()[1], "ptr": counts.ptr, "item": counts.item, "count": counts.count}
+    elif isinstance(model.posterior_, SubsetPosterior | JointProcess):
+        arrays = _arrays(model)
+    else:
+        arrays = _to_document(model)[1]
+    return sum(int(np.asarray(array).nbytes) for array in arrays.values())
+
+
+def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
+    """Write a :class:`~predilect.CompressedModel` to a folder, whole or not at all.
+
+    Raises
+    ------
+    FileExistsError
+        If the path exists and ``overwrite`` is False.
+    """
+    refuse_to_replace(path, overwrite)
+    posterior, loss = model.posterior_, model.loss
+    values: dict[str, Any] = {}
+    if isinstance(posterior, JointProcess):
+        kernel = posterior.kernel
+        values = {
+            "user_kernel": kernel_to_dict(kernel.users.kernel), "item_kernel": kernel_to_dict(kernel.items.kernel),
+            "nuggets": kernel.nuggets and list(kernel.nuggets), "n_users": posterior.n_users,
+        }  # fmt: skip
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
+    features, people, prior = model.features_, model.user_features_, model.hyperparameters_
+    document = {
+        "model": "compressed",
+        "parameters": plain({**parameters, "loss": loss if isinstance(loss, str) else "regret"}),
+        "hyperparameters": None if prior is None else plain(prior.to_dict()),
+        "posterior": plain(values),
+        "personal": model.personal_,
+        "tie_threshold": model.tie_threshold_,
+        "n_answers": model.n_answers_,
+        "frame_kind": model.backend_,
+        "items": model.items_.ids,
+        "users": None if model.users_ is None or not model.personal_ else model.users_.ids,
+        "item_features": None if features is None else features.to_dict(),
+        "user_features": None if people is None else people.to_dict(),
+        "report": plain(model.report_),
+    }
+    write_model(path, document, {"n_by_item": model.n_by_item_, **_arrays(model)}, overwrite=overwrite)
+
+
+def load_compressed(cls: Any, path: Path) -> Any:
+    """Read a folder that :func:`save_compressed` wrote into a ``cls``.
+
+    Raises
+    ------
+    DataError
+        If it is no such model, a damaged one, or one of a later format.
+    """
+    return read_model(path, _NAMES, lambda document, arrays: _from_document(cls, document, arrays))
+
+
+def _arrays(model: Any) -> dict[str, Any]:
+    posterior = model.posterior_
+    if isinstance(posterior, JointProcess):
+        users, items = posterior.kernel.users, posterior.kernel.items
+        who, what = posterior.rows.codes.T
+        return {
+            "user": _small(who), "item": _small(what), "alpha": posterior.alpha,
+            "reduction": pack_triangle(posterior.reduction), "user_rows": users.features, "user_known": users.known,
+            "feature_matrix": items.features, "feature_known": items.known,
+        }  # fmt: skip
+    stored = _as_stored if model.precision == "single" else np.asarray
+    arrays = {
+        "ptr": _small(posterior.ptr), "item": _small(posterior.items), "mean": stored(posterior.mean),
+        "covariance": stored(posterior.triangles), "count": _small(posterior.n_answers),
+    }  # fmt: skip
+    if (posterior.tie_factor != 1.0).any():
+        arrays["tie_factor"] = posterior.tie_factor
+    for name, law in zip(_LAWS, _laws(posterior), strict=True):
+        if law is not None:
+            arrays |= _pack(law, name, stored)
+    return arrays
+
+
+def _laws(posterior: SubsetPosterior) -> tuple[Utilities | None, ...]:
+    return posterior.law, posterior.whole, posterior.stranger
+
+
+def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    parameters = document["parameters"]
+    model = cls(**{name: value if name == "keep" else number(value) for name, value in parameters.items()})
+    model.items_ = Vocabulary(document["items"])
+    model.users_ = None if document["users"] is None else Vocabulary(document["users"])
+    model.personal_ = bool(document["personal"])
+    model.added_users_ = {}
+    model.tie_threshold_ = float(document["tie_threshold"])
+    model.n_answers_ = float(document["n_answers"])
+    model.backend_ = document["frame_kind"]
+    model.n_by_item_ = arrays["n_by_item"]
+    model.report_ = document["report"]
+    model.report_["loss"]["error"] = number(model.report_["loss"]["error"])
+    prior = document["hyperparameters"]
+    model.hyperparameters_ = None if prior is None else Hyperparameters(**{k: number(v) for k, v in prior.items()})
+    features, people = document["item_features"], document["user_features"]
+    model.features_ = None if features is None else ItemFeatures.from_dict(features)
+    model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
+    n_items, n_users = len(model.items_), len(model.users_) if model.personal_ else 1
+    if "alpha" in arrays:
+        model.posterior_ = _process(document["posterior"], arrays)
+        model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
+    else:
+        n_kept = len(arrays["item"])
+        model.space_ = FeatureSpace.empty(n_items)
+        laws = {name: _unpack(arrays, name) if f"{name}_mean" in arrays else None for name in _LAWS}
+        if laws["law"] is None:
+            raise ValueError("there is no law of a person in it")
+        model.posterior_ = SubsetPosterior(
+            arrays["ptr"].astype(np.int64), arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64),
+            arrays["covariance"].astype(np.float64), laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
+            arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
+        )  # fmt: skip
+        if len(arrays["count"]) != n_kept or model.posterior_.n_items != n_items:
+            raise ValueError(f"{n_items} items, but a law of {model.posterior_.n_items}")
+    if model.posterior_.n_users != n_users or len(model.n_by_item_) != n_items:
+        raise ValueError(f"{n_users} people and {n_items} items, but arrays for others")
+    return model
+
+
+def _process(values: dict[str, Any], arrays: dict[str, Any]) -> JointProcess:
+    nuggets = values["nuggets"] and (float(values["nuggets"][0]), float(values["nuggets"][1]))
+    kernel = JointKernel(
+        Table(kernel_from_dict(values["user_kernel"]), arrays["user_rows"], arrays["user_known"]),
+        Table(kernel_from_dict(values["item_kernel"]), arrays["feature_matrix"], arrays["feature_known"]), nuggets,
+    )  # fmt: skip
+    codes = np.column_stack([arrays["user"], arrays["item"]]).astype(np.float64)
+    none = np.zeros(0, dtype=np.int64)
+    reduction = unpack_triangle(arrays["reduction"])
+    return JointProcess(kernel, Rows(codes, none, none), arrays["alpha"], reduction, int(values["n_users"]))
+
+
+def _pack(utilities: Utilities, name: str, stored: Any) -> dict[str, Any]:
+    arrays = {f"{name}_mean": utilities.mean, f"{name}_covariance": stored(pack_triangle(utilities.covariance))}
+    if utilities.Phi is not None:
+        arrays |= {f"{name}_basis": utilities.Phi, f"{name}_items": utilities.items, f"{name}_own": utilities.own}
+    return arrays
+
+
+def _unpack(arrays: dict[str, Any], name: str) -> Utilities:
+    covariance = unpack_triangle(arrays[f"{name}_covariance"].astype(np.float64))
+    if f"{name}_basis" not in arrays:
+        return Utilities.of(arrays[f"{name}_mean"], covariance)
+    more = (arrays[f"{name}_{part}"] for part in ("basis", "items", "own"))
+    return Utilities(arrays[f"{name}_mean"], covariance, *more)
+
+
+def _single(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _as_stored(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    return values.astype(np.float32)
+
+
+def _rounded(utilities: Utilities) -> Utilities:
+    return replace(utilities, covariance=_single(utilities.covariance))
+
+
+def _small(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    """Whole numbers in as few bytes as hold the largest; other numbers as they are."""
+    array = np.asarray(values)
+    whole = array.astype(np.uint64)
+    if not np.array_equal(whole, array):
+        return array
+    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))
