@@ -9,7 +9,7 @@ import polars as pl
 from benchmarks.task import Loader, Task, expect, read_answers, read_csv, split_comparisons, split_rows, winner_outcome
 from predilect.data import split_answers
 
-__all__ = ["TASKS"]
+__all__ = ["PARTIES", "TASKS", "most_rated", "strict_pairs"]
 
 PARTIES = ("Con", "Lab", "LD", "UKIP", "Green", "BNP", "SNP", "PC")
 POLIS_CONVERSATION = "vtaiwan.uberx"
@@ -84,20 +84,10 @@ def load_movies(seed: int, *, n_movies: int) -> Task:
 
     Ten movies: 80 / 20 of the pairs of everyone with at least five of them. More: 30 + 10 random pairs a person.
     """
-    ratings, movies = read_csv("movielens_100k", "ratings.csv.gz"), read_csv("movielens_100k", "items.csv")
-    expect(
-        "movielens_100k",
-        users=(ratings["user"].n_unique(), 943),
-        movies=(len(movies), 1_682),
-        ratings=(len(ratings), 100_000),
-    )
-    # Equally often rated movies: the smaller id first.
-    most = ratings.group_by("item").len().sort(["len", "item"], descending=[True, False])["item"][:n_movies]
-    table = ratings.filter(pl.col("item").is_in(most.to_list())).select("user", "item", score="rating")
-    frame = _strict_pairs(table)
+    items, table = most_rated(n_movies)
+    frame = strict_pairs(table)
     rng = np.random.default_rng(seed)
     name = f"movielens-{n_movies}"
-    items = movies.filter(pl.col("item").is_in(most.to_list())).drop("title")
     users = read_csv("movielens_100k", "users.csv")
     if n_movies == 10:
         frame = frame.filter(pl.len().over("user") >= 5)
@@ -110,6 +100,21 @@ def load_movies(seed: int, *, n_movies: int) -> Task:
         name, seed, frame.filter(pl.Series(kept)), np.ones(kept.sum()), role[kept] == 1, items=items, users=users,
         gold=table,
     )  # fmt: skip
+
+
+def most_rated(n_movies: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Features of the most-rated movies, and people's scores of them (user, item, score)."""
+    ratings, movies = read_csv("movielens_100k", "ratings.csv.gz"), read_csv("movielens_100k", "items.csv")
+    expect(
+        "movielens_100k",
+        users=(ratings["user"].n_unique(), 943),
+        movies=(len(movies), 1_682),
+        ratings=(len(ratings), 100_000),
+    )
+    # Equally often rated movies: the smaller id first.
+    most = ratings.group_by("item").len().sort(["len", "item"], descending=[True, False])["item"][:n_movies]
+    scores = ratings.filter(pl.col("item").is_in(most.to_list())).select("user", "item", score="rating")
+    return movies.filter(pl.col("item").is_in(most.to_list())).drop("title"), scores
 
 
 def load_polis(seed: int) -> Task:
@@ -132,14 +137,14 @@ def load_polis(seed: int) -> Task:
     votes = votes.filter(pl.col("vote") != 0)
     parts, masks = [], []
     for part, n_pairs in enumerate(POLIS_PAIRS):
-        pairs = _strict_pairs(votes.filter(pl.col("held_out") == bool(part)))
+        pairs = strict_pairs(votes.filter(pl.col("held_out") == bool(part)))
         parts.append(pairs.filter(pl.Series(_sampled(pairs["user"].to_numpy(), n_pairs, 0, rng) == 0)))
         masks.append(np.full(len(parts[-1]), bool(part)))
     frame = pl.concat(parts)
     return split_rows("polis", seed, frame, np.ones(len(frame)), np.concatenate(masks))
 
 
-def _strict_pairs(scores: pl.DataFrame) -> pl.DataFrame:
+def strict_pairs(scores: pl.DataFrame) -> pl.DataFrame:
     """All pairs of a person's items with different scores, the better one on the left; columns user, left, right."""
     table = scores.select("user", "item", "score")
     both = table.rename({"item": "left"}).join(table.rename({"item": "right"}), on="user", suffix="_right")

@@ -13,8 +13,9 @@ from predilect.evaluation.active import pools_of
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "n_users", "pairs"),
-    [("sushi", 1000, (45, 45)), ("jura", 359, (21, 21)), ("uk-election-2010", 632, (18, 28))],
-)
+    [("sushi", 1000, (45, 45)), ("jura", 359, (21, 21)), ("uk-election-2010", 632, (18, 28)),
+     ("movielens", 120, (20, 38)), ("synthetic", 1000, (45, 45))],
+)  # fmt: skip
 def test_pools_are_those_of_the_protocol(name, n_users, pairs):
     data = DATA[name](0)
     n_rows = np.diff(data.answers.user_offsets)
@@ -23,6 +24,16 @@ def test_pools_are_those_of_the_protocol(name, n_users, pairs):
     pools = pools_of(data.answers, data.n_start, data.n_test, 0)
     assert pools.pool.n_rows == data.answers.n_rows - n_users * (data.n_start + data.n_test)
     assert not pools.pool.has_ties
+
+
+def test_synthetic_people_are_drawn_anew_and_their_features_tell_of_them():
+    data, same, other = DATA["synthetic"](3), DATA["synthetic"](3), DATA["synthetic"](4)
+    assert data.answers == same.answers
+    assert data.answers != other.answers
+    x = data.users.drop("user").to_numpy()
+    table = data.answers.outcome.reshape(len(x), -1)  # everybody's pairs in the same order
+    nearest = np.array([np.argsort(((x - row) ** 2).sum(axis=1))[1] for row in x])
+    assert np.mean(table == table[nearest]) > np.mean(table == table[::-1]) + 0.05
 
 
 @pytest.mark.data

@@ -16,7 +16,8 @@ from predilect.models import baselines
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "train", "test"), [("sushi", (20, 20), (25, 25)), ("jura", (15, 15), (6, 6)),
-                                ("uk-election-2010", (15, 20), (3, 8))],
+                                ("uk-election-2010", (15, 20), (3, 8)), ("synthetic", (30, 30), (15, 15)),
+                                ("movielens", (17, 20), (3, 18))],
 )  # fmt: skip
 def test_splits_are_those_of_the_protocol(name, train, test):
     training, held_out, known = split(name, 1)
