@@ -21,7 +21,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow"
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) -m slow
+	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) -m "slow or hypothesis" \
+		--hypothesis-profile thorough
 
 check: lint types test
 

@@ -73,6 +73,7 @@ def test_groups_of_answers() -> None:
     assert set(task.gold["user"].to_list()) == set(task.test.users.ids)
 
 
+@pytest.mark.slow
 def test_features_are_of_texts_alone() -> None:
     features = argument_features()
     assert features.shape[0] == 1_052

@@ -76,6 +76,7 @@ def test_the_page_shows_curves_bars_and_what_is_missing(tmp_path) -> None:
     assert met["amt-cars, 80 %: calibration error of GaSPK, heuristic"] == "**no**"
 
 
+@pytest.mark.slow
 def test_the_page_and_the_figure_are_written(tmp_path) -> None:
     stored(tmp_path)
     write_page(tmp_path)

@@ -99,6 +99,7 @@ def test_the_largest_share_is_the_task_itself() -> None:
     assert small.test.n_answers / (small.test.n_answers + whole.train.n_answers) == pytest.approx(TEST_SHARE, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_selection_is_made_once_for_a_split(tmp_path, monkeypatch) -> None:
     task = utility_planes(3, 5, 0)
     path = tmp_path / "chosen" / "selected.json"
@@ -124,6 +125,7 @@ def test_planes_have_all_pairs_and_half_of_the_attributes_are_binary() -> None:
     assert own.train.n_answers + own.test.n_answers == 5 * 105
 
 
+@pytest.mark.slow
 def test_gp_classification_of_each_person() -> None:
     task = utility_planes(3, 12, 0)
     fitted = build("gp-person")(task)

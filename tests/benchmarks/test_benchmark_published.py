@@ -72,6 +72,7 @@ def test_bars_are_those_of_models_that_exist() -> None:
     assert {bar.task for bar in BARS} <= set(PUBLISHED)
 
 
+@pytest.mark.slow
 def test_importances_are_sorted_and_drawn(tmp_path: Path) -> None:
     store = stored(tmp_path, "sushi-a", [0.8, 0.4])
     np.testing.assert_allclose(importances(store, "sushi-a", MODEL), [[0.8, 0.08], [0.4, 0.04]], atol=EXACT)

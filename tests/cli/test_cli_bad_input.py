@@ -82,6 +82,7 @@ def test_truncated_parquet_is_refused(tmp_path, votes_frame):
     assert files_beside(tmp_path) == ["v.parquet"]
 
 
+@pytest.mark.slow
 def test_fifty_thousand_items_are_refused_but_can_be_checked(tmp_path):
     n = 50_000
     pl.DataFrame(

@@ -47,6 +47,7 @@ def test_a_process_a_person_and_people_with_items(votes, features, people):
     assert "learned together by their features" in ran.stdout
 
 
+@pytest.mark.slow
 def test_the_crowd_in_words_files_and_predictions(votes, features, tmp_path):
     folder = tmp_path / "results"
     ran = run("rank", votes, "--items", features, "--model", "crowd-gppl", "--out", folder)

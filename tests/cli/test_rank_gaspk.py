@@ -37,6 +37,7 @@ def test_the_numbers_are_those_of_the_library(votes, features):
     assert options["weights"] == "exact"
 
 
+@pytest.mark.slow
 def test_words_files_and_predictions(votes, features, tmp_path):
     folder = tmp_path / "results"
     ran = run("rank", votes, "--items", features, *FEW, "--out", folder)

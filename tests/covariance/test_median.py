@@ -76,6 +76,7 @@ def test_a_feature_that_is_rarely_not_zero_is_not_taken_for_a_constant():
         assert median_length_scales(x, rule, random_state=seed).tolist() == [3.0, 1.0]
 
 
+@pytest.mark.slow
 def test_ten_thousand_sparse_features():
     rng = np.random.default_rng(3)
     x = (rng.random((200, 10_000)) < 0.02) * rng.uniform(0.5, 1.5, size=(200, 10_000))

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from predilect.data import Comparisons, Vocabulary, build_frame
@@ -223,7 +223,6 @@ def frame_of(rows):
     return {"user": [f"u{row[0]}" for row in rows], "left": left, "right": right, "winner": winner, "weight": weight}
 
 
-@settings(max_examples=60, deadline=None)
 @given(answers, st.randoms(use_true_random=False))
 def test_order_of_rows_and_sides_do_not_matter(rows, random):
     frame = frame_of(rows)
@@ -238,7 +237,6 @@ def test_order_of_rows_and_sides_do_not_matter(rows, random):
     assert (first.left < first.right).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(answers, st.integers(2, 4))
 def test_repeating_rows_is_the_same_as_weights(rows, times):
     rows = [(*row[:4], 1.0) for row in rows]
@@ -247,7 +245,6 @@ def test_repeating_rows_is_the_same_as_weights(rows, times):
     assert repeated == weighted
 
 
-@settings(max_examples=40, deadline=None)
 @given(answers)
 def test_ids_and_answers_round_trip(rows):
     comparisons = Comparisons.from_frame(frame_of(rows))
@@ -255,7 +252,6 @@ def test_ids_and_answers_round_trip(rows):
         assert Comparisons.from_frame(comparisons.to_frame(kind)) == comparisons
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=20))
 def test_any_text_is_an_id(ids):
     ids = [value for value in ids if value.isprintable()] or ["x"]

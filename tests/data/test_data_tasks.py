@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from predilect.data import Comparisons, check, k_folds_answers, read_comparisons, split_answers, split_hash
@@ -67,7 +67,6 @@ def identical(one, two):
     return same_tasks and all(np.array_equal(getattr(one, name), getattr(two, name)) for name in arrays)
 
 
-@settings(max_examples=150, deadline=None)
 @given(rows_in_tasks, st.randoms(use_true_random=False))
 def test_order_of_rows_sides_and_names_of_tasks_make_no_difference(rows, random):
     frame = frame_of(rows)
@@ -92,7 +91,6 @@ def test_order_of_rows_sides_and_names_of_tasks_make_no_difference(rows, random)
         assert np.array_equal(split, again)
 
 
-@settings(max_examples=100, deadline=None)
 @given(rows_in_tasks)
 def test_rows_are_those_of_a_plain_sum(rows):
     """Against a dictionary: one row for each person, question, answer and task."""
@@ -116,7 +114,6 @@ def test_rows_are_those_of_a_plain_sum(rows):
     assert list(dict.fromkeys(code for code in codes if code >= 0)) == list(range(len(tasks)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows_in_tasks, st.sampled_from(["polars", "pandas"]))
 def test_round_trip(rows, kind):
     comparisons = Comparisons.from_frame(frame_of(rows), task="task")

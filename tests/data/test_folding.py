@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -18,7 +18,6 @@ ROWS = arrays(
 
 
 @given(ROWS)
-@settings(max_examples=50, deadline=None)
 def test_folding(t):
     points, sign = fold(t)
     np.testing.assert_allclose(sign[:, None] * points, t, atol=CLOSE)
@@ -35,7 +34,6 @@ def test_folding(t):
 
 
 @given(ROWS, st.booleans(), st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
 def test_distinct_points(t, antisymmetric, random):
     points, code, sign = distinct_points(t, antisymmetric)
     np.testing.assert_allclose(sign[:, None] * points[code], t, atol=CLOSE)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -67,7 +67,6 @@ def test_row_major_and_the_mirror_image():
 
 
 @given(ROWS, st.booleans(), st.sampled_from([3, 5, 7]))
-@settings(max_examples=50, deadline=None)
 def test_snapping_takes_the_nearest_point(t, antisymmetric, n_levels):
     spread = np.abs(t).max(axis=0) > 0 if antisymmetric else np.ptp(t, axis=0) > 0
     if not spread.all():

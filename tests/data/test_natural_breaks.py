@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
@@ -82,7 +82,6 @@ def test_k_means_is_never_better():
     st.floats(-100, 100),
     st.floats(0.01, 100),
 )
-@settings(max_examples=50, deadline=None)
 def test_invariants(values, n_levels, shift, factor):
     x = np.array(values, dtype=float)
     found = natural_breaks(x, n_levels)

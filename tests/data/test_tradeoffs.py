@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from predilect.data import Comparisons, ItemFeatures
@@ -269,7 +269,6 @@ def test_missing_numbers_and_pieces_of_pairs(monkeypatch):
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
 def test_sides_do_not_matter_for_points(data):
     features, _, trade_offs = cars(tau=data.draw(st.sampled_from(["difference", "relative"])))
     left = np.array(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=12)))

@@ -79,6 +79,7 @@ def test_each_round_asks_everybody_one_pair_of_their_own_pool(answers, strategy)
     assert found[-1]["error"] == np.mean(np.sign(mean) != pools.test.outcome)
 
 
+@pytest.mark.slow
 def test_bald_learns_faster_than_chance(answers):
     def final(strategy, seed):
         found = play(

@@ -83,7 +83,7 @@ def test_heavy_and_light_people_side_by_side(parts):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=CONVERGED, err_msg=name)
 
 
-@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("heavy", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_sums_are_the_gradient_of_the_evidence(parts, heavy):
     # In Σ, m, c, log own_scale, B and δ, along a random direction of each, at sites that stand still.
     truth = truth_of(WEIGHTED, **parts)

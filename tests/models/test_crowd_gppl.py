@@ -63,7 +63,7 @@ VARIANTS = [
     {"n_inducing": 5},
     {"n_inducing": 5, **STOPPED},
     {"n_components": 0},
-    {"n_components": 60},
+    pytest.param({"n_components": 60}, marks=pytest.mark.slow),
     {"preset": "paper", "batch_size": 60},
 ]
 
@@ -179,6 +179,7 @@ def test_how_much_components_may_matter_is_chosen_by_held_out_answers():
     np.testing.assert_array_equal(chosen.predict_proba(TEST[0]), model.predict_proba(TEST[0]))
 
 
+@pytest.mark.slow
 def test_length_scales_are_optimised(modern):
     best = fitted(length_scales="optimise")
     assert best.log_evidence_ > modern.log_evidence_

@@ -251,6 +251,7 @@ def test_a_person_alone_is_as_among_all(linear):
     assert alone.equals(all_.filter(pl.col("user") == "p09"))
 
 
+@pytest.mark.slow
 def test_nobody_pays_with_what_does_not_matter():
     answers, items = linear_choices()
     noise = np.random.default_rng(3).normal(size=len(items))
@@ -349,6 +350,7 @@ def test_a_loaded_model_says_the_same(linear, tmp_path):
         np.testing.assert_allclose(found, again, atol=ITERATIVE)
 
 
+@pytest.mark.slow
 def test_without_antisymmetry_there_is_a_preference_for_a_side():
     answers, items = linear_choices()
     model = GaSPK(**QUICK, spread=1.0, antisymmetric=False).fit(answers, items=items)

@@ -42,6 +42,7 @@ def score(model: Any, **features: Any) -> float:
     return float(model.fit(*TRAIN, items=ITEMS, **features).score(*TEST))
 
 
+@pytest.mark.slow
 def test_what_differs_between_people_is_found_by_those_who_are_told_apart():
     pooled, separate = score(GPPL()), score(GPPL(users="separate"))
     joint = score(GPPL(users="joint"), users=USERS)
@@ -221,6 +222,7 @@ def test_another_models_folder_is_refused(tmp_path):
         GPPL.load(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_a_length_scale_at_its_bound_is_told():
     noise = {"item": ITEMS["item"], "x": X[:, 0], "noise": RNG.normal(size=N_ITEMS)}
     model = GPPL(length_scales="optimise", inference="ep").fit(*TRAIN, items=noise)

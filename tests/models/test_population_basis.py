@@ -211,6 +211,7 @@ def test_new_items(basis, many):
     assert abs(var[0] - 2.0 * (own + 2.0)) < EXACT
 
 
+@pytest.mark.slow
 def test_an_unknown_item_has_the_prior_variance_after_a_search():
     # The search fits under other scales first, whose own variance must not stay behind where items have none.
     model = fitted("attributes", items=FEW_EACH)

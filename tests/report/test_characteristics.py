@@ -65,6 +65,7 @@ def test_categories_and_single_attributes(model):
     np.testing.assert_allclose(lines[0].lines[0].get_ydata(), found.mean[:, first], atol=EXACT)
 
 
+@pytest.mark.slow
 def test_files_have_the_same_bytes(model, tmp_path):
     for name in ("one.svg", "two.svg"):
         plot_characteristics(model, path=tmp_path / name)

@@ -100,7 +100,7 @@ def test_plots_have_the_same_bytes_twice(tmp_path):
     assert written[0] == written[1]
 
 
-@pytest.mark.parametrize("n_items", [2, 160])
+@pytest.mark.parametrize("n_items", [2, pytest.param(160, marks=pytest.mark.slow)])
 def test_plots_show_the_best_items_as_they_are_named(tmp_path, n_items):
     plot_board(board_of(n_items), SCALES["elo"], "a board", [tmp_path / "board.svg"])
     drawing = (tmp_path / "board.svg").read_text()

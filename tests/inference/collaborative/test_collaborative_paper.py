@@ -142,6 +142,7 @@ def test_the_evidence_is_the_printed_one():
     np.testing.assert_allclose(fit.evidence, total, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_features_that_say_nothing_are_no_features(data, fit):
     """T6.7: CPU with K_users = I is CP."""
     rows = np.arange(8.0)[:, None] * 1e3
@@ -164,6 +165,7 @@ def test_people_who_are_alike_share_their_weights(data, fit):
         assert np.ptp(w[group], axis=0).max() < 0.2 * np.ptp(apart[group], axis=0).max()
 
 
+@pytest.mark.slow
 def test_pseudo_pairs_that_span_the_items_change_nothing(data, fit):
     a = data.answers
     # Apart from the nugget, which pseudo-pairs do not know of: so without.

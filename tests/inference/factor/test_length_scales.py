@@ -65,7 +65,7 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("n_points", [None, 4])
+@pytest.mark.parametrize("n_points", [pytest.param(None, marks=pytest.mark.slow), 4])
 @pytest.mark.parametrize("name", list(KERNELS))
 def test_items_without_features_count(name, n_points):
     """Their prior variance is that of the mean features, and hangs on hyper-parameters too."""
@@ -82,6 +82,7 @@ def test_items_without_features_count(name, n_points):
     assert gradient @ step == pytest.approx((up - down) / 2, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_search_raises_the_bound():
     data = simulate_factor(n_users=5, n_answers=120)
     kernel = data.projection.kernel

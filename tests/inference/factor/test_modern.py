@@ -166,6 +166,7 @@ def test_the_fixed_point_is_stationary_for_the_bound(delta):
         assert abs(values[0] - values[1]) / (2 * h) < 1e-3
 
 
+@pytest.mark.slow
 def test_damped_and_undamped_runs_end_alike():
     """T8.2: the bound never falls by more than 1e-3 an answer, and 0.7 and 0.4 reach the same one."""
     data = simulate()

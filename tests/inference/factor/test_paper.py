@@ -122,6 +122,7 @@ def test_the_mean_of_stochastic_steps_is_the_full_one():
         np.testing.assert_allclose(np.mean([x[k] for x in naturals[1:]], axis=0), naturals[0][k], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_mini_batches_come_to_the_full_result():
     data = simulate_factor(n_answers=1500, n_users=10)
     options = {"n_components": 2, "priors": PaperPriors(FIXED, FIXED, FIXED), "max_iterations": 120, "tolerance": 0.0}

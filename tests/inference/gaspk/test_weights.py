@@ -161,6 +161,7 @@ def test_the_objective_never_falls(expected):
         assert np.all(np.abs(steps[-1].value - estimate(p, expected).value) <= ITERATIVE * n_answers)
 
 
+@pytest.mark.slow
 def test_expected_weights_are_a_concave_problem():
     p = problem(4, delta=TIES, spread=1.5)
     rng = np.random.default_rng(0)

@@ -209,6 +209,7 @@ def test_the_divergence_against_its_definition():
     assert abs(np.log(s).mean() - scale.log) < STATISTICAL * np.log(s).std() / np.sqrt(n)
 
 
+@pytest.mark.slow
 def test_batches_end_where_all_answers_at_once_do():
     data = small(7, n_items=60, n_rows=1500, n_points=10)
     projection = data.projection()
