@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.mode import Mode, find_mode, state_at
-from predilect.inference.gaspk.solve import curvature_at, direction, log_det_at
+from predilect.inference.gaspk.solve import Newton, curvature_at, log_det_at
 from predilect.inference.gaspk.weights import exact_weights, expected_weights, heuristic_weights
 from predilect.inference.report import Report
 from predilect.inference.threshold import best_threshold, starting_threshold
@@ -28,7 +28,7 @@ ESTIMATORS = ("heuristic", "exact", "expected")
 
 _LAST = 1e-8  # of the mode that is kept
 _SHORTER, _LONGER = 0.5, 1.2  # a person's step that turns back, and one that goes on
-_COARSEST = 1e-3  # of modes on the way, relative to how much weights still move
+_COARSEST = 1e-2  # of modes on the way, relative to how much weights still move
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def run(
     learned = delta is None
     threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
     learned = learned and threshold > 0.0
-    w, objectives = start, []
+    w, objectives, direction = start, [], Newton()
     change, rounds = np.inf, 0
     step, share = np.zeros_like(gamma), np.full(len(gamma), settings.damping)
     while True:
