@@ -18,7 +18,13 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from predilect._compile import kernel
-from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_curvature_scalar, mills_ratio_scalar
+from predilect.likelihoods.special import (
+    log_ndtr,
+    log_ndtr_scalar,
+    mills_curvature_scalar,
+    mills_ratio_scalar,
+    strict_scalar,
+)
 
 __all__ = [
     "at",
@@ -41,9 +47,9 @@ def tilted_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float
     s = math.sqrt(1.0 + v)
     if outcome != 0:
         r = (outcome * m - delta) / s
-        rho = mills_ratio_scalar(r)
-        curvature = mills_curvature_scalar(r) / (s * s)
-        return log_ndtr_scalar(r), outcome * rho / s, curvature, -rho / s, -curvature
+        value, rho, curvature = strict_scalar(r)
+        curvature /= s * s
+        return value, outcome * rho / s, curvature, -rho / s, -curvature
     # A tie. By symmetry work with |m|, and relative to the density φ(b) at the nearer end of the interval (a, b): so
     # exponents of the size of m² never meet each other.
     sign = -1.0 if m >= 0.0 else 1.0

@@ -29,6 +29,7 @@ ESTIMATORS = ("heuristic", "exact", "expected")
 _LAST = 1e-8  # of the mode that is kept
 _SHORTER, _LONGER = 0.5, 1.2  # a person's step that turns back, and one that goes on
 _COARSEST = 1e-2  # of modes on the way, relative to how much weights still move
+_FAR = 0.1  # weights that move by more will make another mode of it anyway: up to ten times as coarse
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,8 @@ def run(
     step, share = np.zeros_like(gamma), np.full(len(gamma), settings.damping)
     while True:
         likelihood = Probit(threshold)
-        tolerance = max(_LAST, _COARSEST * min(1.0, change))
+        moved = min(1.0, change)
+        tolerance = max(_LAST, _COARSEST * moved * max(1.0, moved / _FAR))
         mode = find_mode(basis, answers, gamma, likelihood, direction, start=w, tolerance=tolerance)
         w = mode.w
         objectives.append(mode.psi)

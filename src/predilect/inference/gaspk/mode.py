@@ -14,7 +14,7 @@ from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.report import Report
 from predilect.likelihoods.views import Likelihood
 from predilect.posteriors.gaspk.basis import Basis
-from predilect.posteriors.gaspk.blocks import blocks, gather, scatter
+from predilect.posteriors.gaspk.blocks import gather, packed_blocks, scatter, unpacked
 
 __all__ = ["Direction", "Mode", "State", "find_mode", "margins_of", "state_at"]
 
@@ -46,8 +46,13 @@ class State:
     @cached_property
     def B(self) -> FloatArray:
         """Σ over the answers about a trade-off of precision γ γᵀ, shape (n_points, n_c, n_c); made when asked for."""
+        return unpacked(self.packed)
+
+    @cached_property
+    def packed(self) -> FloatArray:
+        """The lower triangles of ``B``, shape (n_points, n_c (n_c + 1)/2); made when asked for."""
         rows = self.answers.by_point
-        return blocks(rows.user, rows.point, self.by_point, self.gamma, self.basis.n_points)
+        return packed_blocks(rows.user, rows.point, self.by_point, self.gamma, self.basis.n_points)
 
     @cached_property
     def precision(self) -> FloatArray:

@@ -56,11 +56,11 @@ class Newton:
             self._preconditioner is None
             or before is None
             or self._basis is not state.basis
-            or np.linalg.norm(state.B - before) > _STALE * np.linalg.norm(before)
+            or np.linalg.norm(state.packed - before) > _STALE * np.linalg.norm(before)
         ):
-            self._basis, self._made_of = state.basis, state.B
-            self._preconditioner = Preconditioner.of(state.basis, state.B)
-        return solve(state.basis, state.B, gradient, preconditioner=self._preconditioner, tolerance=accuracy).x
+            self._basis, self._made_of = state.basis, state.packed
+            self._preconditioner = Preconditioner.of(state.basis, state.packed)
+        return solve(state.basis, state.packed, gradient, preconditioner=self._preconditioner, tolerance=accuracy).x
 
 
 def log_det_at(state: State, random_state: int) -> float:
