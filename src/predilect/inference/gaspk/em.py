@@ -28,6 +28,7 @@ ESTIMATORS = ("heuristic", "exact", "expected")
 
 _LAST = 1e-8  # of the mode that is kept
 _SHORTER, _LONGER = 0.5, 1.2  # a person's step that turns back, and one that goes on
+_LONGEST = 1.5  # times as far as the new weights
 _COARSEST = 1e-2  # of modes on the way, relative to how much weights still move
 _FAR = 0.1  # weights that move by more will make another mode of it anyway: up to ten times as coarse
 
@@ -41,7 +42,8 @@ class Settings:
     estimator : {"heuristic", "exact", "expected"}
         Of people's weights.
     damping : float
-        Share of the new weights in the next ones, in (0, 1]; less for somebody whose steps turn back and forth.
+        Share of the new weights in the next ones to begin with, in (0, 1]; less for somebody whose steps turn back and
+        forth, and up to 1.5 for somebody whose steps go on and on the same way. With 1 it is never more than 1.
     tolerance : float
         Largest difference between a weight and the new one in the last round, before damping.
     max_rounds : int
@@ -114,7 +116,9 @@ def run(
     Notes
     -----
     gaspk.md 3, steps 3 to 5. With exact weights this climbs the joint posterior of characteristics and weights; with
-    the heuristic it is no ascent, and may go round in circles, which damping ends. A round costs a few products with
+    the heuristic it is no ascent, and may go round in circles, which damping ends. Of many people some are slow to
+    settle: going further than the new weights took 70 rounds for 20 000 people of 10 answers each, and 100 were not
+    enough without. A round costs a few products with
     the basis and passes over the answers; the number of answers matters for the latter alone.
     """
     began = time.perf_counter()
@@ -123,21 +127,24 @@ def run(
     learned = learned and threshold > 0.0
     w, objectives, direction = start, [], Newton()
     change, rounds = np.inf, 0
+    longest = _LONGEST if settings.damping < 1.0 else 1.0
     step, share = np.zeros_like(gamma), np.full(len(gamma), settings.damping)
     while True:
         likelihood = Probit(threshold)
-        moved = min(1.0, change)
-        tolerance = max(_LAST, _COARSEST * moved * max(1.0, moved / _FAR))
+        moved, last = min(1.0, change), change < settings.tolerance or rounds == settings.max_rounds
+        tolerance = _LAST if last else max(_LAST, _COARSEST * moved * max(1.0, moved / _FAR))
         mode = find_mode(basis, answers, gamma, likelihood, direction, start=w, tolerance=tolerance)
         w = mode.w
         objectives.append(mode.psi)
-        if change < settings.tolerance or rounds == settings.max_rounds:
+        if rounds == settings.max_rounds:
             break
         before, step = step, _weights(settings.estimator, answers, mode, gamma, threshold, executor) - gamma
         change = float(np.abs(step).max(initial=0.0))
+        if last and change < settings.tolerance:  # by the mode that is kept, and not by a coarse one alone
+            break
         back = np.einsum("uc,uc->u", before, step) < 0.0
-        share = np.where(back, _SHORTER * share, np.minimum(_LONGER * share, settings.damping))
-        gamma = gamma + share[:, None] * step
+        share = np.where(back, _SHORTER * share, np.minimum(_LONGER * share, longest))
+        gamma = gamma + np.minimum(share, _furthest(gamma, step))[:, None] * step
         if learned:
             threshold = best_threshold(
                 answers.outcome, answers.weight, mode.margin, np.zeros(answers.n_rows), threshold
@@ -145,7 +152,6 @@ def run(
         rounds += 1
         if progress is not None:
             progress(rounds / settings.max_rounds)
-    mode = find_mode(basis, answers, gamma, likelihood, direction, start=w, tolerance=_LAST)
     # As a model that is read from a file makes it of w: the same bits.
     mode = replace(mode, state=state_at(basis, answers, gamma, likelihood, mode.w))
     evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state)
@@ -156,6 +162,12 @@ def run(
         advice="raise max_iterations, or take fewer characteristics.",
     )  # fmt: skip
     return EM(mode, gamma, threshold, evidence, tuple(objectives), report)
+
+
+def _furthest(gamma: FloatArray, step: FloatArray) -> FloatArray:
+    """How often a person's step fits into the simplex, shape (n_users,); at least once."""
+    times = np.divide(gamma, -step, out=np.full(gamma.shape, np.inf), where=step < 0.0)
+    return np.maximum(times.min(axis=1, initial=np.inf), 1.0)
 
 
 def _weights(
