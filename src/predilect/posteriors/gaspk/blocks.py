@@ -157,8 +157,9 @@ def _packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: 
         first = 0
         for c in range(n_c):
             s = weights[i] * gamma[u, c]
-            for d in range(c + 1):
-                out[t, first + d] += s * gamma[u, d]
+            if s != 0.0:  # many weights are 0
+                for d in range(c + 1):
+                    out[t, first + d] += s * gamma[u, d]
             first += c + 1
 
 
