@@ -67,7 +67,7 @@ class EM:
     delta : float
         Tie threshold.
     evidence : float
-        Laplace's log evidence of the answers given the weights, in nats.
+        Laplace's log evidence of the answers given the weights, in nats; NaN where it was not asked for.
     objectives : tuple of float
         ψ after each round; with exact weights, no damping and a given tie threshold it never falls.
     report : Report
@@ -92,6 +92,7 @@ def run(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[float], None] | None = None,
     random_state: int = 0,
+    with_evidence: bool = True,
 ) -> EM:
     """Iterate from weights.
 
@@ -112,6 +113,8 @@ def run(
         Is told the share of the rounds that is done.
     random_state : int
         Of a log determinant that is estimated.
+    with_evidence : bool
+        Whether there is an evidence, whose determinant can take as long as twenty rounds; NaN otherwise.
 
     Notes
     -----
@@ -154,7 +157,7 @@ def run(
             progress(rounds / settings.max_rounds)
     # As a model that is read from a file makes it of w: the same bits.
     mode = replace(mode, state=state_at(basis, answers, gamma, likelihood, mode.w))
-    evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state)
+    evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state) if with_evidence else np.nan
     report = Report(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
         tolerance=settings.tolerance, converged=change < settings.tolerance and mode.report.converged, jitter=0.0,
