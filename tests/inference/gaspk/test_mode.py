@@ -9,7 +9,7 @@ import pytest
 
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.mode import find_mode, margins_of
-from predilect.inference.gaspk.solve import curvature_at, direction, log_det_at
+from predilect.inference.gaspk.solve import Newton, curvature_at, direction, log_det_at
 from predilect.inference.laplace import laplace
 from predilect.likelihoods.views import Probit
 from predilect.posteriors.gaspk.curvature import ByAnswers, ByCoordinates
@@ -144,3 +144,29 @@ def test_uniform_weights_make_all_characteristics_one():
     at = problem()
     found = find_mode(at.basis, at.answers, np.full((5, 3), 1 / 3), Probit(), direction, tolerance=1e-12)
     np.testing.assert_allclose(found.F, np.repeat(found.F[:, :1], 3, axis=1), atol=EXACT)
+
+
+def test_a_preconditioner_serves_on_until_the_curvature_has_moved(monkeypatch):
+    at = problem(n=400, n_points=120)  # too many coordinates for a factorisation
+    made = []
+    monkeypatch.setattr(solve_module, "Preconditioner", SimpleNamespace(of=lambda *a: made.append(1) or P.of(*a)))
+    newton, rng = Newton(), np.random.default_rng(0)
+    right = rng.normal(size=(at.basis.rank, 3))
+    assert right.size > 200
+    near = replace(fit(at).state)
+    for factor, n_made in ((1.0, 1), (1.05, 1), (1.5, 2)):
+        state = replace(near, by_point=factor * near.by_point)
+        np.testing.assert_allclose(newton(state, right, 1e-10), direction(state, right, 1e-10), atol=CONVERGED)
+        assert len(made) - n_made <= {1.0: 1, 1.05: 2, 1.5: 3}[factor]
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
+def test_a_mode_is_as_near_as_it_says(tolerance):
+    at = problem(n=300, n_points=60)
+    exact = fit(at)
+    for seed in range(5):
+        start = exact.w + 0.3 * np.random.default_rng(seed).normal(size=exact.w.shape)
+        found = fit(at, start=start, tolerance=tolerance)
+        assert found.report.converged
+        off = np.abs(found.margin - exact.margin).max() / (1.0 + np.abs(exact.margin).max())
+        assert off <= 5.0 * tolerance
