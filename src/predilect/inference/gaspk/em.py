@@ -170,7 +170,7 @@ def run(
 def _furthest(gamma: FloatArray, step: FloatArray) -> FloatArray:
     """How often a person's step fits into the simplex, shape (n_users,); at least once."""
     times = np.divide(gamma, -step, out=np.full(gamma.shape, np.inf), where=step < 0.0)
-    return np.maximum(times.min(axis=1, initial=np.inf), 1.0)
+    return np.asarray(np.maximum(times.min(axis=1, initial=np.inf), 1.0))
 
 
 def _weights(

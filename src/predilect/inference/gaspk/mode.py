@@ -21,7 +21,7 @@ __all__ = ["Direction", "Mode", "State", "find_mode", "margins_of", "state_at"]
 FloatArray = npt.NDArray[np.float64]
 
 _MAX_HALVINGS = 40
-_FIRST, _FINEST = 1e-2, 1e-10  # relative accuracy of the first equations, and of the last
+_FIRST, _FINEST = 3e-2, 1e-10  # relative accuracy of the first equations, and of the last
 _MORE = 0.1  # of the step that is expected
 
 

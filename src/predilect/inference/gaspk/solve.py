@@ -51,14 +51,16 @@ class Newton:
         """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
         if _rows(state) <= _FACTORISED_STEP:
             return curvature_at(state).solve(gradient)
-        before = self._made_of
+        # No entry of a block is larger than the root of the product of its two diagonal ones: those tell enough.
+        n_c = state.gamma.shape[1]
+        size, before = state.packed[:, np.arange(n_c) * (np.arange(n_c) + 3) // 2], self._made_of
         if (
             self._preconditioner is None
             or before is None
             or self._basis is not state.basis
-            or np.linalg.norm(state.packed - before) > _STALE * np.linalg.norm(before)
+            or np.linalg.norm(size - before) > _STALE * np.linalg.norm(before)
         ):
-            self._basis, self._made_of = state.basis, state.packed
+            self._basis, self._made_of = state.basis, size
             self._preconditioner = Preconditioner.of(state.basis, state.packed)
         return solve(state.basis, state.packed, gradient, preconditioner=self._preconditioner, tolerance=accuracy).x
 

@@ -88,9 +88,7 @@ def blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArr
     return unpacked(packed_blocks(user, point, weights, gamma, n_points))
 
 
-def packed_blocks(
-    user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int
-) -> FloatArray:
+def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
     """:func:`blocks` as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
 
     Half of the memory, which is what a product with them costs.

@@ -214,7 +214,7 @@ class GridBasis:
         return self._by_columns(v, self.rank, self._backward)
 
     def weighted_gram(self, packed: FloatArray, w: FloatArray) -> FloatArray:
-        """Φᵀ B Φ w, shape (rank, n_c), for the lower triangles of B (n_points, n_c (n_c + 1)/2): no values at points."""
+        """Φᵀ B Φ w, shape (rank, n_c), from lower triangles of B (n_points, n_c (n_c + 1)/2)."""
         if self.Phi is not None or w.shape[1] > self._columns_at_once:
             return self.backward(packed_product(packed, self.forward(w)))
         # A point's sign comes in twice.
