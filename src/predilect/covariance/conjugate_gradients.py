@@ -157,7 +157,9 @@ def _descend(
     matvec: Product, precondition: Product | None, x: FloatArray, r: FloatArray, stop: FloatArray, limit: int
 ) -> tuple[int, bool]:
     """Conjugate gradients on x and its residual r, both in place; iterations, and whether A proved singular."""
-    active = np.flatnonzero(np.linalg.norm(r, axis=0) > stop)
+    going = np.linalg.norm(r, axis=0) > stop
+    # While all columns go on they are looked at where they are.
+    active: slice | IntArray = slice(None) if going.all() else np.flatnonzero(going)
     z = _finite(precondition(r[:, active])) if precondition else r[:, active]
     p = z.copy()
     rz = _dots(r[:, active], z)
@@ -178,7 +180,8 @@ def _descend(
         going = np.linalg.norm(r[:, active], axis=0) > stop[active]
         if not going.any():
             return iteration + 1, False
-        active, p, rz = active[going], p[:, going], rz[going]
+        if not going.all():
+            active, p, rz = np.arange(r.shape[1])[active][going], p[:, going], rz[going]
         z = _finite(precondition(r[:, active])) if precondition else r[:, active]
         new = _dots(r[:, active], z)
         p = z + (new / rz) * p

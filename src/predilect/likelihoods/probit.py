@@ -18,7 +18,13 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from predilect._compile import kernel
-from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_curvature_scalar, mills_ratio_scalar
+from predilect.likelihoods.special import (
+    log_ndtr,
+    log_ndtr_scalar,
+    mills_curvature_scalar,
+    mills_ratio_scalar,
+    strict_scalar,
+)
 
 __all__ = [
     "at",
@@ -32,6 +38,9 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
+_SQRT_HALF = math.sqrt(0.5)
+_INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
+_TAIL = -5.0  # where ρ + r loses digits
 _NODES = 15  # of the quadrature over a threshold that is not known
 
 
@@ -41,9 +50,9 @@ def tilted_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float
     s = math.sqrt(1.0 + v)
     if outcome != 0:
         r = (outcome * m - delta) / s
-        rho = mills_ratio_scalar(r)
-        curvature = mills_curvature_scalar(r) / (s * s)
-        return log_ndtr_scalar(r), outcome * rho / s, curvature, -rho / s, -curvature
+        value, rho, curvature = strict_scalar(r)
+        curvature /= s * s
+        return value, outcome * rho / s, curvature, -rho / s, -curvature
     # A tie. By symmetry work with |m|, and relative to the density φ(b) at the nearer end of the interval (a, b): so
     # exponents of the size of m² never meet each other.
     sign = -1.0 if m >= 0.0 else 1.0
@@ -82,6 +91,26 @@ def _tilted_arrays(
 ) -> None:
     for p in range(m.shape[0]):
         value, slope, curvature, slope_delta, curvature_delta = tilted_scalar(outcome[p], m[p], v[p], delta[p])
+        out[0, p] = value
+        out[1, p] = slope
+        out[2, p] = curvature
+        out[3, p] = slope_delta
+        out[4, p] = curvature_delta
+
+
+@kernel
+def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: FloatArray, out: FloatArray) -> None:
+    for p in range(z.shape[0]):
+        r = outcome[p] * z[p] - delta[p]
+        if outcome[p] == 0 or r < _TAIL:
+            value, slope, curvature, slope_delta, curvature_delta = tilted_scalar(outcome[p], z[p], 0.0, delta[p])
+        else:
+            # ``strict_scalar`` with one erfc for both sides: this loop is what a pass over answers costs.
+            tail = 0.5 * math.erfc(abs(r) * _SQRT_HALF)
+            rho = _INV_SQRT_2PI * math.exp(-0.5 * r * r) / (1.0 - tail if r > 0.0 else tail)
+            value = math.log1p(-tail) if r > 0.0 else math.log(tail)
+            slope, curvature = outcome[p] * rho, rho * (rho + r)
+            slope_delta, curvature_delta = -rho, -curvature
         out[0, p] = value
         out[1, p] = slope
         out[2, p] = curvature
@@ -128,7 +157,10 @@ def tilted(
 
 def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> tuple[FloatArray, ...]:
     """Log P(outcome | z) with its derivatives: :func:`tilted` at variance 0, for Laplace and maximum likelihood."""
-    return tilted(outcome, z, np.zeros(np.shape(z)), delta)
+    z, y = np.broadcast_arrays(np.asarray(z, dtype=float), np.asarray(outcome, dtype=np.int8))
+    out = np.empty((5, z.size))
+    _at_arrays(np.array(y).ravel(), np.ascontiguousarray(z).ravel(), np.full(z.shape, delta, dtype=float).ravel(), out)
+    return out[0], out[1], out[2], out[3], out[4]
 
 
 def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import math
 
-from predilect._compile import kernel, ufunc
+from predilect._compile import inner_kernel, kernel, ufunc
 
-__all__ = ["log_ndtr", "log_ndtr_scalar", "mills_curvature_scalar", "mills_ratio", "mills_ratio_scalar"]
+__all__ = [
+    "log_ndtr",
+    "log_ndtr_scalar",
+    "mills_curvature_scalar",
+    "mills_ratio",
+    "mills_ratio_scalar",
+    "strict_scalar",
+]
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -57,6 +64,17 @@ def log_ndtr_scalar(z: float) -> float:
     if z > 0.0:
         return math.log1p(-0.5 * math.erfc(z * _SQRT_HALF))
     return math.log(0.5 * math.erfc(-z * _SQRT_HALF))
+
+
+@inner_kernel
+def strict_scalar(z: float) -> tuple[float, float, float]:
+    """(log Φ, ρ, ρ(ρ + z)): the three functions above, to the bit, with one exponential and one erfc less."""
+    if z < _TAIL:
+        return log_ndtr_scalar(z), mills_ratio_scalar(z), mills_curvature_scalar(z)
+    below = math.erfc(-z * _SQRT_HALF)
+    rho = _SQRT_2_OVER_PI * math.exp(-0.5 * z * z) / below
+    value = math.log1p(-0.5 * math.erfc(z * _SQRT_HALF)) if z > 0.0 else math.log(0.5 * below)
+    return value, rho, rho * (rho + z)
 
 
 @ufunc("float64(float64)")

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
+from predilect.inference.gaspk.warm_up import warm_up_gaspk
 from predilect.inference.training import Watcher
 from predilect.models import gaspk_boundaries, gaspk_outputs
 from predilect.models.boards import Ranking
@@ -105,7 +106,8 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
     n_restarts : int, default 5
         Starts from random weights, of which that of the highest evidence is continued.
     damping : float or "auto", default "auto"
-        Share of the new weights in the next ones: 0.7.
+        Share of the new weights in the next ones to begin with: 0.7. It grows to 1.5 for people whose steps go on the
+        same way and shrinks where they turn back; with 1 it never grows.
     spread : float or "auto", default "auto"
         T² ≥ 1, by which 1 + variance of a margin is multiplied, since weights are taken as known; "auto": by held-out
         answers.
@@ -158,7 +160,7 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
     ``scores``: item i scores the mean of f_u(trade-off of i against j) over references j: all items, or as many, spread
     over the attributes, as make 4 000 trade-offs. Where f is linear that is a utility.
 
-    A round takes some 50 products of n_points rank n_c operations and passes over the answers of n_c each, n_points
+    A round takes some 10 products of n_points rank n_c operations and passes over the answers of n_c each, n_points
     different trade-offs of which rank independent; memory n_points (rank + n_c²).
 
     Examples
@@ -257,6 +259,7 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         check_gaspk(self)
         delta = given_threshold(self.tie_threshold)
         training = read_training(X, y, items, users, delta)
+        warm_up_gaspk(self.gamma)
         with workers(self.n_jobs) as executor:
             found = fit_gaspk(self, training, delta, executor, watch)
         self.choices_, self.answers_ = found.choices, found.answers

@@ -177,4 +177,5 @@ def _trials(
     told = (
         None if watch is None else (lambda share: watch("trying amplitudes on held-out answers, %", round(100 * share)))
     )
-    return try_candidates(candidates, bases.of, folds, settings, **shared, progress=told)
+    n_eigenpairs = None if how.variances == "exact" else int(model.n_eigenpairs)
+    return try_candidates(candidates, bases.of, folds, settings, **shared, n_eigenpairs=n_eigenpairs, progress=told)

@@ -8,15 +8,21 @@ import numpy as np
 import pytest
 
 from predilect.covariance.kernels import Antisymmetric, Scaled, Stationary
+from predilect.inference.gaspk import held_out
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.em import Settings, run
 from predilect.inference.gaspk.fit import Candidate, best_start, try_candidates
-from predilect.inference.gaspk.held_out import log_loss, spread_factor
+from predilect.inference.gaspk.held_out import held_out_margins, log_loss, spread_factor
 from predilect.inference.gaspk.hyperparameters import by_evidence, length_scales_by_rule
-from predilect.inference.gaspk.weights import objective_of, random_weights
+from predilect.inference.gaspk.mode import find_mode
+from predilect.inference.gaspk.solve import direction
+from predilect.inference.gaspk.weights import exact_weights, heuristic_weights, objective_of, random_weights
 from predilect.likelihoods.probit import outcome_probabilities
+from predilect.likelihoods.views import Probit
 from predilect.posteriors.gaspk.basis import DenseBasis
-from tolerances import CONVERGED, EXACT
+from predilect.posteriors.gaspk.grid import GridBasis
+from predilect.posteriors.gaspk.products import ByProducts
+from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 
 N_USERS = 24
@@ -78,6 +84,45 @@ def test_two_groups_are_told_apart(estimator):
     assert found.evidence > alone.evidence + 50.0
 
 
+@pytest.mark.parametrize("estimator", ["heuristic", "exact"])
+def test_where_it_stops_the_mode_that_is_kept_leaves_weights_where_they_are(estimator):
+    points, answers = two_groups(each=12)
+    found = best_start(basis_of(points), answers, 3, Settings(estimator), 2, delta=None, random_state=0).em
+    assert found.report.converged
+    again = find_mode(basis_of(points), answers, found.gamma, Probit(), direction, tolerance=1e-12)
+    np.testing.assert_allclose(again.F, found.mode.F, atol=ITERATIVE)
+    if estimator == "heuristic":
+        new = heuristic_weights(answers, again.F)
+    else:
+        new = exact_weights(answers, again.F, start=found.gamma).weights
+    np.testing.assert_allclose(np.abs(new - found.gamma).max(), found.report.residual, atol=1e-3)
+    assert found.report.residual < Settings().tolerance
+    assert found.gamma.min() >= 0.0  # however far steps go
+    np.testing.assert_allclose(found.gamma.sum(axis=1), 1.0, atol=EXACT)
+
+
+def test_the_order_of_answers_changes_no_bit():
+    at = problem(n_users=8, n=60)
+    y, order = at.answers, np.random.default_rng(0).permutation(at.answers.n_rows)
+    turned = TradeOffAnswers.of(
+        y.user[order], y.point[order], y.outcome[order], y.weight[order], n_users=8, n_points=y.n_points
+    )
+    start = random_weights(8, 3, np.random.default_rng(0))
+    one, other = (run(at.basis, rows, start, Settings()) for rows in (y, turned))
+    np.testing.assert_array_equal(one.mode.w, other.mode.w)
+    np.testing.assert_array_equal(one.gamma, other.gamma)
+    assert one.evidence == other.evidence
+
+
+def test_without_evidence_all_else_is_the_same():
+    at = problem(n_users=8, n=60)
+    start = random_weights(8, 3, np.random.default_rng(0))
+    one, other = (run(at.basis, at.answers, start, Settings(), with_evidence=some) for some in (True, False))
+    np.testing.assert_array_equal(one.mode.w, other.mode.w)
+    assert np.isfinite(one.evidence)
+    assert np.isnan(other.evidence)
+
+
 def test_seeds_differ_and_repeat():
     at = problem(n_users=8, n=60)
     runs = [best_start(at.basis, at.answers, 3, Settings(), 1, delta=None, random_state=s).em.gamma for s in (0, 0, 5)]
@@ -128,6 +173,24 @@ def test_a_spread_that_was_planted_is_found(delta):
     assert abs(found - 2.5) < 0.25
     losses = [log_loss(outcome, mean, var, np.ones(20_000), delta, spread) for spread in (1.0, found, 6.0)]
     assert losses[1] < min(losses[0], losses[2])
+
+
+def test_held_out_variances_by_eigenpairs_are_near_the_exact_ones(monkeypatch):
+    levels = [np.linspace(-1.0, 1.0, n) for n in (5, 5, 3)]
+    rng = np.random.default_rng(0)
+    places = 74 - np.arange(37)  # one half of the grid
+    kernels = [Stationary(np.array([1.5]), "squared-exponential")] * 3
+    basis = GridBasis.of(levels, kernels, places, amplitude=3.0, antisymmetric=True)
+    user, point = rng.integers(0, 6, 300), rng.integers(0, 37, 300)
+    answers = TradeOffAnswers.of(user, point, rng.choice([-1, 1], 300), n_users=6, n_points=37)
+    found = run(basis, answers, random_weights(6, 2, rng), Settings())
+    mean, var = held_out_margins(found, answers, 20)  # factorised: exact whatever is asked for
+    np.testing.assert_array_equal(var, held_out_margins(found, answers)[1])
+    monkeypatch.setattr(held_out, "curvature_at", lambda state: ByProducts(state.basis, state.B))
+    np.testing.assert_allclose(held_out_margins(found, answers)[1], var, atol=CONVERGED)
+    other, near = held_out_margins(found, answers, 20)
+    np.testing.assert_array_equal(other, mean)
+    assert 1e-9 < np.abs(near - var).max() < 0.02 * var.max()
 
 
 def test_predictions_are_never_made_surer():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from predilect.inference.gaspk import solve
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.mode import find_mode, margins_of
-from predilect.inference.gaspk.solve import curvature_at, direction, log_det_at
+from predilect.inference.gaspk.solve import Newton, curvature_at, direction, log_det_at
 from predilect.inference.laplace import laplace
 from predilect.likelihoods.views import Probit
 from predilect.posteriors.gaspk.curvature import ByAnswers, ByCoordinates
+from predilect.posteriors.gaspk.solver import Preconditioner
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 
@@ -144,3 +148,35 @@ def test_uniform_weights_make_all_characteristics_one():
     at = problem()
     found = find_mode(at.basis, at.answers, np.full((5, 3), 1 / 3), Probit(), direction, tolerance=1e-12)
     np.testing.assert_allclose(found.F, np.repeat(found.F[:, :1], 3, axis=1), atol=EXACT)
+
+
+def test_a_preconditioner_serves_on_until_the_curvature_has_moved(monkeypatch):
+    monkeypatch.setattr(solve, "_FACTORISED_STEP", 0)  # by products, however few coordinates
+    at = problem(n=400, n_points=30)
+    state = fit(at).state
+    right = np.random.default_rng(0).normal(size=(at.basis.rank, 3))
+    expected = {f: direction(replace(state, by_point=f * state.by_point), right, 1e-10) for f in (1.0, 1.05, 1.5)}
+    made = []
+
+    def of(*arguments):
+        made.append(arguments)
+        return Preconditioner.of(*arguments)
+
+    monkeypatch.setattr(solve, "Preconditioner", SimpleNamespace(of=of))
+    newton = Newton()
+    for factor, n_made in ((1.0, 1), (1.05, 1), (1.5, 2), (1.5, 2)):
+        found = newton(replace(state, by_point=factor * state.by_point), right, 1e-10)
+        np.testing.assert_allclose(found, expected[factor], atol=CONVERGED)
+        assert len(made) == n_made
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
+def test_a_mode_is_as_near_as_it_says(tolerance):
+    at = problem(n=300, n_points=60)
+    exact = fit(at)
+    for seed in range(5):
+        start = exact.w + 0.3 * np.random.default_rng(seed).normal(size=exact.w.shape)
+        found = fit(at, start=start, tolerance=tolerance)
+        assert found.report.converged
+        off = np.abs(found.margin - exact.margin).max() / (1.0 + np.abs(exact.margin).max())
+        assert off <= 5.0 * tolerance

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.posteriors.gaspk.blocks import blocks, gather, scatter
+from predilect.posteriors.gaspk.blocks import (
+    blocks,
+    gather,
+    packed_blocks,
+    packed_product,
+    sandwich,
+    scatter,
+    unpacked,
+)
 from tolerances import EXACT
 
 
@@ -50,3 +58,20 @@ def test_weights_laid_out_by_column_are_taken_too():
     assert np.array_equal(gather(user, point, other, np.asfortranarray(F)), gather(user, point, gamma, F))
     assert np.array_equal(scatter(user, point, weights, other, 9), scatter(user, point, weights, gamma, 9))
     assert np.array_equal(blocks(user, point, weights, other, 9), blocks(user, point, weights, gamma, 9))
+
+
+@pytest.mark.parametrize("n_c", [1, 2, 5])
+def test_triangles_are_those_of_the_blocks_and_multiply_as_they_do(n_c):
+    user, point, weights, gamma, F = columns(150, 6, 20, n_c)
+    gamma[2] = np.eye(n_c)[0]  # somebody with weights of 0
+    B = blocks(user, point, weights, gamma, 20)
+    packed = packed_blocks(user, point, weights, gamma, 20)
+    assert np.array_equal(packed, B[:, *np.tril_indices(n_c)])
+    assert np.array_equal(unpacked(packed), B)
+    product = np.einsum("tcd,td->tc", B, F)
+    assert packed_product(packed, F) == pytest.approx(product, abs=EXACT)
+    index = np.random.default_rng(1).integers(0, 15, 20)  # some rows belong to several trade-offs, and some to none
+    values = np.random.default_rng(2).standard_normal((16, n_c))
+    expected = np.zeros_like(values)
+    np.add.at(expected, index, np.einsum("tcd,td->tc", B, values[index]))
+    assert sandwich(index, packed, values) == pytest.approx(expected, abs=EXACT)

@@ -38,13 +38,19 @@ def test_solutions_are_those_of_the_dense_matrix(options, n_together):
     flat = right.reshape(len(H), 3)
     assert precision_product(basis, B, flat) == pytest.approx(H @ flat, abs=CONVERGED)
     assert precision_product(basis, B, flat[:, :1]) == pytest.approx(H @ flat[:, :1], abs=CONVERGED)
+    packed = B[:, *np.tril_indices(data.n_c)]  # lower triangles serve as well
+    for some in (flat, flat[:, :1]):
+        assert precision_product(basis, packed, some) == pytest.approx(H @ some, abs=CONVERGED)
     P = Preconditioner.of(basis, B, largest_coordinates(basis, n_together))
+    same = Preconditioner.of(basis, packed, largest_coordinates(basis, n_together))
+    assert np.array_equal(same.solve(flat), P.solve(flat))
     expected = np.linalg.solve(H, flat).reshape(right.shape)
     found = solve(basis, B, right, preconditioner=P, tolerance=1e-12)
     assert found.converged
     assert found.x == pytest.approx(expected, abs=EXACT)
     one = solve(basis, B, right[:, :, 0], preconditioner=P, tolerance=1e-12)
     assert one.x == pytest.approx(expected[:, :, 0], abs=EXACT)
+    assert solve(basis, packed, right[:, :, 0], tolerance=1e-12).x == pytest.approx(expected[:, :, 0], abs=EXACT)
     again = solve(basis, B, right, preconditioner=P, start=expected, tolerance=1e-10)
     assert again.iterations == 0
     if n_together > basis.rank:

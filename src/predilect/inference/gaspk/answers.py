@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.errors import DataError
 
-__all__ = ["TradeOffAnswers"]
+__all__ = ["ByPoint", "TradeOffAnswers"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ByPoint:
+    """The rows of answers sorted by trade-off, then person: sums over the answers about a trade-off run straight on.
+
+    Attributes
+    ----------
+    order : array of int, shape (n,)
+        Which row each is.
+    user, point, outcome, weight : arrays, shape (n,)
+    """
+
+    order: IntArray
+    user: IntArray
+    point: IntArray
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+
+    def rows(self, values: FloatArray) -> FloatArray:
+        """Values (n,) in the order of the rows."""
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
+
+
+@dataclass(frozen=True, eq=False)
 class TradeOffAnswers:
     """Whether people accept trade-offs; sorted by person, then trade-off, then answer, equal rows made one.
 
@@ -88,3 +113,9 @@ class TradeOffAnswers:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.user)
+
+    @cached_property
+    def by_point(self) -> ByPoint:
+        """The rows in the order of trade-offs; made when first asked for."""
+        order = np.argsort(self.point, kind="stable")
+        return ByPoint(order, self.user[order], self.point[order], self.outcome[order], self.weight[order])

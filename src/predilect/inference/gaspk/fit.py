@@ -67,6 +67,7 @@ def try_candidates(
     *,
     delta: float | None,
     random_state: int,
+    n_eigenpairs: int | None = None,
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[Trial]:
@@ -80,6 +81,8 @@ def try_candidates(
     folds : sequence of (kept, held out)
     settings : Settings
         A trial takes 8 rounds at most.
+    n_eigenpairs : int, optional
+        As in :func:`~predilect.inference.gaspk.held_out.held_out_margins`.
     delta, random_state, executor, progress
         As in :func:`~predilect.inference.gaspk.em.run`.
 
@@ -97,9 +100,12 @@ def try_candidates(
         deltas = []
         for kept, out in folds:
             gamma = random_weights(kept.n_users, candidate.n_c, np.random.default_rng(random_state))
-            found = run(basis, kept, gamma, short, delta=delta, executor=executor, random_state=random_state)
+            found = run(
+                basis, kept, gamma, short, delta=delta, executor=executor, random_state=random_state,
+                with_evidence=False,
+            )  # fmt: skip
             said.append(out.outcome)
-            for column, part in zip(columns, (*held_out_margins(found, out), out.weight), strict=True):
+            for column, part in zip(columns, (*held_out_margins(found, out, n_eigenpairs), out.weight), strict=True):
                 column.append(part)
             deltas.append(found.delta)
         outcome, (mean, var, weight) = np.concatenate(said), (np.concatenate(column) for column in columns)

@@ -6,17 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.inference.gaspk.mode import State
+from predilect.posteriors.gaspk.basis import Basis
 from predilect.posteriors.gaspk.curvature import Curvature, factorised
 from predilect.posteriors.gaspk.log_determinant import log_determinant
 from predilect.posteriors.gaspk.products import ByProducts
-from predilect.posteriors.gaspk.solver import solve
+from predilect.posteriors.gaspk.solver import Preconditioner, solve
 
-__all__ = ["FACTORISED", "curvature_at", "direction", "log_det_at"]
+__all__ = ["FACTORISED", "Newton", "curvature_at", "direction", "log_det_at"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _FACTORISED_STEP = 200  # rows: below, a Cholesky is quicker than a few products
 FACTORISED = 3000  # rows of a curvature that is kept
+_STALE = 0.1  # of the curvature: how far it may move before its preconditioner is made anew
 _FACTORISED_ANSWERS = 2500  # beside it, where there are fewer answers than coordinates
 
 
@@ -30,9 +32,37 @@ def curvature_at(state: State) -> Curvature:
 
 def direction(state: State, gradient: FloatArray, accuracy: float) -> FloatArray:
     """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
-    if _rows(state) <= _FACTORISED_STEP:
-        return curvature_at(state).solve(gradient)
-    return solve(state.basis, state.B, gradient, tolerance=accuracy).x
+    return Newton()(state, gradient, accuracy)
+
+
+class Newton:
+    """:func:`direction` for one state after the other of one basis: a preconditioner serves as long as B hardly moves.
+
+    What is solved does not hang on the preconditioner, only how quickly: one for a B that was within a tenth of this
+    one costs no more than a product or two, and making one as much as five.
+    """
+
+    def __init__(self) -> None:
+        self._basis: Basis | None = None
+        self._made_of: FloatArray | None = None
+        self._preconditioner: Preconditioner | None = None
+
+    def __call__(self, state: State, gradient: FloatArray, accuracy: float) -> FloatArray:
+        """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
+        if _rows(state) <= _FACTORISED_STEP:
+            return curvature_at(state).solve(gradient)
+        # No entry of a block is larger than the root of the product of its two diagonal ones: those tell enough.
+        n_c = state.gamma.shape[1]
+        size, before = state.packed[:, np.arange(n_c) * (np.arange(n_c) + 3) // 2], self._made_of
+        if (
+            self._preconditioner is None
+            or before is None
+            or self._basis is not state.basis
+            or np.linalg.norm(size - before) > _STALE * np.linalg.norm(before)
+        ):
+            self._basis, self._made_of = state.basis, size
+            self._preconditioner = Preconditioner.of(state.basis, state.packed)
+        return solve(state.basis, state.packed, gradient, preconditioner=self._preconditioner, tolerance=accuracy).x
 
 
 def log_det_at(state: State, random_state: int) -> float:

@@ -22,10 +22,9 @@ from scipy.sparse import csr_array
 from scipy.special import softmax
 
 from predilect.errors import DataError, PredilectError
-from predilect.inference.gaspk.compiled_weights import climb
+from predilect.inference.gaspk.compiled_weights import climb, log_both
 from predilect.likelihoods import probit
 from predilect.likelihoods.expectation import BOUNDS, RULES
-from predilect.likelihoods.special import log_ndtr
 from predilect.likelihoods.views import Probit
 from predilect.scale.shards import Shard, cut, map_shards
 
@@ -157,27 +156,32 @@ def heuristic_weights(answers: Answers, F: FloatArray, *, delta: float = 0.0) ->
     Notes
     -----
     gaspk.md 2.1, algorithm 4. Weights saturate: with 30 answers of pure noise the largest of 10 is .78 on average.
-    Time n_k n_c evaluations for n_k distinct pairs of a point and an outcome, and n n_c additions; memory
-    O(n + (n_users + n_points) n_c).
+    Time n_points n_c evaluations and n n_c additions; memory O(n + (n_users + n_points) n_c).
 
     **Differs from the paper**: line 3 lacks Φ and the restriction to the person's answers; the product of
     probabilities, which underflows, is a sum of logarithms.
     """
     rows, F = _checked(answers, F, delta)
-    # Many people answer about one point: each pair of point and outcome is evaluated once.
-    key = 3 * rows.point + rows.outcome
-    key += 1
-    n_keys = 3 * len(F)
-    used = np.zeros(n_keys, dtype=np.bool_)
-    used[key] = True
-    place = np.cumsum(used) - 1
-    pairs = np.flatnonzero(used)
-    point, outcome = pairs // 3, (pairs % 3 - 1).astype(np.int8)
-    S = csr_array((rows.weight, place[key], rows.user_ptr), shape=(answers.n_users, len(pairs)))
-    score = np.empty((answers.n_users, F.shape[1]))
-    for c in range(F.shape[1]):
-        score[:, c] = S @ _log_likelihood(outcome, F[point, c], delta)
-    return np.asarray(softmax(score, axis=1))
+    # Many people answer about one point: each is looked at once.
+    used = np.zeros(len(F), dtype=np.bool_)
+    used[rows.point] = True
+    points = np.flatnonzero(used)
+    n = len(points)
+    place = rows.point if n == len(F) else (np.cumsum(used) - 1)[rows.point]
+    tied = rows.outcome == 0
+    with_ties = bool(tied.any())
+    table = np.empty(((3 if with_ties else 2) * n, F.shape[1]))
+    log_both(F[points], float(delta), table[: 2 * n])
+    if with_ties:
+        about = np.zeros(n, dtype=np.bool_)
+        about[place[tied]] = True
+        some = np.flatnonzero(about)
+        table[2 * n :] = 0.0
+        table[2 * n + some] = probit.at(0, F[points[some]].ravel(), delta)[0].reshape(len(some), -1)
+    key = np.where(rows.outcome < 0, place + n, place)
+    key[tied] += 2 * n
+    S = csr_array((rows.weight, key, rows.user_ptr), shape=(answers.n_users, len(table)))
+    return np.asarray(softmax(S @ table, axis=1))
 
 
 def exact_weights(
@@ -336,14 +340,6 @@ def _require_finite(values: FloatArray, what: str) -> None:
             f"{np.count_nonzero(~np.isfinite(values))} values of {what} are not finite. Likely causes: attributes of "
             "very different sizes, or a kernel that overflows. Standardise the attributes."
         )
-
-
-def _log_likelihood(outcome: npt.NDArray[np.int8], z: FloatArray, delta: float) -> FloatArray:
-    value = np.empty(len(z))
-    tied = outcome == 0
-    value[~tied] = log_ndtr(outcome[~tied] * z[~tied] - delta)
-    value[tied] = probit.at(0, z[tied], delta)[0]
-    return value
 
 
 def _climb(

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from predilect._compile import kernel
 
-__all__ = ["blocks", "gather", "scatter"]
+__all__ = ["blocks", "gather", "packed_blocks", "packed_product", "sandwich", "scatter", "unpacked"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -83,11 +83,49 @@ def blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArr
     Notes
     -----
     gaspk.md 2, eq. 11 summed over answers. n n_c²/2 operations; memory n_points n_c²/2 beside the result. Added in the
-    order of the rows.
+    order of the rows, quickest where those are sorted by trade-off.
     """
-    n_c = gamma.shape[1]
-    out = np.empty((n_points, n_c, n_c))
-    _blocks(user, point, weights, np.ascontiguousarray(gamma), out)
+    return unpacked(packed_blocks(user, point, weights, gamma, n_points))
+
+
+def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
+    """:func:`blocks` as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
+
+    Half of the memory, which is what a product with them costs.
+    """
+    out = np.zeros((n_points, gamma.shape[1] * (gamma.shape[1] + 1) // 2))
+    _packed_blocks(user, point, weights, np.ascontiguousarray(gamma), out)
+    return out
+
+
+def unpacked(packed: FloatArray) -> FloatArray:
+    """Triangles of :func:`packed_blocks` as blocks, shape (n_points, n_c, n_c)."""
+    n_c = int((2.0 * packed.shape[1]) ** 0.5)
+    out = np.empty((len(packed), n_c, n_c))
+    _unpacked(packed, out)
+    return out
+
+
+def packed_product(packed: FloatArray, F: FloatArray) -> FloatArray:
+    """B_t F_t at each trade-off, shape (n_points, n_c), for triangles of :func:`packed_blocks`."""
+    out = np.zeros(F.shape)
+    _sandwich(np.arange(len(F)), packed, np.ascontiguousarray(F), out)
+    return out
+
+
+def sandwich(index: IntArray, packed: FloatArray, values: FloatArray) -> FloatArray:
+    """Σ_t E_t B_t E_tᵀ values, with trade-off t in row index_t: shape (n_rows, n_c).
+
+    Parameters
+    ----------
+    index : array of int, shape (n_points,)
+        Rows of ``values``; a row may belong to several trade-offs.
+    packed : array of float, shape (n_points, n_c (n_c + 1)/2)
+        Triangles of :func:`packed_blocks`.
+    values : array of float, shape (n_rows, n_c)
+    """
+    out = np.zeros(values.shape)
+    _sandwich(index, packed, np.ascontiguousarray(values), out)
     return out
 
 
@@ -110,22 +148,41 @@ def _scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatA
 
 
 @kernel
-def _blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
+def _packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
     n_c = gamma.shape[1]
-    # Triangles side by side: half of the memory that the rows of people, who answer anywhere, jump about in.
-    packed = np.zeros((out.shape[0], n_c * (n_c + 1) // 2))
     for i in range(user.shape[0]):
         u, t = user[i], point[i]
         first = 0
         for c in range(n_c):
             s = weights[i] * gamma[u, c]
-            for d in range(c + 1):
-                packed[t, first + d] += s * gamma[u, d]
+            if s != 0.0:  # many weights are 0
+                for d in range(c + 1):
+                    out[t, first + d] += s * gamma[u, d]
             first += c + 1
+
+
+@kernel
+def _unpacked(packed: FloatArray, out: FloatArray) -> None:
     for t in range(out.shape[0]):
         first = 0
-        for c in range(n_c):
+        for c in range(out.shape[1]):
             for d in range(c + 1):
                 out[t, c, d] = packed[t, first + d]
                 out[t, d, c] = packed[t, first + d]
+            first += c + 1
+
+
+@kernel
+def _sandwich(index: IntArray, packed: FloatArray, values: FloatArray, out: FloatArray) -> None:
+    n_c = values.shape[1]
+    for t in range(index.shape[0]):
+        row = index[t]
+        first = 0
+        for c in range(n_c):
+            own = values[row, c]
+            s = packed[t, first + c] * own
+            for d in range(c):
+                s += packed[t, first + d] * values[row, d]
+                out[row, d] += packed[t, first + d] * own
+            out[row, c] += s
             first += c + 1

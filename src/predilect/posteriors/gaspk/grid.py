@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from predilect.covariance.kernels import Kernel
 from predilect.posteriors.gaspk.axes import Axis, ByParity, Group, grouped
+from predilect.posteriors.gaspk.blocks import packed_product, sandwich
 
 __all__ = ["GridBasis"]
 
@@ -212,6 +213,14 @@ class GridBasis:
             return np.asarray(self.Phi.T @ v)
         return self._by_columns(v, self.rank, self._backward)
 
+    def weighted_gram(self, packed: FloatArray, w: FloatArray) -> FloatArray:
+        """Φᵀ B Φ w, shape (rank, n_c), from lower triangles of B (n_points, n_c (n_c + 1)/2)."""
+        if self.Phi is not None or w.shape[1] > self._columns_at_once:
+            return self.backward(packed_product(packed, self.forward(w)))
+        # A point's sign comes in twice.
+        values = sandwich(self._observed[0], packed, self._unfolded(w))
+        return self._refolded(values.reshape(len(self.parts), -1), w.shape[1])
+
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Σ_t Φ_tj² weights_tk, from shape (n_points, k) to (rank, k).
 
@@ -400,12 +409,15 @@ class GridBasis:
         return out.reshape(len(self.parts), -1)
 
     def _backward(self, v: FloatArray) -> FloatArray:
-        folded = self._placed(v, signed=True)
+        return self._refolded(self._placed(v, signed=True), v.shape[1])
+
+    def _refolded(self, folded: FloatArray, k: int) -> FloatArray:
+        """The transpose of ``_unfolded``, from shape (n_patterns, Π h_g · k)."""
         if len(folded) > 1:
             folded = self._signs.T @ folded
-        out = np.empty((self.rank, v.shape[1]))
+        out = np.empty((self.rank, k))
         for part, rows, values in zip(self.parts, self._slices, folded, strict=True):
-            out[rows] = part.collect(_along(part.transposed, self._folded, values.reshape(-1, v.shape[1])))
+            out[rows] = part.collect(_along(part.transposed, self._folded, values.reshape(-1, k)))
         out *= self._root[:, None]
         return out
 
@@ -432,9 +444,13 @@ class GridBasis:
             out[:, mine] = product
         return out
 
+    @property
+    def _columns_at_once(self) -> int:
+        return max(_FEWEST_COLUMNS, _NUMBERS_AT_ONCE // max(2 * math.prod(self.shape), 1))
+
     def _by_columns(self, x: FloatArray, n: int, apply: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """A product of many columns, so many at a time that memory stays bounded."""
-        step = max(_FEWEST_COLUMNS, _NUMBERS_AT_ONCE // max(2 * math.prod(self.shape), 1))
+        step = self._columns_at_once
         if x.shape[1] <= step:
             return apply(x)
         out = np.empty((n, x.shape[1]))

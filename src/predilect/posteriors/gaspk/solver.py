@@ -11,6 +11,7 @@ import numpy.typing as npt
 from predilect.covariance.conjugate_gradients import Solution, conjugate_gradients
 from predilect.covariance.dense import Factor, factorise
 from predilect.posteriors.gaspk.basis import Basis
+from predilect.posteriors.gaspk.blocks import packed_product, unpacked
 
 __all__ = ["Preconditioner", "assembled", "largest_coordinates", "precision_product", "solve"]
 
@@ -27,8 +28,8 @@ def precision_product(basis: Basis, B: FloatArray, x: FloatArray) -> FloatArray:
     Parameters
     ----------
     basis : Basis
-    B : array of float, shape (n_points, n_c, n_c)
-        Positive semidefinite blocks.
+    B : array of float, shape (n_points, n_c, n_c) or (n_points, n_c (n_c + 1)/2)
+        Positive semidefinite blocks, or their lower triangles row by row: quicker where ``x`` is one column.
     x : array of float, shape (rank · n_c, k)
         Row j n_c + c is entry (j, c) of the coordinates.
 
@@ -37,8 +38,14 @@ def precision_product(basis: Basis, B: FloatArray, x: FloatArray) -> FloatArray:
     gaspk.md 2, eqs. 6 and 11 in whitened coordinates. One ``forward`` and one ``backward`` of n_c k columns, and
     n_points n_c² k operations.
     """
-    n, n_c, _ = B.shape
-    k = x.shape[1]
+    k, n_c = x.shape[1], len(x) // max(basis.rank, 1)
+    if B.ndim == 2 and k == 1:
+        w = x.reshape(basis.rank, n_c)
+        gram = getattr(basis, "weighted_gram", None)
+        product = basis.backward(packed_product(B, basis.forward(w))) if gram is None else gram(B, w)
+        return np.asarray(x + product.reshape(x.shape))
+    B = unpacked(B) if B.ndim == 2 else B
+    n = len(B)
     F = basis.forward(x.reshape(basis.rank, n_c * k))
     # A product of small matrices and vectors is no work for BLAS.
     BF = np.einsum("tcd,td->tc", B, F) if k == 1 else (B @ F.reshape(n, n_c, k)).reshape(n, n_c * k)
@@ -79,7 +86,8 @@ class Preconditioner:
         Parameters
         ----------
         basis : Basis
-        B : array of float, shape (n_points, n_c, n_c)
+        B : array of float, shape (n_points, n_c, n_c) or (n_points, n_c (n_c + 1)/2)
+            Or lower triangles.
         together : array of int, shape (n_together,), optional
             Coordinates of the dense block; none by default, which is the best for one right-hand side.
 
@@ -89,14 +97,15 @@ class Preconditioner:
         rank n_c³; the dense block takes n_points n_together² n_c²/2 + (n_together n_c)³/3 more. Rows of Φ at points
         that are spread over the grid are nearly orthogonal, which is what makes blocks this small serve.
         """
-        n_c = B.shape[1]
+        packed = B if B.ndim == 2 else B[:, *np.tril_indices(B.shape[1])]
+        n_c = int((2.0 * packed.shape[1]) ** 0.5)
         low, high = np.tril_indices(n_c)
-        gram = basis.gram_diagonal(np.ascontiguousarray(B[:, low, high]))
+        gram = basis.gram_diagonal(np.ascontiguousarray(packed))
         dense = np.zeros(basis.rank, dtype=bool)
         factor = None
         if together is not None and len(together):
             dense[together] = True
-            factor = factorise(assembled(basis, B, np.flatnonzero(dense)))
+            factor = factorise(assembled(basis, unpacked(packed), np.flatnonzero(dense)))
         # P_j is positive semidefinite: no entry of P_j - I is larger than its largest diagonal one.
         noticeable = gram[:, low == high].max(axis=1, initial=0.0) > _NOTICEABLE
         alone = np.flatnonzero(noticeable & ~dense)
@@ -188,8 +197,8 @@ def solve(
     Parameters
     ----------
     basis : Basis
-    B : array of float, shape (n_points, n_c, n_c)
-        Positive semidefinite blocks.
+    B : array of float, shape (n_points, n_c, n_c) or (n_points, n_c (n_c + 1)/2)
+        Positive semidefinite blocks, or their lower triangles row by row: quicker for one right-hand side.
     right : array of float, shape (rank, n_c) or (rank, n_c, k)
     preconditioner : Preconditioner, optional
         ``Preconditioner.of(basis, B)`` by default; one of an earlier, similar B is as right, only slower.
@@ -211,7 +220,7 @@ def solve(
     """
     if preconditioner is None:
         preconditioner = Preconditioner.of(basis, B)
-    shape, size = right.shape, basis.rank * B.shape[1]
+    shape, size = right.shape, basis.rank * right.shape[1]
     columns = right.reshape(size, -1)
     first = None if start is None else start.reshape(columns.shape)
     step = max(1, _NUMBERS_AT_ONCE // max(size, 1))
