@@ -23,7 +23,7 @@ from benchmarks.store import write_whole
 from predilect import Population
 from predilect.data import Comparisons
 from predilect.decisions import STRATEGIES
-from predilect.evaluation.active import curve, gain, play, pools_of, resume, sign_error
+from predilect.evaluation.active import cases_of, curve, gain, play, pools_of, resume, sign_error
 
 HERE = Path(__file__).parent / "results"
 N_ROUNDS = 10
@@ -162,7 +162,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{case}: error {rounds[0]['error']:.4f} -> {rounds[-1]['error']:.4f}", file=sys.stderr, flush=True)
         return rounds
 
-    runs = resume(given.out / "active.jsonl", cases, told)
+    path = given.out / "active.jsonl"
+    cases += [case for case in cases_of(path) if case not in cases]
+    runs = resume(path, cases, told)
     write_whole({given.out / "active.md": markdown(runs)})
     return 0
 

@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from benchmarks.store import write_whole
 from benchmarks.task import without_absent
 from predilect.data import Comparisons, split_answers
 from predilect.errors import ConvergenceWarning
-from predilect.evaluation.active import resume, sign_error
+from predilect.evaluation.active import cases_of, resume, sign_error
 from predilect.inference.warm_up import warm_up
 from predilect.report.provenance import package_versions
 
@@ -95,6 +96,7 @@ def run(case: dict[str, Any], command: str) -> list[dict[str, Any]]:
     """One fit of one model."""
     train, test, known = split(case["data"], case["seed"])
     model = estimator(MODELS[case["model"]])()
+    _compile(MODELS[case["model"]])
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.process_time()
@@ -105,6 +107,18 @@ def run(case: dict[str, Any], command: str) -> list[dict[str, Any]]:
     converged = bool(model.report_.get("fit", {}).get("converged", True))
     told = {"error": error, "log_loss": log_loss, "fit_cpu_s": seconds, "converged": converged}
     return [told | {"estimator": MODELS[case["model"]], "versions": package_versions(), "command": command}]
+
+
+@cache
+def _compile(name: str) -> None:
+    """Fit once to next to nothing: what is compiled on the way is not part of a fit."""
+    answers = Comparisons.from_frame(
+        {"user": [0, 0, 1, 1], "left": [0, 1, 0, 1], "right": [1, 2, 2, 2], "outcome": [1, 1, 1, -1]}
+    )
+    users = {"user": [0, 1], "x": [0.0, 1.0]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator(name)().fit(answers, items={"item": [0, 1, 2], "x": [0.0, 1.0, 2.0]}, users=users)
 
 
 def markdown(runs: list[dict[str, Any]]) -> str:
@@ -163,7 +177,9 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = {case["data"] for case in cases} - set(DATA) | {case["model"] for case in cases} - set(MODELS)
     if unknown:
         parser.error(f"not known: {', '.join(sorted(unknown))}")
-    command = " ".join(["python -m benchmarks.houlsby", *(sys.argv[1:] if arguments is None else arguments)])
+    command = (
+        f'python -m benchmarks.houlsby --data {given.data} --models "{given.models}" --repetitions {given.repetitions}'
+    )
     warm_up()
 
     def told(case: dict[str, Any]) -> list[dict[str, Any]]:
@@ -172,7 +188,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{case}: error {found['error']:.4f}, {found['fit_cpu_s']:.2f} s", file=sys.stderr, flush=True)
         return rounds
 
-    write_whole({given.out / "houlsby.md": markdown(resume(given.out / "houlsby.jsonl", cases, told))})
+    path = given.out / "houlsby.jsonl"
+    cases += [case for case in cases_of(path) if case not in cases]
+    write_whole({given.out / "houlsby.md": markdown(resume(path, cases, told))})
     return 0
 
 

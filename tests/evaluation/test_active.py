@@ -11,7 +11,7 @@ import pytest
 from predilect import Population
 from predilect.data import Comparisons
 from predilect.errors import DataError
-from predilect.evaluation.active import Pools, curve, gain, play, pools_of, resume, sign_error
+from predilect.evaluation.active import Pools, cases_of, curve, gain, play, pools_of, resume, sign_error
 
 N_ITEMS, N_USERS = 6, 30
 FIXED = {
@@ -127,6 +127,8 @@ def test_runs_are_taken_up_where_they_were_left(tmp_path):
     assert runs == resume(path, cases, run)
     assert ran == [0, 1, 2, 2]
     assert [run["seed"] for run in runs] == [0, 1, 2]
+    assert cases_of(path) == cases
+    assert cases_of(tmp_path / "nothing") == []
     assert [json.loads(line)["case"]["seed"] for line in path.read_text().splitlines()] == [0, 1, 2]
 
 

@@ -24,7 +24,7 @@ from predilect.data.frames import to_columns
 from predilect.decisions import suggest_each
 from predilect.errors import DataError
 
-__all__ = ["Gain", "Pools", "curve", "gain", "play", "pools_of", "resume", "sign_error"]
+__all__ = ["Gain", "Pools", "cases_of", "curve", "gain", "play", "pools_of", "resume", "sign_error"]
 
 FloatArray = npt.NDArray[np.float64]
 Record = dict[str, Any]
@@ -153,14 +153,8 @@ def resume(path: Path, cases: Iterable[Record], run: Callable[[Record], Iterable
     runs : list of dict
         In the order of the cases: each case with its records in "rounds".
     """
-    held: dict[str, Record] = {}
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    for line in text.splitlines():
-        try:
-            found = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        held[_name(found["case"])] = found
+    held = _runs(text)
     whole = "".join(json.dumps(found) + "\n" for found in held.values())
     if text != whole:
         path.write_text(whole, encoding="utf-8")
@@ -174,6 +168,23 @@ def resume(path: Path, cases: Iterable[Record], run: Callable[[Record], Iterable
                 file.write(json.dumps(held[name], allow_nan=False) + "\n")
         runs.append(held[name]["case"] | {"rounds": held[name]["rounds"]})
     return runs
+
+
+def cases_of(path: Path) -> list[Record]:
+    """The cases that a file of :func:`resume` holds, in the order of their runs; none where there is no file."""
+    return [found["case"] for found in _runs(path.read_text(encoding="utf-8") if path.exists() else "").values()]
+
+
+def _runs(text: str) -> dict[str, Record]:
+    """Whole lines, by the names of their cases."""
+    held: dict[str, Record] = {}
+    for line in text.splitlines():
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        held[_name(found["case"])] = found
+    return held
 
 
 def curve(runs: Sequence[Record], measure: str = "error") -> tuple[FloatArray, FloatArray]:
