@@ -92,8 +92,30 @@ def test_a_model_of_another_kind_of_frame_and_one_that_holds_no_answers(votes_fr
     Population(personal=False, consensus_scale=1.0).fit(frame).save(tmp_path / "m")
     table, said = asked(tmp_path / "m", "--user", "p03", "-n", 2)
     assert len(table) == 2
-    assert "may be asked again" in said
+    assert "may be asked again. Name them with --exclude ANSWERS" in said
     assert set(table["left"]) <= set(ITEMS)
+    votes_frame.write_csv(tmp_path / "votes.csv")
+    of = votes_frame.filter(judge="p03")
+    answered = {frozenset(pair) for pair in zip(of["model_a"], of["model_b"], strict=True)}
+    table, said = asked(tmp_path / "m", "--user", "p03", "-n", 99, "--exclude", tmp_path / "votes.csv")
+    assert {frozenset(row) for row in table.select("left", "right").rows()}.isdisjoint(answered)
+    assert len(table) == 10 - len(answered)
+    assert "may be asked again" not in said  # the advice was taken
+
+
+@pytest.mark.parametrize("text", ["left,right\n", "item\n", "item\napple\n"])
+def test_a_pool_that_is_empty(personal, tmp_path, text):
+    (tmp_path / "pool.csv").write_text(text)
+    table, said = asked(personal, "--user", "p03", "--candidates", tmp_path / "pool.csv")
+    assert table.columns == COLUMNS
+    assert table.is_empty()
+    assert "no pair is left" in said
+
+
+def test_no_model_there(tmp_path):
+    ran = run("ask", tmp_path / "typo", "--user", "p03")
+    assert ran.exit_code == 2
+    assert "there is no folder" in ran.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,30 @@ def test_the_small_model_predicts_and_asks(personal, tmp_path):
     assert len(pl.read_csv(io.StringIO(ran.stdout))) == 1
 
 
+def test_options_of_the_criterion_are_those_of_the_library(personal, tmp_path):
+    model = load_model(personal / "model")
+    for k, (arguments, options) in enumerate((
+        (["--beta", 4], {"beta": 4.0}), (["--ucb", "taylor", "--beta", 4], {"ucb": "taylor", "beta": 4.0}),
+        (["--ucb", "gp_ucb", "--kappa", 9], {"ucb": "gp_ucb", "kappa": 9.0}),
+    )):  # fmt: skip
+        # Of the loss alone the criterion follows, and takes its options all the same.
+        ran = run("compress", personal, "--keep", 2, "--loss", "recommendation", *arguments, "--out", tmp_path / str(k))
+        assert ran.exit_code == 0, ran.output
+        found, expected = load_model(tmp_path / str(k)), compress(model, 2, "recommendation", **options)
+        assert found.report_["compressed"]["options"] == options
+        assert [found.kept(user) for user in model.users_.ids] == [expected.kept(user) for user in model.users_.ids]
+
+
+def test_the_whole_covariance_of_a_joint_process(tmp_path, votes_frame):
+    votes_frame[:80].write_csv(tmp_path / "votes.csv")
+    ran = run("rank", tmp_path / "votes.csv", "--model", "joint", "--out", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    ran = run("compress", tmp_path / "out", "--keep", "100%", "--whole", "--out", tmp_path / "small")
+    assert ran.exit_code == 0, ran.output
+    assert load_model(tmp_path / "small").report_["compressed"]["local"] is False
+    assert "times larger than" in ran.stdout  # everything is kept, and K⁻¹ as well
+
+
 def test_as_json(personal, tmp_path):
     ran = run("compress", personal, "--budget", 30, "--loss", "log", "--json", "--out", tmp_path / "small")
     assert ran.exit_code == 0, ran.output
@@ -77,6 +101,12 @@ def test_as_json(personal, tmp_path):
         (["--keep", "0.0000000000001"], "rounds to none"), (["--keep", "some"], "neither a number of items nor"),
         (["--keep", "2", "--budget", "30"], "give keep"), (["--budget", "3"], "cannot be shared out"),
         (["--criterion", "ucb", "--beta", "-1"], "beta must be a positive number"),
+        (["--keep", "200%"], "a share is at most 100 %"), (["--keep", "inf%"], "is no number"),
+        (["--beta", "2"], "items are chosen by voi (--loss regret)"),
+        (["--criterion", "mean", "--kappa", "2"], "items are chosen by mean"),
+        (["--criterion", "ucb", "--kappa", "2"], "--kappa is not used by --ucb exact"),
+        (["--criterion", "ucb", "--ucb", "gp_ucb", "--beta", "2"], "--beta is not used by --ucb gp_ucb"),
+        (["--whole"], "leave --whole out"),
     ],
 )  # fmt: skip
 def test_bad_input_writes_nothing(personal, tmp_path, arguments, said):

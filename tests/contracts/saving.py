@@ -168,6 +168,8 @@ class SavingContract(EstimatorContract):
             type(model).load(tmp_path / "model")
 
     def test_no_model_at_all(self, tmp_path):
-        for path in (tmp_path, tmp_path / "nowhere"):
-            with pytest.raises(DataError, match=r"holds no model: there is no model\.json"):
+        for path, said in (
+            (tmp_path, r"holds no model: there is no model\.json"), (tmp_path / "nowhere", "there is no folder"),
+        ):  # fmt: skip
+            with pytest.raises(DataError, match=said):
                 type(self.make()).load(path)

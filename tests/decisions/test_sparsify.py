@@ -53,10 +53,10 @@ def test_how_much_to_keep(keep, n_items, r):
     ("keep", "said"),
     [
         (0, "keeps nothing"), (0.0, "keeps nothing"), ("0%", "keeps nothing"), (-2, "keeps nothing"),
-        (float("nan"), "keeps nothing"), (51, "more than all: there are 50"), ("51", "more than all"),
+        (float("nan"), "is no number"), (51, "more than all: there are 50"), ("51", "more than all"),
         (1.2, "a share is at most 100 %"), ("101%", "a share is at most"), (3.0, "a share is at most"),
         (1e-12, "rounds to none"), ("few", "neither a number of items nor a share"), (True, "got True"),
-        ([2], "must be a number"), (float("inf"), "keeps nothing"),
+        ([2], "must be a number"), (float("inf"), "is no number"), ("nan%", "is no number"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused(keep, said):

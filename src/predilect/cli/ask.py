@@ -61,7 +61,10 @@ def ask(
     exclude: Annotated[
         Path | None,
         typer.Option(
-            "--exclude", metavar="FILE", help="Pairs that are not asked, such as answers that came after the model."
+            "--exclude",
+            metavar="FILE",
+            help="Pairs that are not asked, of this person where there is a column of people: answers that came after "
+            "the model, or all, if the model does not hold them.",
         ),
     ] = None,
     repeat: Annotated[
@@ -91,7 +94,9 @@ def ask(
             exclude=None if exclude is None else read_table(exclude)[1], repeat=repeat, random_state=seed,
         )  # fmt: skip
         if len(table) < n:
-            talk.say(f"Asked for {n}, but {len(table) or 'no'} pair{'s are' if len(table) > 1 else ' is'} left to ask.")
+            again = "" if repeat or user is None else " --repeat also asks what was answered."
+            left = f"{len(table) or 'no'} pair{'s are' if len(table) > 1 else ' is'} left to ask"
+            talk.say(f"Asked for {n}, but {left}.{again}")
         if json:
             talk.document({
                 "schema": "predilect/questions", "version": 1, "model": fitted.report_["model"], "user": user,

@@ -34,6 +34,14 @@ class CriterionName(StrEnum):
     mean = "mean"
 
 
+class BoundName(StrEnum):
+    """What the criterion ucb means."""
+
+    exact = "exact"
+    gp_ucb = "gp_ucb"
+    taylor = "taylor"
+
+
 def compress(
     model: Annotated[
         Path,
@@ -72,7 +80,30 @@ def compress(
             "mean: with the largest means; auto: what suits the loss.",
         ),
     ] = CriterionName.auto,
-    beta: Annotated[float, typer.Option("--beta", help="For --criterion ucb: how much what is unknown counts.")] = 1.0,
+    ucb: Annotated[
+        BoundName | None,
+        typer.Option(
+            "--ucb",
+            show_default="exact",
+            help="For --criterion ucb. exact: mean + beta variance / 2; gp_ucb: mean + kappa standard deviations; "
+            "taylor: as the paper has it, for comparison.",
+        ),
+    ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option("--beta", show_default="1", help="For --ucb exact, taylor: how much what is unknown counts."),
+    ] = None,
+    kappa: Annotated[
+        float | None, typer.Option("--kappa", show_default="1", help="For --ucb gp_ucb: the same, in deviations.")
+    ] = None,
+    local: Annotated[
+        bool,
+        typer.Option(
+            "--local/--whole",
+            help="Keep people apart, or, of --model joint or bonilla-gp, also the covariance between people: dropped "
+            "items and new people follow from everybody's kept ones, but little is saved.",
+        ),
+    ] = True,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace DIR if it holds a model.")] = False,
     quiet: QuietFlag = False,
@@ -95,17 +126,17 @@ def compress(
             advice = "choose another folder, or replace it with --force" if "already" in holds else "choose another"
             raise DataError(f"{out} {holds}: {advice}")
         folder = model / "model" if (model / "model").is_dir() else model
-        options: dict[str, Any] = {"beta": beta} if criterion is CriterionName.ucb else {}
         small = compressed(
-            load_model(folder), keep, loss.value, criterion.value, budget=budget, random_state=seed,
-            **options,
+            load_model(folder), keep, loss.value, criterion.value, budget=budget, local=local, random_state=seed,
+            **_options_of_ucb(criterion, loss, ucb, beta, kappa),
         )  # fmt: skip
         small.save(out, overwrite=force)
         talk.written = str(out)
         size, size_full = _size(out), _size(folder)
         for line in small.describe():
             talk.say(line)
-        talk.say(f"Written to {out}: {size} bytes, {size_full / size:.1f} times smaller than {folder}'s {size_full}.")
+        ratio = f"{size_full / size:.1f} times smaller" if size < size_full else f"{size / size_full:.1f} times larger"
+        talk.say(f"Written to {out}: {size} bytes, {ratio} than {folder}'s {size_full}.")
         if json:
             document: dict[str, Any] = {
                 "schema": "predilect/compression", "version": 1, "of": small.report_["of"],
@@ -113,6 +144,31 @@ def compress(
                 "file_bytes": size, "file_bytes_full": size_full, "warnings": talk.warned, "written": str(out),
             }  # fmt: skip
             talk.document(document)
+
+
+def _options_of_ucb(
+    criterion: CriterionName, loss: LossName, ucb: BoundName | None, beta: float | None, kappa: float | None
+) -> dict[str, Any]:
+    """What was given for the criterion ucb, refused where something else chooses."""
+    from predilect.decisions.criteria import criterion_for
+    from predilect.errors import DataError
+
+    given = {"ucb": None if ucb is None else ucb.value, "beta": beta, "kappa": kappa}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    chosen = criterion_for(loss.value) if criterion is CriterionName.auto else criterion.value
+    if options and chosen != "ucb":
+        why = f" (--loss {loss.value})" if criterion is CriterionName.auto else ""
+        raise DataError(
+            f"--{next(iter(options))} is for --criterion ucb, but items are chosen by {chosen}{why}. Say --criterion "
+            "ucb, or leave it out"
+        )
+    useless = "beta" if ucb is BoundName.gp_ucb else "kappa"
+    if useless in options:
+        raise DataError(
+            f"--{useless} is not used by --ucb {(ucb or BoundName.exact).value}: "
+            + ("give --kappa" if useless == "beta" else "say --ucb gp_ucb, or give --beta")
+        )
+    return options
 
 
 def _size(folder: Path) -> int:

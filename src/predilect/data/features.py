@@ -88,7 +88,8 @@ class ItemFeatures:
         if id_column is None or id_column not in names:
             raise DataError(
                 f"found no column with the {cls.what} ids{'' if id_column is None else f' called {id_column!r}'}; "
-                f'the columns are {", ".join(names) or "(none)"}. Name it, id_column="NAME".'
+                f'the columns are {", ".join(names) or "(none)"}. Call it "{cls.id_names[0]}", or name it: '
+                'id_column="NAME".'
             )
         wanted = [name for name in (names if columns is None else columns) if name != id_column]
         unknown = [name for name in categorical if name not in wanted]

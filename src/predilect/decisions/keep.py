@@ -33,7 +33,9 @@ def items_a_person(keep: Any, n_items: int) -> int:
         If that is no item, or more than there are.
     """
     number, is_share = _read(keep)
-    if not math.isfinite(number) or number <= 0:
+    if not math.isfinite(number):
+        raise DataError(f"keep={keep!r} is no number: give a number of items from 1 to {n_items}, or a share like 20%")
+    if number <= 0:
         raise DataError(f"keep={keep!r} keeps nothing: give a number of items from 1 to {n_items}, or a share like 20%")
     if is_share:
         if number > 1.0:

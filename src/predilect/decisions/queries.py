@@ -57,7 +57,8 @@ def suggest(
         What is sought: information about the person's utilities; the answer that is hardest to predict, noise or not
         (maximum entropy); the best item (the pair whose better one is expected to be best); nothing.
     exclude : data frame, optional
-        Further pairs not to ask, such as those on the person's screen; where it names people, only this person's.
+        Further pairs not to ask, such as those on the person's screen, and all that were answered if the model was
+        loaded without its answers; where it names people, only this person's.
     repeat : bool, default False
         Whether pairs that the person answered may be asked again.
     random_state : int, default 0
@@ -114,13 +115,13 @@ def suggest(
         barred.append(pair_keys(first[mine], second[mine], n_items))
     if not repeat and code >= 0:
         answered = answered_keys(model, user, code)
-        if answered is None:
+        if answered is not None:
+            barred.append(answered)
+        elif exclude is None and len(left):
             warnings.warn(
                 f"this model does not hold who answered what: pairs that {user!r} answered may be asked again. Name "
-                "them in exclude, or fit anew", DataWarning, stacklevel=2,
+                "them with --exclude ANSWERS (exclude=answers)", DataWarning, stacklevel=2,
             )  # fmt: skip
-        else:
-            barred.append(answered)
     left, right = without(left, right, np.concatenate(barred), n_items)
     mean, var = utilities.margins(left, right)
     delta = _thresholds(model, np.array([code]))

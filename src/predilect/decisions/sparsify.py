@@ -113,7 +113,7 @@ def sparsify(
         if not isinstance(posterior, JointProcess):
             raise DataError(
                 f"local=False needs one process of people and items, and this is a {type(posterior).__name__}: its "
-                "people are apart given the crowd. Leave local=True"
+                "people are apart given the crowd. Leave local=True (leave --whole out)"
             )
         return kept_process(posterior, selection.users, selection.items)
     means, triangles = [], []

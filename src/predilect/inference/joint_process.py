@@ -62,7 +62,8 @@ class JointAnswers:
         if size > _LARGEST or len(rows.codes) > 4 * _LARGEST:
             raise DataError(
                 f"{len(self.user)} different answers on {len(rows.codes)} utilities are too many for a joint process "
-                f'without inducing points, which holds {_LARGEST}. Use GPPL(users="joint") or Population()'
+                f"without inducing points, which holds {_LARGEST}. Use Population() (--model population), "
+                'GPPL(users="joint") (--model gppl --personal yes) with features of people and items, or fewer people'
             )
         return rows
 

@@ -110,8 +110,12 @@ def read_document(path: Path) -> dict[str, Any]:
         If there is none, or it cannot be read.
     """
     file = path / "model.json"
+    if not path.exists():
+        raise DataError(f"there is no folder {path} (looked in {Path.cwd()}). Check the name")
     if not file.is_file():
-        raise DataError(f"{path} holds no model: there is no {file.name} in it. Give the folder that save() wrote")
+        raise DataError(
+            f"{path} holds no model: there is no {file.name} in it. Give the folder that save() or predilect rank wrote"
+        )
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
