@@ -100,8 +100,8 @@ def compress(
         bool,
         typer.Option(
             "--local/--whole",
-            help="Keep people apart, or, of --model joint or bonilla-gp, also the covariance between people: dropped "
-            "items and new people follow from everybody's kept ones, but little is saved.",
+            help="Keep people apart, or (--whole, of --model joint or bonilla-gp) the covariance between people too: "
+            "new people and items follow by features. Larger; what nobody keeps is known by its features alone.",
         ),
     ] = True,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")] = 0,
