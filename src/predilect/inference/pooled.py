@@ -22,7 +22,9 @@ FloatArray = npt.NDArray[np.float64]
 
 _MAX_NEWTON = 100
 _ROWS_AT_ONCE = 50_000
-_NEWTON_TOLERANCE = 1e-10  # of the largest step in any utility, in units of the answer noise
+# Of the largest change of an answer's margin, in units of its noise. Not of a utility: under a flat prior rounding alone
+# moves all utilities together, which nothing depends on.
+_NEWTON_TOLERANCE = 1e-10
 _MAX_HALVINGS = 40
 _THRESHOLD_TOLERANCE = 1e-4  # in log δ
 # Standard deviation of a weak prior of log δ about the tie share's own δ: it decides only for a handful of answers, of
@@ -216,7 +218,7 @@ def _report(best: _Mode, iterations: int, jitter: float, began: float) -> Report
         converged=best.step <= _NEWTON_TOLERANCE,
         jitter=jitter,
         seconds=time.perf_counter() - began,
-        unit="noise units of the largest step",
+        unit="noise units of the largest change of a margin",
         advice="look for extreme weights or scores",
     )
 
@@ -243,7 +245,8 @@ def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatA
         of_items = np.bincount(rows.left, flow, n_items) - np.bincount(rows.right, flow, n_items)
         gradient = prior.gather(np.asarray(of_items, dtype=float)) - precision @ m
         step = factor.solve(gradient)
-        size = float(np.abs(step).max())
+        moved = prior.utilities(step)
+        size = float(np.abs(moved[rows.left] - moved[rows.right]).max(initial=0.0))
         for _ in range(_MAX_HALVINGS):
             new_value, new_slope, new_curvature = log_posterior(m + step)
             # Rounding alone may lower the value by a few ulps at the mode.
