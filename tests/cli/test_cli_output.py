@@ -171,6 +171,7 @@ def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path):
     assert files_beside(tmp_path) == ["votes.csv"]
 
 
+@pytest.mark.slow
 def test_strict_ends_with_3_and_otherwise_it_is_a_one_line_warning(votes, tmp_path, monkeypatch):
     fit = Population.fit
 

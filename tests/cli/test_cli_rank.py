@@ -114,6 +114,7 @@ def test_top_limits_what_is_printed(votes):
     assert "3 more items" in shown
 
 
+@pytest.mark.slow
 def test_pooled_or_without_people_there_is_no_users_file(votes, tmp_path):
     ran = run("rank", votes, "--pooled", "--out", tmp_path / "a")
     assert "Each of 240 answers counts once" in ran.stdout
@@ -141,6 +142,7 @@ def agreeing_votes(path):
     return path
 
 
+@pytest.mark.slow
 def test_the_verdict_is_said_recorded_and_saved(votes, results):
     ran = run("rank", votes)
     assert "Verdict: Personal rankings predict people better than one ranking for all: over 2" in ran.stdout
@@ -223,6 +225,7 @@ def test_by_makes_a_board_for_each_segment(votes, votes_frame, tmp_path):
     assert pl.read_csv(tmp_path / "out" / "leaderboard.csv")["n"].sum() == 480  # all answers
 
 
+@pytest.mark.slow
 def test_a_segment_that_cannot_be_ranked_is_named_and_the_others_are_not_lost(votes_frame, tmp_path):
     tied = votes_frame.with_columns(
         winner=pl.when(pl.col("language") == "de").then(pl.lit("tie")).otherwise(pl.col("winner"))
@@ -257,6 +260,7 @@ def test_item_map_ranks_what_the_items_stand_for(votes, tmp_path):
     assert "no value column was named" in ran.stderr
 
 
+@pytest.mark.slow
 def test_items_without_answers_are_ranked_by_their_features(votes, tmp_path):
     pl.DataFrame({"item": [*ITEMS, "fig"], "sweet": [5, 4, 3, 2, 1, 5], "same": [1] * 6}).write_csv(tmp_path / "i.csv")
     ran = run("rank", votes, *QUICK, "--items", tmp_path / "i.csv", "--json")

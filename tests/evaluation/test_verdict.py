@@ -92,6 +92,7 @@ def test_where_people_agree_there_is_nothing_in_it():
     assert abs(verdict.personal.gain) < 0.01
 
 
+@pytest.mark.slow
 def test_ties_by_closeness_and_ties_by_chance():
     assert judge(Population(**FIXED), comparisons(crowd(2, 60, 6, 20, delta=0.5))).ties.outcome == "better"
     rows = crowd(2, 60, 6, 20, consensus_sd=2.0)
@@ -124,6 +125,7 @@ def one_feature_that_says_everything() -> tuple[Comparisons, np.ndarray, np.rand
     return comparisons(answers(user, left, right, np.sign(z).astype(int), n_items=n_items)), x, rng
 
 
+@pytest.mark.slow
 def test_features_that_say_everything():
     data, x, _ = one_feature_that_says_everything()
     told = ItemFeatures.from_frame({"item": np.arange(30), "x": x})
@@ -298,6 +300,7 @@ def test_fits_that_did_not_converge_are_mentioned():
 # Determinism, keeping, saving
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_verdict_and_the_order_of_rows_does_not_matter(divided):
     rows = camps(0, delta=0.4)
     order = np.random.default_rng(1).permutation(rows.n_rows)

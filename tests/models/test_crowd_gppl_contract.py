@@ -13,6 +13,7 @@ from predilect import CrowdGPPL
 FIXED = {"length_scales": 1.0, "tolerance": 1e-8, "max_iterations": 500, "tie_threshold": 0.4, "n_components": 1}
 
 
+@pytest.mark.slow  # half a minute of fits; test_crowd_gppl.py has quicker ones
 class TestModern(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED

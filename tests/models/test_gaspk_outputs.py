@@ -292,6 +292,7 @@ def test_segments_and_characteristics(linear):
             assert row[f"{name} sd"] == pytest.approx(np.sqrt(found.covariance[0, c, c]), abs=EXACT)
 
 
+@pytest.mark.slow
 def test_categories_are_gained_and_lost():
     model = fitted(three_fuels=True)
     found = model.willingness("price", user="p00")

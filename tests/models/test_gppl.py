@@ -150,6 +150,7 @@ def test_some_items_without_features():
         assert any("have no features" in line for line in model.report_["features"])
 
 
+@pytest.mark.slow
 def test_some_people_without_features():
     some = {name: values[:20] for name, values in USERS.items()}
     with pytest.warns(DataWarning, match=r"10 of 30 people have no features \(first: 'u20'\)"):

@@ -47,6 +47,7 @@ class TestInBatches(TestPooled):
             np.testing.assert_allclose(a, b, rtol=0.02, atol=0.02)
 
 
+@pytest.mark.slow  # the same facade as TestPooled
 class TestSeparate(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED

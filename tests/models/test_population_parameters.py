@@ -123,6 +123,7 @@ def test_without_ties_there_are_none_to_come(personal):
 # Features
 
 
+@pytest.mark.slow
 @both
 def test_features_of_half_the_items(personal):
     model = Population(personal, n_jobs=1).fit(CROWD, items={"item": [0, 1, 2], "x": [1.0, 2.0, 3.0]})

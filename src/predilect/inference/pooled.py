@@ -22,8 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _MAX_NEWTON = 100
 _ROWS_AT_ONCE = 50_000
-# Of the largest change of an answer's margin, in units of its noise. Not of a utility: under a flat prior rounding alone
-# moves all utilities together, which nothing depends on.
+# Of the largest change of an answer's margin, in units of its noise. Not of a utility: under a flat prior rounding
+# alone moves all utilities together, which nothing depends on.
 _NEWTON_TOLERANCE = 1e-10
 _MAX_HALVINGS = 40
 _THRESHOLD_TOLERANCE = 1e-4  # in log δ

@@ -214,6 +214,7 @@ def predictions(fit, data, n=40):
 OPTIONS = {"n_components": 2, "tolerance": 1e-9, "max_iterations": 600, "random_state": 1, "n_restarts": 1}
 
 
+@pytest.mark.slow
 def test_orientation_order_and_weights_of_rows_make_no_difference(crowd):
     u, a, b, y, _, n = crowd.columns
     base = predictions(fit_factor(u, a, b, y, None, n, crowd.projection, **OPTIONS), crowd)
