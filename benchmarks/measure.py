@@ -196,7 +196,7 @@ def provenance() -> dict[str, Any]:
     inside = program.parent.name == "benchmarks" and program.stem != "__main__"
     called = f"benchmarks.{program.stem}" if inside else "benchmarks"
     return {
-        "command": " ".join([f"python -m {called}", *sys.argv[1:]]),
+        "command": " ".join([f"python -m {called}", *_told(sys.argv[1:])]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
         "revision": _revision(),
@@ -204,6 +204,16 @@ def provenance() -> dict[str, Any]:
         "versions": {name: version(name) for name in PACKAGES} | _installed(PEER_PACKAGES),
         "threads": 1,
     }
+
+
+def _told(arguments: list[str]) -> list[str]:
+    """Arguments without the folder of the results, which is a matter of the machine."""
+    kept, skip = [], False
+    for argument in arguments:
+        if not (skip or argument == "--out" or argument.startswith("--out=")):
+            kept.append(argument)
+        skip = argument == "--out"
+    return kept
 
 
 def _installed(packages: Iterable[str]) -> dict[str, str]:

@@ -137,3 +137,9 @@ def test_generator_is_deterministic_and_as_specified() -> None:
     assert task.test.n_answers == 10_000
     assert task.oracle_log_loss is not None
     assert 0.15 < task.oracle_log_loss < 0.25  # population.md section 7: about .20
+
+
+def test_a_command_is_told_without_the_folder_of_results(monkeypatch) -> None:
+    given = ["--tasks", "jura", "--out", "somewhere", "--seeds", "0", "--out=elsewhere"]
+    monkeypatch.setattr(measuring.sys, "argv", ["benchmarks/__main__.py", *given])
+    assert measuring.provenance()["command"] == "python -m benchmarks --tasks jura --seeds 0"
