@@ -196,3 +196,16 @@ def test_pairs_of_one_item_that_was_not_answered_on_lie_between():
     var = np.array([1.0, 4.0, 9.0])
     np.testing.assert_allclose(found.variance(var, [0, 1, 2]), [0.2, 0.6 * 8.0, 1.8 * 27.0], rtol=EXACT)
     np.testing.assert_array_equal(NOTHING.variance(var, [0, 1, 2]), var)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.6])
+def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta):
+    truth = Calibration(0.2, 0.2)
+    columns = calibrated_margins(9, 20_000, truth, delta)
+    slips = (np.ones(40, np.int8), np.full(40, -40.0), np.full(40, 0.01), np.ones(40), np.full(40, delta), np.zeros(40))
+    together = [np.concatenate(pair).astype(pair[0].dtype) for pair in zip(columns, slips, strict=True)]
+    found = calibration(*together, power=1.0, threshold_factor=1.0)
+    assert abs(math.log(found.factor / truth.factor)) < 0.3
+    assert 0.002 < found.lapse_rate < 0.05  # answers that are nearly a toss-up hardly tell them
+    without = calibration(*together, power=1.0, threshold_factor=1.0, lapse_rate=0.0)
+    assert without.factor > 2.0 * found.factor
