@@ -21,7 +21,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow"
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) -m "slow or hypothesis" \
+	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadgroup -m "slow or hypothesis" \
 		--hypothesis-profile thorough
 
 check: lint types test

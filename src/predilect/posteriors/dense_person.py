@@ -32,6 +32,8 @@ class DenseState:
         log |I + Λ^½ G Λ^½|.
     quadratic : float
         eᵀ C e with e = η - Λ z̄.
+    precision, alpha : arrays of float, shape (n,)
+        The sites' precisions, and α = η - Λ mean.
     """
 
     mean: FloatArray
@@ -39,7 +41,7 @@ class DenseState:
     log_det: float
     quadratic: float
     precision: FloatArray
-    linear: FloatArray
+    alpha: FloatArray
     factor: Factor
 
 
@@ -87,24 +89,23 @@ class DensePerson:
             root = np.sqrt(precision)
             factor = factorise(np.eye(len(root)) + root[:, None] * self.prior * root)
             Z = factor.solve_lower(root[:, None] * self.prior)
-            shift = self.prior @ e - Z.T @ (Z @ e)
+            # α first and the mean from it: a site of high precision would magnify the mean's rounding in η - Λ mean.
+            alpha = e - root * factor.solve(root * (self.prior @ e))
+            shift = self.prior @ alpha
             var = np.diagonal(self.prior) - np.einsum("ij,ij->j", Z, Z)
-            return DenseState(
-                self.z_bar + shift, var, factor.log_det(), float(e @ shift), precision, linear, factor
-            )  # fmt: skip
+            return DenseState(self.z_bar + shift, var, factor.log_det(), float(e @ shift), precision, alpha, factor)
         L = self.prior
         factor = factorise(symmetrise(np.eye(L.shape[1]) + L.T @ (self._laplacian(precision) @ L)))
         V = factor.solve_lower(L.T)  # S = Vᵀ V
         g = V @ (self.X.T @ e)
         spread = V[:, self.left] - V[:, self.right]
-        return DenseState(
-            self.z_bar + spread.T @ g, np.einsum("ij,ij->j", spread, spread), factor.log_det(), float(g @ g),
-            precision, linear, factor,
-        )  # fmt: skip
+        mean = self.z_bar + spread.T @ g
+        var = np.einsum("ij,ij->j", spread, spread)
+        return DenseState(mean, var, factor.log_det(), float(g @ g), precision, linear - precision * mean, factor)
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
         """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the person's own items."""
-        x = np.asarray(self.X.T @ (state.linear - state.precision * state.mean))
+        x = np.asarray(self.X.T @ state.alpha)
         if self.in_pair_space:
             root = np.sqrt(state.precision)
             half = state.factor.solve_lower(np.diag(root))
