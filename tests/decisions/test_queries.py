@@ -175,9 +175,17 @@ def test_a_batch_is_the_greedy_one(strategy, delta):
         V = V - np.outer(V @ d, V @ d) / (d @ V @ d + 1.0)
 
 
-def test_a_batch_of_very_many_pairs_is_the_greedy_one():
+@pytest.mark.parametrize(("shortlist", "rescored"), [(2**15, 4096), (2**15, 64), (16, 4)])
+@pytest.mark.parametrize(
+    "n_directions", [3, 90]
+)  # few: the best pairs are much alike, and after one of them no longer best
+def test_a_batch_of_very_many_pairs_is_the_greedy_one(monkeypatch, n_directions, shortlist, rescored):
+    monkeypatch.setattr("predilect.decisions.greedy._SHORTLIST", shortlist)
+    monkeypatch.setattr("predilect.decisions.greedy._RESCORED_FIRST", rescored)
     n = 90  # 4 005 pairs: scores are bounded, and few of them made anew
-    mean, C = np.random.default_rng(4).standard_normal(n), wishart(n, 4)
+    rng = np.random.default_rng(4)
+    mean, rows = rng.standard_normal(n), rng.standard_normal((n, n_directions))
+    C = rows @ rows.T + 0.01 * np.eye(n)
     found = codes(suggest(Known(mean, C), n=12))
     left, right = all_pairs(np.arange(n))
     V, m = C.copy(), mean[left] - mean[right]

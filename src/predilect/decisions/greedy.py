@@ -19,7 +19,8 @@ Score = Callable[[Any, FloatArray | None], FloatArray]
 
 _SETTLED = 1e-10  # of the largest variance: what rounding leaves of the variance between identical items
 _PAIRS_IN_CACHE = 2**14
-_RESCORED_AT_ONCE = 1024
+_SHORTLIST = 2**15  # eight times as many each time that a pair beyond them may be better
+_RESCORED_FIRST = 4096  # four times as many each time that these do not decide
 
 
 def are_settled(var: FloatArray) -> npt.NDArray[np.bool_]:
@@ -58,12 +59,25 @@ def greedy(
     fresh = np.zeros(len(var), dtype=np.int64)  # how many questions the bound knows of
     chosen: list[int] = []
     scores: list[float] = []
+    size = _SHORTLIST
+    shortlist, outside = _best_of(bound, size)
     for k in range(len(G)):
-        while fresh[best := int(np.argmax(bound))] < k:
-            top = np.argpartition(bound, -min(_RESCORED_AT_ONCE, len(bound)))[-_RESCORED_AT_ONCE:]
-            stale = np.append(top[(fresh[top] < k) & (bound[top] > -np.inf)], best)
+        floor, at_once = -np.inf, _RESCORED_FIRST
+        while True:
+            here = bound[shortlist]
+            best = int(shortlist[np.argmax(here)])
+            if bound[best] <= outside:
+                size *= 8
+                shortlist, outside = _best_of(bound, size)
+                continue
+            if fresh[best] == k:
+                break
+            stale = shortlist[(here >= floor) & (here > -np.inf) & (fresh[shortlist] < k)]
+            if len(stale) > at_once:
+                stale = stale[np.argpartition(bound[stale], -at_once)[-at_once:]]
             bound[stale] = score(stale, _resolved(G[:k], left[stale], right[stale]))
             fresh[stale] = k
+            floor, at_once = max(floor, float(bound[stale].max())), 4 * at_once
         chosen.append(best)
         scores.append(float(bound[best]))
         bound[best] = -np.inf
@@ -72,6 +86,14 @@ def greedy(
         G[k] = g / np.sqrt(1.0 + max(g[a] - g[b], 0.0))
     worth = score(last, _resolved(G, left[last], right[last]))
     return np.append(np.array(chosen, dtype=np.int64), last), np.append(np.array(scores), worth)
+
+
+def _best_of(bound: FloatArray, size: int) -> tuple[IntArray, float]:
+    """The places of the largest bounds, in order of place, and the largest bound of all others."""
+    if size >= len(bound):
+        return np.arange(len(bound)), -np.inf
+    place = np.argpartition(bound, -size)
+    return np.sort(place[-size:]), float(bound[place[:-size]].max())
 
 
 def _resolved(G: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
