@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -17,22 +19,29 @@ import numpy.typing as npt
 
 from predilect import Population
 from predilect.data import Comparisons
-from predilect.inference.population import settle
+from predilect.inference.population import settle_all
 from predilect.models.updating import begin_updates
 from predilect.posteriors.people import Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
 
 N_ITEMS, PER_PERSON = 200, 20
-SETTINGS = {"strength": 50.0, "scale": 2.0, "consensus_scale": 4.0, "tie_threshold": 0.0, "max_passes": 20}
+SETTINGS = {"strength": 50.0, "scale": 2.0, "consensus_scale": 4.0, "max_passes": 20, "n_jobs": 1}
+KINDS: dict[str, dict[str, Any]] = {  # of people, with the share of ties
+    "personal": {"tie_threshold": 0.0},
+    "own thresholds": {"tie_spread": 0.5},
+}
+WORDS = {1: "left", 0: "tie", -1: "right"}
+CLOSE = 0.6  # utilities that differ by less are said to be a tie, where there are ties
 
 
-def answers(n: int, seed: int, n_users: int | None = None) -> dict[str, Any]:
-    """Columns of n answers; people in turn, so that each has as many."""
+def answers(n: int, seed: int, n_users: int | None = None, *, ties: bool = False) -> dict[str, Any]:
+    """Columns of n answers, perhaps with ties; people in turn, so that each has as many."""
     rng = np.random.default_rng(seed)
     left = rng.integers(N_ITEMS, size=n)
     right = (left + rng.integers(1, N_ITEMS, size=n)) % N_ITEMS
     liking = np.random.default_rng(0).standard_normal(N_ITEMS)
-    outcome = np.where(liking[left] - liking[right] + 1.5 * rng.standard_normal(n) > 0, 1, -1)
+    difference = liking[left] - liking[right] + 1.5 * rng.standard_normal(n)
+    outcome = np.where(difference > 0, 1, -1) * (np.abs(difference) > (CLOSE if ties else 0.0))
     user = np.arange(n) % (n_users or n // PER_PERSON)
     rng.shuffle(user)
     return {"user": names("person", user), "left": names("item", left), "right": names("item", right),
@@ -49,8 +58,9 @@ def with_answers(model: Population, comparisons: Comparisons) -> Population:
     assert isinstance(model.posterior_, PopulationPosterior)
     comparisons = comparisons.with_items(model.items_)
     people, law = lay_out(comparisons), model.posterior_.law
-    sites = Sites.flat(people.n_rows)
-    settle(people, sites, law, 0.0)
+    sites, spread = Sites.flat(people.n_rows), model.hyperparameters_.tie_spread
+    theta, _, _ = settle_all(people, sites, law, model.tie_threshold_, spread, np.zeros(people.n_users))
+    people = replace(people, tie_factor=np.exp(theta))
     posterior = PopulationPosterior(model.posterior_.m, model.posterior_.C_m, model.posterior_.Sigma, people, sites)
     new = Population(**model.get_params())
     vars(new).update(vars(model))
@@ -70,14 +80,28 @@ def microseconds(calls: list[Callable[[], Any]]) -> float:
     return 1e6 * median(taken)
 
 
-def one_by_one(model: Population, n: int, seed: int, n_users: int, frames: bool = False) -> tuple[float, float]:
+def one_by_one(
+    model: Population, n: int, seed: int, n_users: int, *, ties: bool = False, frames: bool = False
+) -> tuple[float, float]:
     """Microseconds to take in one answer, and to take it back."""
-    rows = answers(n * PER_PERSON, seed, n_users)
+    rows = answers(n * PER_PERSON, seed, n_users, ties=ties)
     ones = [{name: column[row] for name, column in rows.items()} for row in range(n)]
     if frames:
-        made = [{name: [value] for name, value in one.items()} for one in ones]
+        # A lone 0 says nothing to a reader of files: words do.
+        made = [{name: [WORDS.get(value, value)] for name, value in one.items()} for one in ones]
         return tuple(microseconds([lambda f=f, m=m: m(f) for f in made]) for m in (model.update, model.forget))  # type: ignore[misc,return-value]
     return tuple(microseconds([lambda o=o, m=m: m(**o) for o in ones]) for m in (model.update, model.forget))  # type: ignore[misc,return-value]
+
+
+def row(model: Population, n: int, repeats: int, ties: bool) -> str:
+    """A line of the table: what updates cost a model that holds n answers."""
+    n_users = n // PER_PERSON
+    one_by_one(model, 20, 3, n_users, ties=ties)
+    cells = one_by_one(model, repeats, 4, n_users, ties=ties)
+    cells += one_by_one(model, repeats // 5, 5, n_users, ties=ties, frames=True)
+    many = answers(10_000, 6, min(n_users, 10_000), ties=ties)
+    seconds = [1e-6 * microseconds([partial(change, many)]) for change in (model.update, model.forget)]
+    return f"{n:>9} | " + " | ".join([f"{cell:8.0f}" for cell in cells] + [f"{cell:6.2f}" for cell in seconds])
 
 
 def main() -> None:
@@ -85,17 +109,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.updates", description=__doc__)
     parser.add_argument("--repeats", type=int, default=500, help="answers taken in one by one (default 500)")
     repeats = parser.parse_args().repeats
-    small = Population(n_jobs=1, **SETTINGS).fit(Comparisons.from_frame(answers(10_000, 1)))  # type: ignore[arg-type]
     head = ("answers", "one, µs", "back, µs", "frame of one, µs", "back, µs", "10 000 in one call, s", "back, s")
-    print("personal; " + " | ".join(head))
-    for n in (10_000, 100_000, 1_000_000):
-        model = with_answers(small, Comparisons.from_frame(answers(n, 2)))
-        n_users = n // PER_PERSON
-        one_by_one(model, 20, 3, n_users)
-        cells = [*one_by_one(model, repeats, 4, n_users), *one_by_one(model, repeats // 5, 5, n_users, frames=True)]
-        many = answers(10_000, 6, min(n_users, 10_000))
-        seconds = [1e-6 * microseconds([lambda m=m, many=many: m(many)]) for m in (model.update, model.forget)]  # type: ignore[misc]
-        print(f"{n:>9} | " + " | ".join([f"{cell:8.0f}" for cell in cells] + [f"{cell:6.2f}" for cell in seconds]))
+    for kind, settings in KINDS.items():
+        ties = "tie_spread" in settings
+        small = Population(**SETTINGS, **settings).fit(Comparisons.from_frame(answers(10_000, 1, ties=ties)))  # type: ignore[arg-type]
+        print(f"{kind}; " + " | ".join(head))
+        for n in (10_000, 100_000, 1_000_000):
+            model = with_answers(small, Comparisons.from_frame(answers(n, 2, ties=ties)))
+            print(row(model, n, repeats, ties))
     print("pooled; " + " | ".join(head[:3]))
     for n in (10_000, 100_000):
         pooled = Population(personal=False, n_jobs=1, consensus_scale=4.0).fit(Comparisons.from_frame(answers(n, 2)))

@@ -85,6 +85,36 @@ def test_each_threshold_rests_where_a_search_finds_it():
         assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
 
 
+def laws():
+    """A population on the items, and one on functions, with what items have to themselves and a trait of people."""
+    rng = np.random.default_rng(2)
+    shift = 0.3 * rng.standard_normal((N_ITEMS, 1))
+    yield LAW
+    yield Law(LAW.Sigma, LAW.mean, shift=shift)
+    Phi = rng.standard_normal((N_ITEMS, 3))
+    yield Law(random_covariance(rng, 3, 1.0), LAW.mean, Phi)
+    yield Law(random_covariance(rng, 3, 1.0), LAW.mean, Phi, rng.uniform(0.1, 0.8, N_ITEMS), shift)
+
+
+@pytest.mark.parametrize("law", list(laws()))
+@pytest.mark.parametrize("spread", [0.0, SPREAD])
+def test_a_person_alone_rests_where_the_person_does_among_all(law, spread):
+    people = laid_out(ROWS)
+    people = replace(people, traits=np.linspace(-1.0, 1.0, people.n_users)[:, None] * np.ones(law.shift.shape[1]))
+    sites = Sites.flat(people.n_rows)
+    theta, found, last = settle_all(people, sites, law, DELTA, spread, np.zeros(people.n_users), tolerance=1e-10)
+    assert max(found.largest_change, last) <= 1e-10
+    for user in range(people.n_users):
+        person = person_of(people, Sites.flat(people.n_rows), user)
+        for largest_state in (600, 0):  # by updates of rank one; by dense factorisations
+            done, change = settled(person, law, DELTA, largest_state=largest_state, spread=spread)
+            assert change < 1e-9
+            rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
+            assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
+            np.testing.assert_allclose(done.precision, sites.precision[rows], atol=CONVERGED)
+            np.testing.assert_allclose(done.linear, sites.linear[rows], atol=CONVERGED)
+
+
 def test_a_step_stops_where_it_stands_still():
     calls = []
 

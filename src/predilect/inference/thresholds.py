@@ -11,20 +11,19 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from predilect.inference.compiled.person_at_rest import (
+    FIRST_REST,
+    HIGHEST_CHORD,
+    LARGEST_STEP,
+    LOWEST_CHORD,
+    MOST_THRESHOLD_STEPS,
+    TOO_SHORT,
+    next_threshold,
+)
+
 __all__ = ["threshold_at_rest", "thresholds_at_rest"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_MOST_STEPS = 40
-_LARGEST_STEP = 1.0
-# A chord's slope is believed within these factors of the curvature with the cavities held.
-_LOWEST, _HIGHEST = 0.2, 5.0
-_TOO_SHORT = 1e-9  # a step whose chord would be rounding
-_FIRST_REST, _REST = (
-    1e-3,
-    0.02,
-)  # how still the sites of one person must stand at first, and as a share of the last step
-_OF_THRESHOLD = 5.0  # how much more a threshold may be left to move, in its logarithm, than a margin
 
 
 def thresholds_at_rest(
@@ -59,24 +58,24 @@ def thresholds_at_rest(
     ties = evaluate(theta)
     gradient = ties[:, 0] - theta / spread**2
     chord = np.zeros_like(theta)  # not known yet
-    for _ in range(_MOST_STEPS):
+    for _ in range(MOST_THRESHOLD_STEPS):
         hessian = np.maximum(-ties[:, 1], 0.0) + spread**-2
-        hessian = np.where(chord > 0.0, np.clip(chord, _LOWEST * hessian, _HIGHEST * hessian), hessian)
-        step = np.clip(gradient / hessian, -_LARGEST_STEP, _LARGEST_STEP)
+        hessian = np.where(chord > 0.0, np.clip(chord, LOWEST_CHORD * hessian, HIGHEST_CHORD * hessian), hessian)
+        step = np.clip(gradient / hessian, -LARGEST_STEP, LARGEST_STEP)
         last = float(np.max(np.abs(step), initial=0.0))
         if not last > tolerance:
             break
         theta, before = theta + step, gradient
         ties = evaluate(theta)
         gradient = ties[:, 0] - theta / spread**2
-        chord = np.divide(before - gradient, step, out=np.zeros_like(step), where=np.abs(step) > _TOO_SHORT)
+        chord = np.divide(before - gradient, step, out=np.zeros_like(step), where=np.abs(step) > TOO_SHORT)
     return theta, last
 
 
 def threshold_at_rest(
     evaluate: Callable[[float, float], tuple[float, float]], log_factor: float, spread: float, tolerance: float
 ) -> tuple[float, float]:
-    """The same for one person, for whom numbers are quicker than arrays, and sweeps need not end at every θ.
+    """The same for one person, whose sweeps need not end at every θ.
 
     Parameters
     ----------
@@ -87,26 +86,16 @@ def threshold_at_rest(
 
     Notes
     -----
-    Sites stand as still as the last step of θ asks for, and at the end as still as ``tolerance`` says.
+    Sites stand as still as the last step of θ asks for, and at the end as still as ``tolerance`` says. What
+    :func:`~predilect.inference.compiled.person_at_rest.person_at_rest` does for a person with few answers.
     """
-    theta, last, chord, rest = log_factor, 1.0, 0.0, max(_FIRST_REST, tolerance)
+    theta, gradient, step, chord, last, rest = log_factor, 0.0, 0.0, 0.0, 1.0, max(FIRST_REST, tolerance)
     slope, curvature = evaluate(theta, rest)
-    for _ in range(_MOST_STEPS):
-        gradient = slope - theta / spread**2
-        hessian = max(-curvature, 0.0) + spread**-2
-        if chord > 0.0:
-            hessian = min(max(chord, _LOWEST * hessian), _HIGHEST * hessian)
-        step = min(max(gradient / hessian, -_LARGEST_STEP), _LARGEST_STEP)
-        before, last = last, abs(step)
-        if last > _OF_THRESHOLD * tolerance:
-            theta += step
-            # Chords leave an error of the order of the last two steps' product: where that is little, it was the last.
-            rest = tolerance if last * before < tolerance else max(min(rest, _REST * last), tolerance)
-        elif rest > tolerance:
-            rest, step = tolerance, 0.0
-        else:
+    for _ in range(MOST_THRESHOLD_STEPS):
+        theta, gradient, step, chord, last, rest, done = next_threshold(
+            theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest
+        )
+        if done:
             break
         slope, curvature = evaluate(theta, rest)
-        if abs(step) > _TOO_SHORT:
-            chord = (gradient - slope + theta / spread**2) / step
     return theta, last

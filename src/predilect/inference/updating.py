@@ -7,15 +7,14 @@ is that of a person with these answers, however and in whatever order they came.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from predilect.inference.compiled.person_ep import em_pass
-from predilect.inference.dense_ep import dense_pass
+from predilect.inference.compiled.person_at_rest import person_at_rest
+from predilect.inference.dense_ep import PersonPass, dense_pass
 from predilect.inference.population import MOST_SETTLING_SWEEPS, settle_all
 from predilect.inference.thresholds import threshold_at_rest
 from predilect.posteriors.law import Law
@@ -30,8 +29,7 @@ SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its
 LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
 _QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
 
-_NO_ROWS, _NO_SUM = np.zeros((0, 0)), np.zeros(0)
-_FIRST = np.zeros(1, dtype=bool)
+_NO_ROWS = np.zeros((0, 0))
 
 
 def is_quick(person: Person, law: Law) -> bool:
@@ -67,8 +65,8 @@ def settled(
 
     Notes
     -----
-    The loop is :func:`~predilect.inference.compiled.person_ep.em_pass`, given a population of the person's own items
-    only, and without its sums over items x items, which nobody needs here.
+    The loop is :func:`~predilect.inference.compiled.person_at_rest.person_at_rest`, given a population of the person's
+    own items only; O(n min(n, k)²) a sweep for n answers on k items.
     """
     n = len(person.outcome)
     if not n:
@@ -79,47 +77,39 @@ def settled(
     if min(n, k) > largest_state // 8:
         people, sites = person.layout(len(law.mean), largest_state)
         if people.is_heavy[0]:
-
-            def sweep_dense(factor: FloatArray, tolerance: float) -> tuple[float, FloatArray]:
-                own = replace(people, tie_factor=factor)
-                done = dense_pass(own, 0, sites, law, delta, MOST_SETTLING_SWEEPS, tolerance)
-                return float(done.out[3]), done.ties
-
-            return _at_rest(person, sweep_dense, spread)
+            return _dense_at_rest(person, people, sites, law, delta, spread)
     if law.has_basis:
         cov, Phi = law.cov[items], law.Phi[items]
         rho = law.rho[items] if len(law.rho) else law.rho
     else:
         cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
-    answer_ptr, item_ptr, own_items = np.array([0, n]), np.array([0, k]), np.arange(k, dtype=np.int32)
-    mean, shift = law.mean[items], law.shift[items]
-    ties, out = np.zeros((1, 2)), np.zeros(4)
-
-    def sweep(factor: FloatArray, tolerance: float) -> tuple[float, FloatArray]:
-        out[3] = 0.0
-        em_pass(
-            0, 1, answer_ptr, item_ptr, own_items, person.left, person.right, person.outcome, person.weight,
-            person.traits, person.precision, person.linear, cov, Phi, rho, mean, shift, delta, factor,
-            MOST_SETTLING_SWEEPS, tolerance, _FIRST, _NO_ROWS, _NO_ROWS, _NO_SUM, _NO_ROWS, _NO_SUM, _NO_SUM, ties, out,
-        )  # fmt: skip
-        return out.item(3), ties
-
-    return _at_rest(person, sweep, spread)
+    theta, change = person_at_rest(
+        np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
+        person.precision, person.linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
+        math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
+    )  # fmt: skip
+    return (person._replace(tie_factor=np.array([math.exp(theta)])) if spread else person), change
 
 
-def _at_rest(
-    person: Person, sweep: Callable[[FloatArray, float], tuple[float, FloatArray]], spread: float
+def _dense_at_rest(
+    person: Person, people: People, sites: Sites, law: Law, delta: float, spread: float
 ) -> tuple[Person, float]:
-    """The person's sites, which ``sweep`` brings to rest in place, and threshold."""
+    """The same for a heavy person, whose layout ``people`` is; ``sites``, those of the person, change in place."""
+
+    def sweep(tie_factor: FloatArray, tolerance: float) -> PersonPass:
+        own = replace(people, tie_factor=tie_factor)
+        return dense_pass(own, 0, sites, law, delta, MOST_SETTLING_SWEEPS, tolerance)
+
     if not spread:
-        return person, sweep(person.tie_factor, SITE_TOLERANCE)[0]
+        return person, float(sweep(person.tie_factor, SITE_TOLERANCE).out[3])
     change, factor = 0.0, person.tie_factor.copy()
 
     def evaluate(theta: float, tolerance: float) -> tuple[float, float]:
         nonlocal change
         factor[0] = math.exp(theta)
-        change, ties = sweep(factor, tolerance)
-        return ties.item(0), ties.item(1)
+        done = sweep(factor, tolerance)
+        change = float(done.out[3])
+        return done.ties.item(0), done.ties.item(1)
 
     _, last = threshold_at_rest(evaluate, math.log(factor[0]), spread, SITE_TOLERANCE)
     return person._replace(tie_factor=factor), max(change, last)

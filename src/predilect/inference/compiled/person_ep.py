@@ -18,7 +18,7 @@ from predilect.posteriors.compiled.person_state import (
     replay,
 )
 
-__all__ = ["answers_evidence", "em_pass", "refresh_site", "refresh_sites"]
+__all__ = ["answers_evidence", "em_pass", "refresh_site", "refresh_sites", "sweep"]
 
 _MAX_INNER = 200  # inner iterations of a site that stands for many identical answers
 _INNER_TOLERANCE = 1e-12
@@ -85,7 +85,7 @@ def refresh_sites(outcome, weight, mean, v, lam, eta, delta, step):
 
 
 @inner_kernel
-def _sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c):
+def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c):
     """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
     log_det = 0.0
     largest = 0.0
@@ -295,7 +295,7 @@ def em_pass(
         log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
         largest = 0.0
         for _ in range(n_sweeps):
-            change_of_log_det, largest = _sweep(
+            change_of_log_det, largest = sweep(
                 in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, C, mu, c
             )
             log_det += change_of_log_det
