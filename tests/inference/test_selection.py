@@ -9,9 +9,9 @@ import pytest
 
 from predilect import Comparisons, Population
 from predilect.inference import held_out, selection
-from predilect.inference.population_prior import PopulationPrior
+from predilect.inference.population_prior import PopulationPrior, dimension
 from predilect.inference.prior import FeatureSpace, Hyperparameters
-from predilect.inference.selection import dimension, select_model
+from predilect.inference.selection import select_model
 from predilect.scale.shards import workers
 from simulate import comparisons, crowd
 from simulate_features import featured_crowd

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigvalsh
+from scipy.optimize import brentq
 
 from predilect.inference.basis import Functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 
-__all__ = ["PopulationPrior"]
+__all__ = ["LEAST_STRENGTH", "PopulationPrior", "dimension", "first_scale"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
+# rewarding it.
+LEAST_STRENGTH = 0.5
+_SMALLEST_FIRST_SCALE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +83,44 @@ class PopulationPrior:
     def n_functions(self) -> int:
         """M."""
         return len(self.K)
+
+
+def dimension(prior: PopulationPrior) -> float:
+    """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
+    return _dimension(prior.scale * _spectrum(prior.K))
+
+
+def first_scale(prior: PopulationPrior, n_people: int) -> float:
+    """Prior scale of the Σ from which a search starts, for a crowd of so many people who answered.
+
+    Notes
+    -----
+    Σ shrinks in a few passes where it must, but grows slowly, so that a small prior is no good start. But from a Σ that
+    is large in more directions than people and prior can hold, the search goes to another maximum of J, where a few
+    directions, far beyond the prior, hold every answer of everybody by heart; it takes hundreds of passes to get there.
+    """
+    if prior.scale >= _SMALLEST_FIRST_SCALE:
+        return prior.scale
+    most = (prior.strength + n_people) / LEAST_STRENGTH
+    if min(prior.n_functions, _SMALLEST_FIRST_SCALE * float(np.trace(prior.K))) <= most:  # a bound of the dimension
+        return _SMALLEST_FIRST_SCALE
+    values = _spectrum(prior.K)
+
+    def excess(log_scale: float) -> float:
+        return _dimension(math.exp(log_scale) * values) - most
+
+    low, high = math.log(prior.scale), math.log(_SMALLEST_FIRST_SCALE)
+    if excess(high) <= 0.0:
+        return _SMALLEST_FIRST_SCALE
+    return prior.scale if excess(low) >= 0.0 else math.exp(brentq(excess, low, high))
+
+
+def _spectrum(K: FloatArray) -> FloatArray:
+    diagonal = np.diagonal(K)
+    plain = np.array_equal(K, np.diag(diagonal))
+    return np.maximum(diagonal if plain else eigvalsh(K, check_finite=False), 0.0)
+
+
+def _dimension(values: FloatArray) -> float:
+    shares: list[float] = (values / (1.0 + values)).tolist()
+    return math.fsum(shares)

@@ -23,7 +23,7 @@ from predilect.inference.maximisation import (
     threshold_step,
     ties_step,
 )
-from predilect.inference.population_prior import PopulationPrior
+from predilect.inference.population_prior import PopulationPrior, first_scale
 from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 
@@ -37,7 +37,6 @@ _HISTORY_FLOATS = 4e7
 _SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
 _LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
-_SMALLEST_FIRST_SCALE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,7 @@ class Search:
 
     def first_point(self, delta: float) -> Point:
         """Where to start without an earlier fit."""
-        # Σ shrinks in a few passes where it must, but grows slowly: do not start from a tiny prior.
-        first = max(self.prior.scale, _SMALLEST_FIRST_SCALE)
+        first = first_scale(self.prior, self.people.n_active)
         M, n_own = self.prior.n_functions, len(self.prior.own_share)
         B = np.zeros((M, self.people.traits.shape[1]))
         # Where no item has anything to itself, nothing is learned of it, and a new one that has gets the prior.

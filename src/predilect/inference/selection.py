@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigvalsh
 
 from predilect.covariance.dense import factorise
 from predilect.data import Comparisons
@@ -37,7 +36,7 @@ from predilect.inference.held_out import (
 )
 from predilect.inference.maximisation import tie_spread_of
 from predilect.inference.population import PopulationState
-from predilect.inference.population_prior import PopulationPrior
+from predilect.inference.population_prior import LEAST_STRENGTH, dimension
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.rigid import rigid_hyperparameters
 from predilect.posteriors.people import People, lay_out
@@ -57,9 +56,6 @@ _WALK = ("strength", "scale", "strength")
 _WALK_WITH_KERNEL = ("length_scale", "strength")
 _MAX_TRIALS = 10
 _FEWEST_HELD_OUT = 20.0
-# With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
-# rewarding it.
-_LEAST_STRENGTH = 0.5
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
 _PEOPLE_FOR_BASIS = (160, 500)  # a quarter of the crowd, within these
@@ -265,7 +261,7 @@ class _Search:
     def walk(self, best: _Found) -> _Found:
         """One hyper-parameter at a time, as long as held-out answers gain."""
         first = best.candidate.prior(best.setting, self.space)
-        least = _LEAST_STRENGTH * dimension(first)
+        least = LEAST_STRENGTH * dimension(first)
         names: tuple[str, ...] = _WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK
         if first.n_functions > MANY_FUNCTIONS:
             names = ("strength",)
@@ -323,15 +319,6 @@ def _is_lower(trial: Trial, best: Trial) -> bool:
     return trial.loss < best.loss
 
 
-def dimension(prior: PopulationPrior) -> float:
-    """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
-    diagonal = np.diagonal(prior.K)
-    plain = np.array_equal(prior.K, np.diag(diagonal))
-    values: FloatArray = prior.scale * np.maximum(diagonal if plain else eigvalsh(prior.K, check_finite=False), 0.0)
-    shares: list[float] = (values / (1.0 + values)).tolist()
-    return math.fsum(shares)
-
-
 def _by_evidence(
     people: People, space: FeatureSpace, candidate: Candidate, start: Hyperparameters, free: Sequence[str],
     delta: float | None, executor: ThreadPoolExecutor | None,
@@ -340,7 +327,7 @@ def _by_evidence(
     setting = rigid_hyperparameters(people, space, start, free, candidate=candidate, delta=delta, executor=executor)
     if "strength" in free:
         n = dimension(candidate.prior(setting, space))
-        setting = replace(setting, strength=max(DEFAULTS["strength"], _LEAST_STRENGTH * n))
+        setting = replace(setting, strength=max(DEFAULTS["strength"], LEAST_STRENGTH * n))
     return setting
 
 
