@@ -55,7 +55,8 @@ def ask(
             "--candidates",
             metavar="FILE",
             show_default="all pairs",
-            help="What may be asked: pairs, in columns left and right, or items, in a column item.",
+            help="What may be asked: pairs, in columns left and right (and user: only this person's rows), or items, "
+            "in a column item.",
         ),
     ] = None,
     exclude: Annotated[
