@@ -80,7 +80,7 @@ def warm_up(model_name: str) -> None:
     items = pl.DataFrame({"item": range(6), "x": rng.standard_normal(6)})
     strict = np.where(rng.random(len(user)) < 0.5 + 0.08 * (left - right), 1, -1)
     with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # the real run says it again, and is recorded
         for outcome in (strict, np.where(rng.random(len(user)) < 0.2, 0, strict)):
             task = split_rows("warm-up", 0, frame, outcome, rng.random(len(user)) < 0.2, items=items)
             try:
