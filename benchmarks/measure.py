@@ -51,7 +51,7 @@ def measure(task_name: str, model_name: str, seed: int) -> dict[str, Any]:
     record: dict[str, Any] = {"task": task_name, "model": model_name, "seed": seed}
     cost: dict[str, float] = {}
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # into the record
         task = find_loader(task_name)(seed)
         record |= {"split_hash": task.split_hash, "counts": _counts(task)}
         cost["before_mb"] = peak_megabytes()
