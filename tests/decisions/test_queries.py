@@ -70,7 +70,7 @@ def wishart(n, seed=0):
 def model(request):
     columns, y = votes()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # cut short: any posterior has questions
         return MODELS[request.param]().fit(columns, y, items=ITEMS, users=USERS)
 
 
