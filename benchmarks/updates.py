@@ -89,8 +89,8 @@ def one_by_one(
     if frames:
         # A lone 0 says nothing to a reader of files: words do.
         made = [{name: [WORDS.get(value, value)] for name, value in one.items()} for one in ones]
-        return tuple(microseconds([lambda f=f, m=m: m(f) for f in made]) for m in (model.update, model.forget))  # type: ignore[misc,return-value]
-    return tuple(microseconds([lambda o=o, m=m: m(**o) for o in ones]) for m in (model.update, model.forget))  # type: ignore[misc,return-value]
+        return tuple(microseconds([lambda f=f, m=m: m(f) for f in made]) for m in (model.update, model.forget))
+    return tuple(microseconds([lambda o=o, m=m: m(**o) for o in ones]) for m in (model.update, model.forget))
 
 
 def row(model: Population, n: int, repeats: int, ties: bool) -> str:
@@ -112,7 +112,7 @@ def main() -> None:
     head = ("answers", "one, µs", "back, µs", "frame of one, µs", "back, µs", "10 000 in one call, s", "back, s")
     for kind, settings in KINDS.items():
         ties = "tie_spread" in settings
-        small = Population(**SETTINGS, **settings).fit(Comparisons.from_frame(answers(10_000, 1, ties=ties)))  # type: ignore[arg-type]
+        small = Population(**SETTINGS, **settings).fit(Comparisons.from_frame(answers(10_000, 1, ties=ties)))
         print(f"{kind}; " + " | ".join(head))
         for n in (10_000, 100_000, 1_000_000):
             model = with_answers(small, Comparisons.from_frame(answers(n, 2, ties=ties)))
@@ -120,7 +120,7 @@ def main() -> None:
     print("pooled; " + " | ".join(head[:3]))
     for n in (10_000, 100_000):
         pooled = Population(personal=False, n_jobs=1, consensus_scale=4.0).fit(Comparisons.from_frame(answers(n, 2)))
-        cells = one_by_one(pooled, 30, 4, n // PER_PERSON)  # type: ignore[assignment]
+        cells = one_by_one(pooled, 30, 4, n // PER_PERSON)
         print(f"{n:>9} | " + " | ".join(f"{cell:8.0f}" for cell in cells))
 
 

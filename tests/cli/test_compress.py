@@ -38,7 +38,23 @@ def test_it_writes_the_model_of_the_library(personal, tmp_path):
 
 def test_the_small_model_predicts_and_asks(personal, tmp_path):
     small = tmp_path / "small"
-    assert run("compress", personal, "--keep", 3, "--criterion", "ucb", "--beta", 0.5, "--out", small).exit_code == 0
+    assert (
+        run(
+            "compress",
+            personal,
+            "--keep",
+            3,
+            "--criterion",
+            "ucb",
+            "--beta",
+            0.5,
+            "--precision",
+            "single",
+            "--out",
+            small,
+        ).exit_code
+        == 0
+    )
     kept = load_model(small).kept("p03")
     dropped = next(item for item in ITEMS if item not in kept)
     table = pl.DataFrame({"user": ["p03"] * 2, "left": kept[:2], "right": kept[1:]})

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.options import JsonFlag, QuietFlag
+from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag
 from predilect.cli.session import session
 
 __all__ = ["compress"]
@@ -34,6 +34,14 @@ class CriterionName(StrEnum):
     mean = "mean"
 
 
+class PrecisionName(StrEnum):
+    """Digits of what is kept."""
+
+    half = "half"
+    single = "single"
+    double = "double"
+
+
 class BoundName(StrEnum):
     """What the criterion ucb means."""
 
@@ -43,10 +51,7 @@ class BoundName(StrEnum):
 
 
 def compress(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", show_default=False, help="Folder that predilect rank wrote, or its model/."),
-    ],
+    model: ModelFolder,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make, with the small model in it.")
     ],
@@ -104,6 +109,14 @@ def compress(
             "new people and items follow by features. Larger; what nobody keeps is known by its features alone.",
         ),
     ] = True,
+    precision: Annotated[
+        PrecisionName,
+        typer.Option(
+            "--precision",
+            help="Digits of what is kept. half: variances of differences to 3 digits, means to 7; single: all to 7, in "
+            "up to twice the bytes; double: 16 digits.",
+        ),
+    ] = PrecisionName.half,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace DIR if it holds a model.")] = False,
     quiet: QuietFlag = False,
@@ -127,8 +140,8 @@ def compress(
             raise DataError(f"{out} {holds}: {advice}")
         folder = model / "model" if (model / "model").is_dir() else model
         small = compressed(
-            load_model(folder), keep, loss.value, criterion.value, budget=budget, local=local, random_state=seed,
-            **_options_of_ucb(criterion, loss, ucb, beta, kappa),
+            load_model(folder), keep, loss.value, criterion.value, budget=budget, local=local,
+            precision=precision.value, random_state=seed, **_options_of_ucb(criterion, loss, ucb, beta, kappa),
         )  # fmt: skip
         small.save(out, overwrite=force)
         talk.written = str(out)

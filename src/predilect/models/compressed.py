@@ -55,8 +55,9 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         Whether people are kept apart; False, for a joint process: see :func:`predilect.decisions.sparsify.sparsify`.
     marginals : {"centred", "raw"}, default "centred"
         Utilities that the criterion sees.
-    precision : {"single", "double"}, default "single"
-        Of the moments that are kept: 7 digits, or 16 at twice the size.
+    precision : {"half", "single", "double"}, default "half"
+        Of the moments that are kept. "half": means to 7 digits and the variance of any difference to 3; "single": all
+        to 7 digits, in up to twice the bytes; "double": 16 digits, in twice as many again.
     options : dict, optional
         Of the criterion: beta, ucb, kappa, best, ivm.
     random_state : int, default 0
@@ -101,7 +102,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         budget: int | None = None,
         local: bool = True,
         marginals: str = "centred",
-        precision: str = "single",
+        precision: str = "half",
         options: dict[str, Any] | None = None,
         random_state: int = 0,
     ) -> None:
@@ -151,7 +152,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
             model, self.keep, criterion, budget=self.budget, local=self.local, marginals=self.marginals,
             people=people, **{"random_state": self.random_state, **options},
         )  # fmt: skip
-        self.posterior_ = rounded(found) if self.precision == "single" else found
+        self.posterior_ = rounded(found, self.precision)
         self.items_, self.users_, self.personal_ = model.items_, model.users_, model.personal_
         self.added_users_: dict[Any, int] = {}
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
@@ -325,7 +326,7 @@ def compress(
     budget: int | None = None,
     local: bool = True,
     marginals: str = "centred",
-    precision: str = "single",
+    precision: str = "half",
     random_state: int = 0,
     **options: Any,
 ) -> CompressedModel:

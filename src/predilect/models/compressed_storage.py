@@ -14,6 +14,7 @@ from predilect.covariance.joint import JointKernel, Table
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.models.folders import number, read_model, refuse_to_replace, write_model
+from predilect.models.halving import halved, unhalved
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
 from predilect.models.storage import _to_document
 from predilect.posteriors.joint_process import JointProcess, Rows
@@ -22,21 +23,25 @@ from predilect.posteriors.utilities import Utilities
 
 __all__ = ["PRECISIONS", "load_compressed", "rounded", "save_compressed", "stored_bytes"]
 
-PRECISIONS = ("single", "double")
+PRECISIONS = ("half", "single", "double")
 _NAMES = ("compressed",)
 _LAWS = ("law", "crowd", "stranger")
 
 
-def rounded(posterior: Any) -> Any:
-    """Moments to single precision, so that a saved model is the very model that was made.
+def rounded(posterior: Any, precision: str) -> Any:
+    """Moments to the precision they are saved with, so that a saved model is the very model that was made.
 
     Of the whole covariance of a joint process nothing is rounded: it is multiplied by the inverse of the prior's.
     """
-    if not isinstance(posterior, SubsetPosterior):
+    if precision == "double" or not isinstance(posterior, SubsetPosterior):
         return posterior
     law, whole, stranger = (None if one is None else _rounded(one) for one in _laws(posterior))
     assert law is not None
-    mean, triangles = _single(posterior.mean), _single(posterior.triangles)
+    if precision == "half":
+        triangles = unhalved(halved(posterior.triangles, posterior.ptr), posterior.ptr)
+    else:
+        triangles = _single(posterior.triangles)
+    mean = _single(posterior.mean)
     return replace(posterior, mean=mean, triangles=triangles, law=law, whole=whole, stranger=stranger)
 
 
@@ -110,11 +115,15 @@ def _arrays(model: Any) -> dict[str, Any]:
             "reduction": pack_triangle(posterior.reduction), "user_rows": users.features, "user_known": users.known,
             "feature_matrix": items.features, "feature_known": items.known,
         }  # fmt: skip
-    stored = _as_stored if model.precision == "single" else np.asarray
+    stored = np.asarray if model.precision == "double" else _as_stored
     arrays = {
         "ptr": _small(posterior.ptr), "item": _small(posterior.items), "mean": stored(posterior.mean),
-        "covariance": stored(posterior.triangles), "count": _small(posterior.n_answers),
+        "count": _small(posterior.n_answers),
     }  # fmt: skip
+    if model.precision == "half":
+        arrays |= halved(posterior.triangles, posterior.ptr)
+    else:
+        arrays["covariance"] = stored(posterior.triangles)
     if (posterior.tie_factor != 1.0).any():
         arrays["tie_factor"] = posterior.tie_factor
     for name, law in zip(_LAWS, _laws(posterior), strict=True):
@@ -155,9 +164,12 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
         laws = {name: _unpack(arrays, name) if f"{name}_mean" in arrays else None for name in _LAWS}
         if laws["law"] is None:
             raise ValueError("there is no law of a person in it")
+        ptr = arrays["ptr"].astype(np.int64)
+        whole = arrays.get("covariance")
+        triangles = unhalved(arrays, ptr) if whole is None else whole.astype(np.float64)
         model.posterior_ = SubsetPosterior(
-            arrays["ptr"].astype(np.int64), arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64),
-            arrays["covariance"].astype(np.float64), laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
+            ptr, arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64), triangles,
+            laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
         )  # fmt: skip
         if len(arrays["count"]) != n_kept or model.posterior_.n_items != n_items:
