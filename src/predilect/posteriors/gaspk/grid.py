@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import numpy as np
@@ -25,6 +25,7 @@ _CUTOFF = 1e-14  # of the largest eigenvalue: below it lies what eigh cannot tel
 _PASS = 64.0  # what a pass over a grid costs, in multiplications for each number; measured
 _NUMBERS_AT_ONCE = 1_500_000  # more columns at once fall out of the cache
 _FEWEST_COLUMNS = 8  # fewer are too little work for a matrix product
+_ROWS_NUMBERS = 20_000_000  # of rows that are held at once
 _DENSE_NUMBERS = 8_000_000
 _DENSE_SPEED = 3.0  # one large product does so many times the operations a second of many small ones
 
@@ -183,6 +184,22 @@ class GridBasis:
         n_grid = math.prod(self.shape)
         where = self.folding.index(np.arange(n_grid))
         return self._by_columns(w, n_grid, lambda part: self._picked(self.folding.unfolded(part), *where))
+
+    def at_trade_offs(self, x: FloatArray, w: FloatArray) -> FloatArray:
+        """``rows(x)[0] @ w``, shape (q, k): of many points of the grid in one product along the axes, without rows."""
+        codes = self.codes(x)
+        on = codes >= 0
+        if np.count_nonzero(on) * self.rank <= sum(part.operations for part in self.folding.parts):
+            on[:] = False
+        out = np.empty((len(x), w.shape[1]))
+        if on.any():
+            out[on] = replace(self, places=codes[on], Phi=None).forward(w)
+        off = np.flatnonzero(~on)
+        step = max(1, _ROWS_NUMBERS // max(self.rank, 1))
+        for start in range(0, len(off), step):
+            some = off[start : start + step]
+            out[some] = self.rows(x[some])[0] @ w
+        return out
 
     def dense(self) -> FloatArray:
         """Φ, shape (n_points, rank)."""
