@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gaspk_grids import PLAIN, SYMMETRIC, kernels_of, problem
+from gaspk_grids import PLAIN, SYMMETRIC, kernels_of
 from predilect.posteriors.gaspk import grid as grid_module
-from predilect.posteriors.gaspk import low_rank as low_rank_module
 from predilect.posteriors.gaspk.grid import GridBasis
-from predilect.posteriors.gaspk.low_rank import LowRank
 from predilect.posteriors.gaspk.mixed import mixed
-from tolerances import EXACT
 
 
 def test_mixtures_are_those_of_each_question():
@@ -42,14 +39,3 @@ def test_means_at_trade_offs_are_those_of_their_rows(antisymmetric, n_at_once, m
     x[::7] += 0.01  # and some are off the grid
     for asked in (x, x[:9], x[:0]):
         assert basis.at_trade_offs(asked, w) == pytest.approx(basis.rows(asked)[0] @ w, abs=1e-13)
-
-
-def test_variances_are_worked_out_in_parts(monkeypatch):
-    data = problem()
-    low_rank = LowRank.of(data.basis, data.B, 12)
-    x = data.basis.trade_offs(np.arange(len(data.K)))
-    whole = low_rank.blocks(x)
-    for products, points in ((1, 256), (80, 7), (500_000, 1)):
-        monkeypatch.setattr(low_rank_module, "_PRODUCTS_AT_ONCE", products)
-        monkeypatch.setattr(low_rank_module, "_POINTS_AT_ONCE", points)
-        assert low_rank.blocks(x) == pytest.approx(whole, abs=EXACT)
