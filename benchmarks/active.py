@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import predilect
+from benchmarks.active_figure import figure
 from benchmarks.datasets.all_pairs import DATA, DIFFERENCES
 from benchmarks.store import write_whole
 from predilect import Population
@@ -96,6 +97,7 @@ def markdown(runs: list[dict[str, Any]]) -> str:
         "Protocol B of Houlsby et al. 2012: test error of the sign of the margin before and after ten questions of "
         "each person, mean over repetitions ± standard error. Better than random: by how much, on the same splits. "
         "Seconds: CPU, the whole run. `python -m benchmarks.active` makes this file.", "",
+        "![Test error against questions asked](figures/active.png)", "",
     ]  # fmt: skip
     for data in DATA:
         here = [r for r in runs if r["data"] == data]
@@ -164,8 +166,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     path = given.out / "active.jsonl"
     cases += [case for case in cases_of(path) if case not in cases]
-    runs = resume(path, cases, told)
+    runs = sorted(resume(path, cases, told), key=lambda run: run["model"])  # whatever was asked for this time
     write_whole({given.out / "active.md": markdown(runs)})
+    figure(runs, list(DATA), given.out / "figures" / "active.png")
     return 0
 
 

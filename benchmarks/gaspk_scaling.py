@@ -104,7 +104,7 @@ def _fit_on_grid(
         start = random_weights(n_users, n_c, np.random.default_rng(seed))
         record["setup_cpu_s"] = time.process_time() - began
         found = run(
-            basis, answers, start, Settings(gamma, max_rounds=MOST_ROUNDS),  # type: ignore[arg-type]
+            basis, answers, start, Settings(gamma, max_rounds=MOST_ROUNDS),
             progress=lambda _: after.append(time.process_time() - began), with_evidence=False,
         )  # fmt: skip
         record["em_cpu_s"] = time.process_time() - began
@@ -143,7 +143,7 @@ def _fitted(task: Task, model: str) -> dict[str, Any]:
         "before_mb": peak_megabytes(),
     }  # fmt: skip
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # into the record
         began = time.process_time()
         fitted = build(model)(task)
         record["fit_cpu_s"] = time.process_time() - began

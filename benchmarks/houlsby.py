@@ -98,7 +98,7 @@ def run(case: dict[str, Any], command: str) -> list[dict[str, Any]]:
     model = estimator(MODELS[case["model"]])()
     _compile(MODELS[case["model"]])
     with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # "converged" of the record says it
         start = time.process_time()
         model.fit(train, **known)
         seconds = time.process_time() - start
@@ -117,7 +117,7 @@ def _compile(name: str) -> None:
     )
     users = {"user": [0, 1], "x": [0.0, 1.0]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # of a fit that nobody looks at
         estimator(name)().fit(answers, items={"item": [0, 1, 2], "x": [0.0, 1.0, 2.0]}, users=users)
 
 

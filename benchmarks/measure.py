@@ -51,7 +51,7 @@ def measure(task_name: str, model_name: str, seed: int) -> dict[str, Any]:
     record: dict[str, Any] = {"task": task_name, "model": model_name, "seed": seed}
     cost: dict[str, float] = {}
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # into the record
         task = find_loader(task_name)(seed)
         record |= {"split_hash": task.split_hash, "counts": _counts(task)}
         cost["before_mb"] = peak_megabytes()
@@ -80,7 +80,7 @@ def warm_up(model_name: str) -> None:
     items = pl.DataFrame({"item": range(6), "x": rng.standard_normal(6)})
     strict = np.where(rng.random(len(user)) < 0.5 + 0.08 * (left - right), 1, -1)
     with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # the real run says it again, and is recorded
         for outcome in (strict, np.where(rng.random(len(user)) < 0.2, 0, strict)):
             task = split_rows("warm-up", 0, frame, outcome, rng.random(len(user)) < 0.2, items=items)
             try:

@@ -74,7 +74,7 @@ def one_person(n_people: int, n_questions: int) -> None:
     for items, described in ((crowd.item_table(), "with"), (None, "without")):
         model = Population(n_jobs=1).fit(answers, items=items)
         for strategy in STRATEGIES:
-            taken = milliseconds(lambda u, m=model, s=strategy: suggest(m, u, n=n_questions, strategy=s), people)  # type: ignore[misc]
+            taken = milliseconds(lambda u, m=model, s=strategy: suggest(m, u, n=n_questions, strategy=s), people)
             print(f"{N_ITEMS} items {described} features, {n_questions} questions by {strategy}: "
                   f"{np.median(taken):.0f} ms, the slowest of {len(taken)} {taken.max():.0f} ms")  # fmt: skip
 

@@ -116,7 +116,7 @@ def measure_once(task: Task, model: str) -> dict[str, Any]:
     """CPU and wall seconds of the fit, memory before it and at the peak of process and fit, accuracy and log loss."""
     record: dict[str, Any] = {"train_answers": task.train.n_answers, "before_mb": peak_megabytes()}
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # into the record
         cpu, wall = time.process_time(), time.perf_counter()
         try:
             fitted = build(model)(task)

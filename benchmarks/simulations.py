@@ -45,7 +45,7 @@ def run(crowd: Crowd, model: str, seed: int) -> dict[str, Any]:
     task = task_of(crowd, seed=seed)
     record: dict[str, Any] = {"model": model, "seed": seed, "noise_rate": crowd.noise_rate}
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # into the record
         start = time.process_time()
         try:
             fitted = build(model)(task)

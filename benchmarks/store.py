@@ -89,9 +89,9 @@ def write_whole(texts: dict[Path, str]) -> None:
             written.append((name, path))
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.chmod(name, 0o644)  # noqa: PTH101  mkstemp gives 0o600
+            Path(name).chmod(0o644)  # mkstemp gives 0o600
         for name, path in written:
-            os.replace(name, path)  # noqa: PTH105
+            Path(name).replace(path)
     finally:
         for name, _ in written:
             Path(name).unlink(missing_ok=True)

@@ -76,8 +76,8 @@ def one_by_one(model: Population, n: int, seed: int, n_users: int, frames: bool 
     ones = [{name: column[row] for name, column in rows.items()} for row in range(n)]
     if frames:
         made = [{name: [value] for name, value in one.items()} for one in ones]
-        return tuple(microseconds([lambda f=f, m=m: m(f) for f in made]) for m in (model.update, model.forget))  # type: ignore[misc,return-value]
-    return tuple(microseconds([lambda o=o, m=m: m(**o) for o in ones]) for m in (model.update, model.forget))  # type: ignore[misc,return-value]
+        return tuple(microseconds([lambda f=f, m=m: m(f) for f in made]) for m in (model.update, model.forget))
+    return tuple(microseconds([lambda o=o, m=m: m(**o) for o in ones]) for m in (model.update, model.forget))
 
 
 def main() -> None:
@@ -85,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.updates", description=__doc__)
     parser.add_argument("--repeats", type=int, default=500, help="answers taken in one by one (default 500)")
     repeats = parser.parse_args().repeats
-    small = Population(n_jobs=1, **SETTINGS).fit(Comparisons.from_frame(answers(10_000, 1)))  # type: ignore[arg-type]
+    small = Population(n_jobs=1, **SETTINGS).fit(Comparisons.from_frame(answers(10_000, 1)))
     head = ("answers", "one, µs", "back, µs", "frame of one, µs", "back, µs", "10 000 in one call, s", "back, s")
     print("personal; " + " | ".join(head))
     for n in (10_000, 100_000, 1_000_000):
@@ -94,12 +94,12 @@ def main() -> None:
         one_by_one(model, 20, 3, n_users)
         cells = [*one_by_one(model, repeats, 4, n_users), *one_by_one(model, repeats // 5, 5, n_users, frames=True)]
         many = answers(10_000, 6, min(n_users, 10_000))
-        seconds = [1e-6 * microseconds([lambda m=m, many=many: m(many)]) for m in (model.update, model.forget)]  # type: ignore[misc]
+        seconds = [1e-6 * microseconds([lambda m=m, many=many: m(many)]) for m in (model.update, model.forget)]
         print(f"{n:>9} | " + " | ".join([f"{cell:8.0f}" for cell in cells] + [f"{cell:6.2f}" for cell in seconds]))
     print("pooled; " + " | ".join(head[:3]))
     for n in (10_000, 100_000):
         pooled = Population(personal=False, n_jobs=1, consensus_scale=4.0).fit(Comparisons.from_frame(answers(n, 2)))
-        cells = one_by_one(pooled, 30, 4, n // PER_PERSON)  # type: ignore[assignment]
+        cells = one_by_one(pooled, 30, 4, n // PER_PERSON)
         print(f"{n:>9} | " + " | ".join(f"{cell:8.0f}" for cell in cells))
 
 

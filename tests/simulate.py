@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +70,32 @@ def random_pairs(rng: np.random.Generator, n: int, n_items: int) -> tuple[np.nda
     return left, (left + rng.integers(1, n_items, size=n)) % n_items
 
 
+def probit_answers(
+    rng: np.random.Generator, utilities: np.ndarray, user: np.ndarray, delta: npt.ArrayLike = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random pairs, left and right, for each entry of ``user``, and what they answer; ``delta`` of all, or of each."""
+    left, right = random_pairs(rng, len(user), utilities.shape[1])
+    z = utilities[user, left] - utilities[user, right] + rng.standard_normal(len(user))
+    return left, right, np.where(np.abs(z) <= delta, 0, np.sign(z)).astype(int)
+
+
+def named(user: np.ndarray, left: np.ndarray, right: np.ndarray) -> dict[str, list[str]]:
+    """The columns of a frame, with a name for each person and item."""
+    codes = {"user": ("u", user), "left": ("i", left), "right": ("i", right)}
+    return {column: [f"{letter}{k}" for k in values] for column, (letter, values) in codes.items()}
+
+
+def shuffled(frame: dict[str, list[Any]], random: Random) -> dict[str, list[Any]]:
+    """The rows of a frame in another order, some with left and right swapped."""
+    order = list(range(len(frame["left"])))
+    random.shuffle(order)
+    moved = {name: [column[k] for k in order] for name, column in frame.items()}
+    for k in order:
+        if random.random() < 0.5:
+            moved["left"][k], moved["right"][k] = moved["right"][k], moved["left"][k]
+    return moved
+
+
 def random_covariance(rng: np.random.Generator, n: int, scale: float = 1.0) -> np.ndarray:
     """A well-conditioned covariance with mean variance ``scale``."""
     root = rng.standard_normal((n, n + 3))
@@ -90,9 +118,7 @@ def crowd(
     m = consensus_sd * rng.standard_normal(n_items)
     utilities = m + person_sd * rng.standard_normal((n_users, n_items))
     user = np.repeat(np.arange(n_users), per_person)
-    left, right = random_pairs(rng, len(user), n_items)
-    z = utilities[user, left] - utilities[user, right] + rng.standard_normal(len(user))
-    outcome = np.where(np.abs(z) <= delta, 0, np.sign(z)).astype(int)
+    left, right, outcome = probit_answers(rng, utilities, user, delta)
     rows = answers(user, left, right, outcome, n_items=n_items, n_users=n_users)
     rows.truth = utilities
     return rows

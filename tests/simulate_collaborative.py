@@ -11,6 +11,7 @@ from predilect.inference.collaborative.functions import ExactFunctions
 from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import ItemDesign
 from predilect.posteriors.projection import Projection
+from simulate import probit_answers
 
 
 class Shared(NamedTuple):
@@ -42,10 +43,8 @@ def simulate_shared(
     H = strength * projection.factor.lower @ rng.normal(size=(n_items, n_functions))
     F = rng.normal(size=(n_users, n_functions)) @ H.T
     user = rng.integers(n_users, size=n_answers)
-    left = rng.integers(n_items, size=n_answers)
-    right = (left + rng.integers(1, n_items, size=n_answers)) % n_items
+    left, right, outcome = probit_answers(rng, F, user, delta)
+    outcome = outcome.astype(np.int8)
     margin = F[user, left] - F[user, right]
-    z = margin + rng.normal(size=n_answers)
-    outcome = np.where(z > delta, 1, np.where(z < -delta, -1, 0)).astype(np.int8)
     answers = FactorAnswers.of(user, left, right, outcome, weight, n_users)
     return Shared(user, left, right, outcome, answers, projection, X, margin)

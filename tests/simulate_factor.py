@@ -8,6 +8,7 @@ import numpy as np
 
 from predilect.covariance.kernels import matern
 from predilect.posteriors.projection import Projection
+from simulate import probit_answers
 
 
 class FactorCrowd(NamedTuple):
@@ -33,12 +34,8 @@ def simulate_factor(seed=0, n_users=12, n_items=9, n_components=2, n_answers=160
     t, V = root @ rng.normal(size=n_items), root @ rng.normal(size=(n_items, n_components)) / np.sqrt(s)
     F = t + rng.normal(size=(n_users, n_components)) @ V.T
     user = rng.integers(n_users, size=n_answers)
-    left = rng.integers(n_items, size=n_answers)
-    right = (left + rng.integers(1, n_items, size=n_answers)) % n_items
+    left, right, outcome = probit_answers(rng, F, user, delta)
     margin = F[user, left] - F[user, right]
-    z = margin + rng.normal(size=n_answers)
-    outcome = np.where(z > delta, 1, np.where(z < -delta, -1, 0)).astype(np.int8)
     points = None if n_points is None else X[:n_points] + 0.1
-    return FactorCrowd(
-        user, left, right, outcome, n_users, X, Projection.of(kernel, X, np.ones(n_items, bool), points), margin
-    )
+    projection = Projection.of(kernel, X, np.ones(n_items, bool), points)
+    return FactorCrowd(user, left, right, outcome.astype(np.int8), n_users, X, projection, margin)

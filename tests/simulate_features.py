@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import invwishart
 
+from simulate import probit_answers
+
 Columns = dict[str, Any]
 
 
@@ -24,12 +26,8 @@ class FeaturedCrowd:
 
     def answers(self, per_person: int) -> tuple[Columns, np.ndarray]:
         """Random pairs: columns user, left and right, and the outcomes."""
-        n_users, n_items = self.utilities.shape
-        user = np.repeat(np.arange(n_users), per_person)
-        left = self.rng.integers(n_items, size=len(user))
-        right = (left + self.rng.integers(1, n_items, size=len(user))) % n_items
-        z = self.utilities[user, left] - self.utilities[user, right] + self.rng.standard_normal(len(user))
-        outcome = np.where(np.abs(z) <= self.delta, 0, np.sign(z)).astype(int)
+        user = np.repeat(np.arange(len(self.utilities)), per_person)
+        left, right, outcome = probit_answers(self.rng, self.utilities, user, self.delta)
         return {"user": user, "left": left, "right": right}, outcome
 
 

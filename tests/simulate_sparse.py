@@ -11,6 +11,7 @@ from predilect.inference.pooled import PooledAnswers
 from predilect.inference.sparse.problem import Problem
 from predilect.posteriors.projection import Projection
 from referees.dense_sparse_gp import DenseModel
+from simulate import probit_answers
 
 
 class Small(NamedTuple):
@@ -45,10 +46,7 @@ def small(seed=0, n_items=20, n_rows=120, n_points=6, delta=0.0, strength=1.5, n
     X = rng.normal(size=(n_items, n_features))
     kernel = matern(np.linspace(0.8, 1.4, n_features), form=form)
     f = strength * np.linalg.cholesky(kernel(X) + 1e-10 * np.eye(n_items)) @ rng.normal(size=n_items)
-    left = rng.integers(0, n_items, n_rows)
-    right = (left + rng.integers(1, n_items, n_rows)) % n_items
-    z = f[left] - f[right] + rng.normal(size=n_rows)
-    outcome = np.where(z > delta, 1, np.where(z < -delta, -1, 0)).astype(np.int8)
+    left, right, outcome = probit_answers(rng, f[None], np.zeros(n_rows, dtype=int), delta)
     weight = rng.integers(1, 4, n_rows).astype(float)
     points = X[rng.permutation(n_items)[:n_points]] + 0.1 * rng.normal(size=(n_points, n_features))
-    return Small(kernel, X, points, PooledAnswers(left, right, outcome, weight, n_items), delta)
+    return Small(kernel, X, points, PooledAnswers(left, right, outcome.astype(np.int8), weight, n_items), delta)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from simulate import random_pairs
+
 __all__ = ["WORTH", "linear_choices"]
 
 # Utility of one unit of price, comfort, and of fuel=gas instead of fuel=oil, of two kinds of people.
@@ -26,8 +28,7 @@ def linear_choices(
         {"item": [f"i{k:02d}" for k in range(n_items)], "price": price, "comfort": comfort, "fuel": fuel.tolist()}
     )
     user = np.repeat(np.arange(n_users), n_answers)
-    left = rng.integers(0, n_items, len(user))
-    right = (left + rng.integers(1, n_items, len(user))) % n_items
+    left, right = random_pairs(rng, len(user), n_items)
     worth = np.array([WORTH["thrifty"], WORTH["rich"]])[user % 2]
     rows = np.column_stack([price, comfort, fuel != "oil"])
     z = np.einsum("ij,ij->i", rows[left] - rows[right], worth) + rng.standard_normal(len(user))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from simulate import probit_answers
+
 Columns = dict[str, Any]
 
 
@@ -21,12 +23,8 @@ class AttributedCrowd:
 
     def answers(self, per_person: int, users: Any = None, delta: float = 0.0) -> tuple[Columns, np.ndarray]:
         """Random pairs of the given people, by default of all: columns user, left and right, and the outcomes."""
-        n_users, n_items = self.utilities.shape
-        user = np.repeat(np.arange(n_users) if users is None else users, per_person)
-        left = self.rng.integers(n_items, size=len(user))
-        right = (left + self.rng.integers(1, n_items, size=len(user))) % n_items
-        z = self.utilities[user, left] - self.utilities[user, right] + self.rng.standard_normal(len(user))
-        outcome = np.where(np.abs(z) <= delta, 0, np.sign(z)).astype(int)
+        user = np.repeat(np.arange(len(self.utilities)) if users is None else users, per_person)
+        left, right, outcome = probit_answers(self.rng, self.utilities, user, delta)
         return {"user": user, "left": left, "right": right}, outcome
 
 

@@ -101,4 +101,4 @@ def test_the_front_door_names_what_there_is():
     for name in predilect.__all__:
         assert getattr(predilect, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        predilect.Nothing  # noqa: B018
+        predilect.Nothing  # noqa: B018  to ask for it is the test

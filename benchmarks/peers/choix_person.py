@@ -37,7 +37,7 @@ class ChoixPerson:
     def fit(self, rows: Comparisons, setting: Setting, seed: int) -> ChoixPersonFit:
         """One model a person, of the items that they saw: the others keep the prior."""
         # choix draws the order of the answers from NumPy's global generator.
-        np.random.seed(seed)  # noqa: NPY002
+        np.random.seed(seed)  # noqa: NPY002  it takes no other
         offsets = rows.user_offsets
         starts, items, means, covariances = [0], [], [], []
         failed = 0

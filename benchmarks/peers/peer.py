@@ -39,7 +39,7 @@ class Peer:
             raise ValueError(f"no setting is called {', '.join(unknown)}; there are {', '.join(how.axes) or 'none'}")
         if fixed:
             how = replace(
-                how,  # type: ignore[type-var]
+                how,
                 axes=dict(how.axes) | {name: (value,) for name, value in fixed.items()},
                 start=dict(how.start) | fixed,
             )

@@ -41,10 +41,11 @@ def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:
     """Turn a scalar function into a NumPy universal function, so that arrays and loops share one formula."""
 
     def decorate(function: Callable[..., Any]) -> Any:
+        vectorize: Any = numba.vectorize  # which has no types
         try:
-            return numba.vectorize([signature], cache=True, nopython=True)(function)  # type: ignore[no-untyped-call]
+            return vectorize([signature], cache=True, nopython=True)(function)
         except RuntimeError:
-            return numba.vectorize([signature], nopython=True)(function)  # type: ignore[no-untyped-call]
+            return vectorize([signature], nopython=True)(function)
 
     return decorate
 

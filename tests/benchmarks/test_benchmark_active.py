@@ -46,9 +46,12 @@ def test_the_table_is_made_and_runs_are_kept(tmp_path, capsys):
     before, after = (float(cell.split("±")[0]) for cell in row.split("|")[4:6])
     assert after < before - 0.08
     assert "CP (published) | bald | 25 | | 0.138" in table
+    drawn = (tmp_path / "figures" / "active.png").read_bytes()
+    assert drawn.startswith(b"\x89PNG")
     capsys.readouterr()
     assert main([*given, "--out", str(tmp_path)]) == 0
     assert not capsys.readouterr().err
+    assert (tmp_path / "figures" / "active.png").read_bytes() == drawn
 
 
 def test_models_are_named_with_options():

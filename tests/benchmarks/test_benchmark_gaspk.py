@@ -50,7 +50,7 @@ def test_an_interval_is_that_of_students_t(tmp_path) -> None:
     assert abs(found.mean - found.half - low) < EXACT
     assert abs(found.mean + found.half - high) < EXACT
     assert point_of([]) is None
-    assert math.isnan(point_of([1.0]).half)  # type: ignore[union-attr]
+    assert math.isnan(point_of([1.0]).half)
 
 
 def test_differences_are_of_the_same_splits(tmp_path) -> None:

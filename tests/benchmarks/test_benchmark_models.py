@@ -56,13 +56,13 @@ def test_scores_are_utilities_up_to_a_constant() -> None:
     scores = fitted.scores(task.gold)
     assert scores is not None
     for user in (0, 17):
-        mean, _ = fitted.model.utility_distribution(user)  # type: ignore[attr-defined]
+        mean, _ = fitted.model.utility_distribution(user)
         mine = scores[task.gold["user"].to_numpy() == user]
         np.testing.assert_allclose(mine - mine.mean(), mean, atol=1e-8)
 
 
 def test_options_follow_the_name() -> None:
-    model = build("population@strength=10@scale=4")(crowd()).model  # type: ignore[attr-defined]
+    model = build("population@strength=10@scale=4")(crowd()).model
     assert (model.strength, model.scale) == (10.0, 4.0)
     with pytest.raises(KeyError, match="no model"):
         build("nobody")
@@ -91,11 +91,11 @@ def test_the_consensus_is_asked_for_without_a_user() -> None:
     fitted = build("population")(task)
     pooled = task.test.pooled()
     someone_new = pl.DataFrame({"left": pooled.items.labels(pooled.left), "right": pooled.items.labels(pooled.right)})
-    expected = fitted.model.predict_log_proba(someone_new)  # type: ignore[attr-defined]
+    expected = fitted.model.predict_log_proba(someone_new)
     np.testing.assert_allclose(fitted.log_proba(pooled), expected, atol=EXACT)
     scores = fitted.scores(pl.DataFrame({"item": [4, 0, 2]}))
     assert scores is not None
-    mean, _ = fitted.model.predict_margin(pl.DataFrame({"left": [4, 2], "right": [0, 0]}))  # type: ignore[attr-defined]
+    mean, _ = fitted.model.predict_margin(pl.DataFrame({"left": [4, 2], "right": [0, 0]}))
     np.testing.assert_allclose(scores[[0, 2]] - scores[1], mean, atol=1e-8)
 
 

@@ -129,10 +129,10 @@ def test_components_of_a_model_without_any_span_how_people_differ() -> None:
 
     class Oracle:
         def scores(self, entries: object) -> np.ndarray:
-            users, items = (entries[name].to_numpy() for name in ("user", "item"))  # type: ignore[index]
+            users, items = (entries[name].to_numpy() for name in ("user", "item"))
             return crowd.utilities[users, items]
 
-    found = components(Oracle(), crowd)  # type: ignore[arg-type]
+    found = components(Oracle(), crowd)
     assert found is not None
     assert found.shape == (2, 25)
     true = crowd.components - crowd.components.mean(axis=1, keepdims=True)

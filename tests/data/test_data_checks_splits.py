@@ -14,12 +14,12 @@ from predilect.data import (
     split_people,
 )
 from predilect.errors import DataError
+from simulate import random_pairs
 
 
 def answers(n=2000, seed=0, n_users=40, n_items=12):
     rng = np.random.default_rng(seed)
-    left = rng.integers(0, n_items, n)
-    right = (left + rng.integers(1, n_items, n)) % n_items
+    left, right = random_pairs(rng, n, n_items)
     frame = {"user": rng.integers(0, n_users, n), "left": left, "right": right}
     return frame, rng.choice([1, 0, -1], n)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from predilect.data import Comparisons, Vocabulary, build_frame
 from predilect.errors import DataError, DataWarning
+from simulate import shuffled
 
 ROWS = {
     "user": ["v", "u", "u", "u"],
@@ -226,12 +227,7 @@ def frame_of(rows):
 @given(answers, st.randoms(use_true_random=False))
 def test_order_of_rows_and_sides_do_not_matter(rows, random):
     frame = frame_of(rows)
-    order = list(range(len(rows)))
-    random.shuffle(order)
-    moved = {name: [column[k] for k in order] for name, column in frame.items()}
-    for k in range(len(rows)):
-        if random.random() < 0.5:
-            moved["left"][k], moved["right"][k] = moved["right"][k], moved["left"][k]
+    moved = shuffled(frame, random)
     first, second = Comparisons.from_frame(frame), Comparisons.from_frame(moved)
     assert first == second
     assert (first.left < first.right).all()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from predilect.data import Comparisons, check, k_folds_answers, read_comparisons, split_answers, split_hash
 from predilect.data.tasks import canonical_tasks
 from predilect.errors import DataError
+from simulate import shuffled
 
 ONE = {"user": ["u"] * 4, "left": list("ppqr"), "right": list("qrpp"), "winner": list("pppp"), "task": [1, 1, 2, 2]}
 
@@ -70,12 +71,7 @@ def identical(one, two):
 @given(rows_in_tasks, st.randoms(use_true_random=False))
 def test_order_of_rows_sides_and_names_of_tasks_make_no_difference(rows, random):
     frame = frame_of(rows)
-    order = list(range(len(rows)))
-    random.shuffle(order)
-    moved = {name: [column[k] for k in order] for name, column in frame.items()}
-    for k in range(len(rows)):
-        if random.random() < 0.5:
-            moved["left"][k], moved["right"][k] = moved["right"][k], moved["left"][k]
+    moved = shuffled(frame, random)
     # Each person's tasks get new names, which may be those of other people's.
     names = {user: random.sample(["x", "1", "zz", "b"], 4) for user in ("u0", "u1", "u2")}
     moved["task"] = [

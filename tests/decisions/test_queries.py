@@ -70,7 +70,7 @@ def wishart(n, seed=0):
 def model(request):
     columns, y = votes()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # cut short: any posterior has questions
         return MODELS[request.param]().fit(columns, y, items=ITEMS, users=USERS)
 
 
@@ -252,6 +252,25 @@ def test_candidates_are_pairs_or_items():
     assert codes(suggest(model, candidates=pairs, exclude={"left": ["i00000"], "right": ["i00003"]}, n=9)) == [(3, 2)]
     answers = Comparisons.from_frame(pairs, outcome=[1, 1, 1])
     assert sorted(codes(suggest(model, candidates=answers, n=9))) == [(0, 3), (2, 3)]
+
+
+def test_of_a_pool_of_several_people_one_persons_pairs_are_taken():
+    columns, y = votes()
+    model = Population(**FIXED).fit(columns, y)
+    ann, bob, cas = user_ids([3, 4, 5])
+    left, right = item_ids([0, 1, 2, 0]), item_ids([1, 2, 3, 4])
+    pool = {"user": [ann, bob, ann, "new"], "left": left, "right": right}
+
+    def asked(user):
+        return sorted(suggest(model, user, pool, 9, repeat=True).select("left", "right").rows())
+
+    pairs = list(zip(left, right, strict=True))
+    assert asked(ann) == sorted([pairs[0], pairs[2]])
+    assert asked(bob) == [pairs[1]]
+    assert asked(cas) == []
+    assert asked(None) == sorted(pairs)
+    with pytest.warns(DataWarning, match="does not know"):
+        assert asked("new") == [pairs[3]]
 
 
 def test_when_nothing_is_left_the_frame_is_empty():

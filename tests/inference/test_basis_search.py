@@ -25,6 +25,7 @@ from predilect.scale.shards import workers
 from referees.dense_basis import Truth
 from simulate import crowd, laid_out
 from simulate_basis import law_of
+from slopes import at_rest, slope_along
 from tolerances import ITERATIVE
 
 TIGHT = {"tolerance": 1e-10, "max_passes": 3000}
@@ -121,16 +122,9 @@ def test_the_gradient_that_the_search_follows_is_that_of_j(problem):
     coordinates = _Coordinates(walk, point, metric)
     walk.site_tolerance = 1e-14
 
-    def at_rest(x):  # sites are kept between calls and swept a little by each
-        value, before = coordinates.objective(x)[0], np.inf
-        while abs(value - before) > 1e-13 * abs(value):
-            before, (value, gradient) = value, coordinates.objective(x)
-        return value, gradient
-
     rng = np.random.default_rng(0)
     x = 0.3 * rng.standard_normal(len(coordinates.reach))
-    _, gradient = at_rest(x)
-    step = 1e-3
+    _, gradient = at_rest(coordinates.objective, x)
     for block in ("m", "factor", "offset", "own", "B", "delta"):
         places = getattr(coordinates, block)
         here = gradient[places]
@@ -140,8 +134,7 @@ def test_the_gradient_that_the_search_follows_is_that_of_j(problem):
             continue
         direction = np.zeros_like(x)
         direction[places] = rng.standard_normal(len(here))
-        ahead = [at_rest(x + k * step * direction)[0] for k in (-2, -1, 1, 2)]
-        slope = (ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * step)
+        slope = slope_along(lambda z: at_rest(coordinates.objective, z)[0], x, direction)
         assert abs(slope - gradient @ direction) < ITERATIVE * max(1.0, np.abs(here).max()), block
 
 

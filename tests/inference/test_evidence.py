@@ -11,6 +11,7 @@ from predilect.covariance.kernels import Scaled, Stationary, squared_exponential
 from predilect.errors import DataError, PredilectError
 from predilect.inference.evidence import METHODS, evidence_gradient, maximise_evidence
 from predilect.likelihoods.views import Probit
+from simulate import random_pairs
 from single_problems import small
 from tolerances import ITERATIVE
 
@@ -48,8 +49,7 @@ def answers(seed=0, n_items=25, n_answers=300, amplitude=4.0, length=0.8):
     x = rng.uniform(-2, 2, (n_items, 2))
     K = amplitude * squared_exponential(x, x, length) + 1e-9 * np.eye(n_items)
     f = np.linalg.cholesky(K) @ rng.standard_normal(n_items)
-    left = rng.integers(0, n_items, n_answers)
-    right = (left + rng.integers(1, n_items, n_answers)) % n_items
+    left, right = random_pairs(rng, n_answers, n_items)
     t = f[left] - f[right] + rng.standard_normal(n_answers)
     outcome = np.where(t > 0.3, 1, np.where(t < -0.3, -1, 0))
     return x, left, right, outcome, None, Probit(0.3)

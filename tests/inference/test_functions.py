@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -265,7 +264,5 @@ NO_TRAITS = {
 @pytest.mark.parametrize("what", NO_TRAITS)
 def test_people_who_do_not_differ_have_no_traits(what):
     matrix, known = NO_TRAITS[what]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        traits = Traits.of(matrix, known)
-        assert traits.transform(matrix, known).shape == (len(matrix), 0)
+    traits = Traits.of(matrix, known)  # a warning is an error in these tests: nothing is divided by 0
+    assert traits.transform(matrix, known).shape == (len(matrix), 0)

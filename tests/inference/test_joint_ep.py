@@ -15,6 +15,7 @@ from predilect.inference.joint_process import JointAnswers, fit_joint_process, t
 from predilect.inference.threshold import starting_threshold
 from predilect.likelihoods.views import Probit
 from referees.orthants import exact_evidence
+from simulate import random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 RNG = np.random.default_rng(7)
@@ -34,8 +35,7 @@ def kernel(variance=1.0 / ALPHA**2, nuggets=None):
 
 def answers(n, seed=0, ties=False):
     rng = np.random.default_rng(seed)
-    left = rng.integers(N_ITEMS, size=n)
-    right = (left + rng.integers(1, N_ITEMS, size=n)) % N_ITEMS
+    left, right = random_pairs(rng, n, N_ITEMS)
     outcome = rng.choice([1, 0, -1] if ties else [1, -1], size=n).astype(np.int8)
     weight = 1.0 + (np.arange(n) % 5 == 0) * (n > 10)
     return JointAnswers(rng.integers(N_USERS, size=n), left, right, outcome, weight)

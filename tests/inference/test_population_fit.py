@@ -16,6 +16,7 @@ from predilect.posteriors.people import Sites
 from predilect.posteriors.population import PopulationPosterior
 from referees.dense_population import crowd_ep, gaussian_integral, person_ep
 from simulate import answers, comparisons, crowd, laid_out, random_covariance, random_pairs
+from slopes import at_rest, slope_along
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 
 TIGHT = {"tolerance": 1e-9, "max_passes": 1500}
@@ -87,24 +88,15 @@ def test_the_gradient_that_the_search_follows_is_that_of_j(name, spy):
     # In its own coordinates, so that every chain rule is covered: m, the factor of Σ with its logged diagonal, log δ.
     fit_population(laid_out(CROWDS[name]), PRIOR[name], max_passes=6)
 
-    def at_rest(x):  # sites are kept between calls and swept a little by each
-        value, before = spy.function(x)[0], math.inf
-        while abs(value - before) > 1e-13 * abs(value):
-            before, (value, gradient) = value, spy.function(x)
-        return value, gradient
-
     rng = np.random.default_rng(0)
     x = spy.x0 + 0.5 * rng.standard_normal(len(spy.x0))
-    _, gradient = at_rest(x)
+    _, gradient = at_rest(spy.function, x)
     has_delta = bool((CROWDS[name].outcome == 0).any())
     assert (gradient[-1] != 0.0) == has_delta
-    step = 1e-3
     last = np.zeros(len(x))
     last[-1] = 1.0
     for direction in [*rng.standard_normal((2, len(x))), last]:
-        # fourth-order differences, since J is in the hundreds and the step cannot be tiny
-        ahead = [at_rest(x + k * step * direction)[0] for k in (-2, -1, 1, 2)]
-        slope = (ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * step)
+        slope = slope_along(lambda z: at_rest(spy.function, z)[0], x, direction)
         assert abs(slope - gradient @ direction) < ITERATIVE * 10 * max(1.0, np.abs(gradient).max())
 
 

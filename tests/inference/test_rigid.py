@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from predilect.inference.rigid import rigid_hyperparameters
 from predilect.posteriors.people import lay_out
 from simulate import comparisons, crowd
 from simulate_features import featured_crowd
+from slopes import at_rest, slope_along
 from tolerances import ITERATIVE
 
 NAMES = ["scale", "feature_weight", "length_scale"]
@@ -41,23 +43,14 @@ def search_at(rows, *, learn_delta: bool = True) -> rigid._Rigid:
     return search
 
 
-def at_rest(search: rigid._Rigid, x: np.ndarray) -> tuple[float, np.ndarray]:
-    """The evidence once sites, and what else is learned along, stand still: each call moves them a little further."""
-    before = math.inf
-    for _ in range(500):
-        value, gradient = search.evaluate(NAMES, x)
-        if abs(value - before) <= 1e-13 * abs(value):
-            return value, gradient
-        before = value
-    raise AssertionError("the evidence does not come to rest")
+def evidence_at(search: rigid._Rigid, x: np.ndarray) -> tuple[float, np.ndarray]:
+    return at_rest(partial(search.evaluate, NAMES), x)
 
 
-def finite_differences(search: rigid._Rigid, step: float = 1e-3) -> np.ndarray:
-    slopes = []
-    for direction in np.eye(len(NAMES)):
-        ahead = [at_rest(search, X + k * step * direction)[0] for k in (-2, -1, 1, 2)]
-        slopes.append((ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * step))
-    return np.array(slopes)
+def finite_differences(search: rigid._Rigid) -> np.ndarray:
+    return np.array(
+        [slope_along(lambda x: evidence_at(search, x)[0], X, direction) for direction in np.eye(len(NAMES))]
+    )
 
 
 CROWDS = {"strict": crowd(1, 30, 6, 8), "ties": crowd(2, 30, 6, 8, delta=0.5)}
@@ -66,9 +59,9 @@ CROWDS = {"strict": crowd(1, 30, 6, 8), "ties": crowd(2, 30, 6, 8, delta=0.5)}
 @pytest.mark.parametrize("name", CROWDS)
 def test_the_gradient_with_the_consensus_held(name, monkeypatch):
     search = search_at(CROWDS[name])
-    at_rest(search, X)
+    evidence_at(search, X)
     monkeypatch.setattr(rigid, "_STILL", math.inf)  # every consensus is good enough: it stays, and so does δ
-    _, gradient = at_rest(search, X)
+    _, gradient = evidence_at(search, X)
     assert np.all(np.abs(gradient) > 0.01)
     np.testing.assert_allclose(finite_differences(search), gradient, atol=ITERATIVE, rtol=ITERATIVE)
 
@@ -80,12 +73,12 @@ def test_the_gradient_with_the_consensus_and_the_threshold_at_their_best(name, m
     search = search_at(CROWDS[name])
     monkeypatch.setattr(rigid, "_STILL", -1.0)  # never still: both move on with every call, to the last digit
     m_before, delta_before = search.m.copy(), search.delta
-    _, gradient = at_rest(search, X)
+    _, gradient = evidence_at(search, X)
     m, delta = search.m.copy(), search.delta
     np.testing.assert_allclose(finite_differences(search), gradient, atol=10 * ITERATIVE, rtol=ITERATIVE)
     assert np.abs(m - m_before).max() > 0.1
     assert (delta != delta_before) == (name == "ties")
-    at_rest(search, X + 0.5)
+    evidence_at(search, X + 0.5)
     assert np.abs(search.m - m).max() > 1e-3  # it does move with x
     assert np.abs(search.current.r - search.precision @ search.m).max() < ITERATIVE
     if name == "ties":
@@ -94,7 +87,7 @@ def test_the_gradient_with_the_consensus_and_the_threshold_at_their_best(name, m
 
 def test_the_evidence_is_that_of_the_people_less_the_penalty_of_the_consensus():
     search = search_at(CROWDS["ties"])
-    value, _ = at_rest(search, np.zeros(3))
+    value, _ = evidence_at(search, np.zeros(3))
     K = search.space.covariance(0.6, 1.2)
     penalty = 0.5 * search.m @ np.linalg.solve(3.0 * K, search.m)
     assert abs(value + penalty - search.current.evidence) < ITERATIVE

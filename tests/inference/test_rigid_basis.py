@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from predilect.posteriors.people import lay_out
 from predilect.scale.shards import workers
 from referees.dense_basis import Truth
 from simulate import comparisons, crowd
+from slopes import at_rest, slope_along
 from tolerances import ITERATIVE
 
 START = Hyperparameters(100.0, 2.0, 3.0, 0.6, 1.2)
@@ -57,32 +59,19 @@ def names_of(kind: str) -> list[str]:
     return ["scale", "feature_weight"][: len(X[kind])]
 
 
-def at_rest(search: rigid._Rigid, names, x) -> tuple[float, np.ndarray]:
-    """The evidence once sites, and what else is learned along, stand still: each call moves them a little further."""
-    before = math.inf
-    for _ in range(1000):
-        value, gradient = search.evaluate(names, x)
-        if abs(value - before) <= 1e-13 * abs(value):
-            return value, gradient
-        before = value
-    raise AssertionError("the evidence does not come to rest")
-
-
 @pytest.mark.parametrize("crowd_name", CROWDS)
 @pytest.mark.parametrize("held", [True, False], ids=["consensus held", "consensus at its best"])
 @pytest.mark.parametrize("kind", X)
 def test_the_gradient(kind, held, crowd_name, monkeypatch):
     search, names, x = search_at(kind, CROWDS[crowd_name]), names_of(kind), np.array(X[kind])
+    evaluate = partial(search.evaluate, names)
     if held:
-        at_rest(search, names, x)
+        at_rest(evaluate, x)
     # Every consensus is good enough, so it stays, and so does δ; or none is, and both move to their best with each
     # call, where the evidence is flat in them (the envelope theorem).
     monkeypatch.setattr(rigid, "_STILL", math.inf if held else -1.0)
-    _, gradient = at_rest(search, names, x)
-    slopes, step = [], 1e-3
-    for direction in np.eye(len(names)):
-        ahead = [at_rest(search, names, x + k * step * direction)[0] for k in (-2, -1, 1, 2)]
-        slopes.append((ahead[0] - 8 * ahead[1] + 8 * ahead[2] - ahead[3]) / (12 * step))
+    _, gradient = at_rest(evaluate, x)
+    slopes = [slope_along(lambda z: at_rest(evaluate, z)[0], x, direction) for direction in np.eye(len(names))]
     assert np.all(np.abs(gradient) > 0.01)
     np.testing.assert_allclose(slopes, gradient, atol=10 * ITERATIVE, rtol=ITERATIVE)
     if not held:
@@ -96,7 +85,7 @@ def test_the_gradient(kind, held, crowd_name, monkeypatch):
 def test_the_evidence_is_that_of_the_people_less_the_penalty_of_the_consensus(kind):
     rows, x = CROWDS["ties"], np.array(X[kind])
     search = search_at(kind, rows)
-    value, _ = at_rest(search, names_of(kind), x)
+    value, _ = at_rest(partial(search.evaluate, names_of(kind)), x)
     prior = search._prior(rigid._hyperparameters(names_of(kind), START, x))
     truth = Truth(prior.Phi, prior.scale * prior.K, search.m, prior.own_share, prior.scale, search.offset,
                   np.zeros((prior.n_functions, 0)), np.zeros((30, 0)), search.delta)  # fmt: skip

@@ -19,7 +19,7 @@ from predilect.inference.updating import settled
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import person_of
 from predilect.posteriors.people import Sites
-from simulate import answers, comparisons, laid_out, random_covariance, random_pairs
+from simulate import answers, comparisons, laid_out, probit_answers, random_covariance
 from tolerances import CONVERGED, ITERATIVE
 
 N_ITEMS, DELTA, SPREAD = 6, 0.6, 0.7
@@ -31,9 +31,7 @@ def own_thresholds(seed: int, n_users: int, per_person, spread: float, n_items: 
     theta = spread * rng.standard_normal(n_users)
     utilities = rng.standard_normal(n_items) + 0.7 * rng.standard_normal((n_users, n_items))
     user = np.repeat(np.arange(n_users), per_person)
-    left, right = random_pairs(rng, len(user), n_items)
-    z = utilities[user, left] - utilities[user, right] + rng.standard_normal(len(user))
-    outcome = np.where(np.abs(z) <= DELTA * np.exp(theta[user]), 0, np.sign(z)).astype(int)
+    left, right, outcome = probit_answers(rng, utilities, user, DELTA * np.exp(theta[user]))
     rows = answers(user, left, right, outcome, n_items=n_items, n_users=n_users)
     rows.theta = theta
     return rows

@@ -1,4 +1,4 @@
-"""The baselines keep the contract of estimators."""
+"""The joint process and the baselines keep the contract of estimators; settings of another model, their part."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
+from contracts.setting import SettingContract
 from predilect import JointGP
 from predilect.data import PersonFeatures
 from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
@@ -46,7 +47,7 @@ class TestFactors(TestHierarchical):
 
 
 @pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part
-class TestSingleUser(PredictionContract, SavingContract):
+class TestSingleUser(SettingContract):
     personal = True
     fixed = FIXED | {"tolerance": 1e-13, "max_iterations": 5000}
     trusting_features = TRUSTING
@@ -59,12 +60,9 @@ class TestSingleUser(PredictionContract, SavingContract):
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iterations=1, tolerance=1e-12, **changes)
 
-    def check_shards(self, model):
-        assert len(model.posterior_.people.people.shards) > 2
-
 
 @pytest.mark.slow  # the same
-class TestClassifier(PredictionContract, SavingContract):
+class TestClassifier(SettingContract):
     personal = False
     fixed = FIXED
     rounding = 1e-13
@@ -81,13 +79,31 @@ class TestClassifier(PredictionContract, SavingContract):
 
 
 @pytest.mark.slow
-class TestBonilla(PredictionContract, SavingContract):
+class TestJoint(PredictionContract, SavingContract):
+    personal = True
+    fixed: ClassVar[dict[str, Any]] = {
+        "n_tuning": 0, "amplitude": 2.25, "length_scales": 1.0, "tie_threshold": 0.4, "tolerance": 1e-9
+    }  # fmt: skip
+    rounding = 1e-11
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    beyond_json: ClassVar[dict[str, Any]] = {"length_scales": (0.5,)}
+    for_threads = (20, 12, 20)
+
+    @classmethod
+    def make(cls, **changes: Any) -> JointGP:
+        return JointGP(**({"n_tuning": 0} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(max_iterations=1, **changes)
+
+
+@pytest.mark.slow  # a setting of JointGP
+class TestBonilla(SettingContract):
     personal = True
     fixed = FIXED | {"tolerance": 1e-9}
     rounding = 1e-11
     trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"user_nugget": 0.3}
-    for_threads = (20, 12, 20)
 
     @classmethod
     def make(cls, **changes: Any) -> BonillaGP:
@@ -95,15 +111,6 @@ class TestBonilla(PredictionContract, SavingContract):
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iterations=1, **changes)
-
-
-@pytest.mark.slow  # the same with rows of margins
-class TestBonillaNuggets(TestBonilla):
-    features_say_all = True
-
-    @classmethod
-    def make(cls, **changes: Any) -> BonillaGP:
-        return Featured(**({"n_tuning": 0, "nugget": "observation"} | changes))
 
 
 class Featured(BonillaGP):
@@ -115,13 +122,10 @@ class Featured(BonillaGP):
         return super().fit(X, y, items=items, users=who, watch=watch)
 
 
-@pytest.mark.slow
-class TestJoint(TestBonilla):
-    fixed: ClassVar[dict[str, Any]] = {
-        "n_tuning": 0, "amplitude": 2.25, "length_scales": 1.0, "tie_threshold": 0.4, "tolerance": 1e-9
-    }  # fmt: skip
-    beyond_json: ClassVar[dict[str, Any]] = {"length_scales": (0.5,)}
+@pytest.mark.slow  # the same with rows of margins
+class TestBonillaNuggets(TestBonilla):
+    features_say_all = True
 
     @classmethod
-    def make(cls, **changes: Any) -> JointGP:
-        return JointGP(**({"n_tuning": 0} | changes))
+    def make(cls, **changes: Any) -> BonillaGP:
+        return Featured(**({"n_tuning": 0, "nugget": "observation"} | changes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -18,8 +18,8 @@ class TestModern(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED
     rounding = 1e-12
-    trusting_features = {"length_scales": 2.0}  # noqa: RUF012
-    beyond_json = {"length_scales": (0.5,)}  # noqa: RUF012
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    beyond_json: ClassVar[dict[str, Any]] = {"length_scales": (0.5,)}
 
     @classmethod
     def make(cls, **changes: Any) -> CollaborativeGP:
@@ -32,7 +32,7 @@ class TestModern(PredictionContract, SavingContract):
 @pytest.mark.slow  # the same estimator as TestModern, with another loop
 class TestPaper(TestModern):
     features_say_all = True
-    trusting_features = {"length_scales": 2.0, "own_share": 0.0}  # noqa: RUF012
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0, "own_share": 0.0}
     fixed = FIXED | {"damping_decay": 1.0}
 
     @classmethod

@@ -39,7 +39,7 @@ def pairs(model, user="u03"):
 
 def quiet(call):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", DataWarning)  # of what is not kept, which has tests of its own
         return call()
 
 

@@ -10,6 +10,7 @@ import pytest
 import predilect
 from predilect import GPPL, CrowdGPPL, DataError, DataWarning
 from predilect.covariance.kernels import matern
+from simulate import named, probit_answers
 from tolerances import CONVERGED, EXACT
 
 RNG = np.random.default_rng(7)
@@ -29,12 +30,8 @@ STOPPED: dict[str, Any] = {"preset": "paper", "max_iterations": 30, "tolerance":
 def answers(seed: int, n: int, users: Any = None) -> tuple[dict[str, list[str]], np.ndarray]:
     rng = np.random.default_rng(seed)
     user = np.repeat(np.arange(N_USERS) if users is None else users, n)
-    left = rng.integers(N_ITEMS, size=len(user))
-    right = (left + rng.integers(1, N_ITEMS, size=len(user))) % N_ITEMS
-    z = UTILITIES[user, left] - UTILITIES[user, right] + rng.standard_normal(len(user))
-    names = {"user": ("u", user), "left": ("i", left), "right": ("i", right)}
-    columns = {name: [f"{letter}{k}" for k in codes] for name, (letter, codes) in names.items()}
-    return columns, np.sign(z).astype(int)
+    left, right, outcome = probit_answers(rng, UTILITIES, user)
+    return named(user, left, right), outcome
 
 
 TRAIN, TEST = answers(0, 8), answers(1, 15)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,11 +17,11 @@ FIXED = {"length_scales": 1.0, "tolerance": 1e-8, "max_iterations": 500, "tie_th
 class TestModern(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED
-    without_random_start = {"n_components": 0}  # noqa: RUF012
+    without_random_start: ClassVar[dict[str, Any]] = {"n_components": 0}
     rounding = 1e-12
-    kept_as = {"consensus": "with_consensus"}  # noqa: RUF012  never changed
-    trusting_features = {"length_scales": 2.0}  # noqa: RUF012
-    beyond_json = {"consensus_prior": (2.0, 3.0)}  # noqa: RUF012
+    kept_as: ClassVar[dict[str, str]] = {"consensus": "with_consensus"}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    beyond_json: ClassVar[dict[str, Any]] = {"consensus_prior": (2.0, 3.0)}
 
     @classmethod
     def make(cls, **changes: Any) -> CrowdGPPL:

@@ -8,6 +8,7 @@ import pytest
 
 from predilect import GaSPK
 from predilect.errors import DataError, DataWarning
+from simulate import random_pairs
 from tolerances import CONVERGED, ITERATIVE
 
 LEVELS = np.array([0.0, 1.0, 2.0, 3.0])
@@ -25,8 +26,7 @@ def choices(cars, n_users=16, each=14, seed=1, noise=0.5, signs=(1.0, -1.0)):
     rng = np.random.default_rng(seed)
     n = len(cars)
     user = np.repeat(np.arange(n_users), each)
-    left = rng.integers(0, n, len(user))
-    right = (left + rng.integers(1, n, len(user))) % n
+    left, right = random_pairs(rng, len(user), n)
     utility = 1.2 * (cars["doors"].to_numpy() - 4.0) - 0.8 * cars["price"].to_numpy()
     taste = np.array(signs)[user % len(signs)]
     margin = taste * (utility[left] - utility[right])

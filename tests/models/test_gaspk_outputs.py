@@ -20,6 +20,7 @@ from predilect.models.gaspk_questions import codes_of, mixtures_of
 from predilect.posteriors.gaspk.curvature import ByAnswers, ByCoordinates
 from predilect.posteriors.gaspk.joint import Noise, draw, from_noise, joint
 from predilect.posteriors.gaspk.products import ByProducts
+from simulate import random_pairs
 from simulate_trade_offs import WORTH, linear_choices
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 
@@ -217,8 +218,7 @@ def test_intervals_hold_the_truth_for_people_with_tastes_of_their_own(gamma, lea
     price, comfort = rng.integers(0, 21, n_items).astype(float), rng.integers(0, 6, n_items).astype(float)
     dear, liked = -0.2 * np.exp(0.4 * rng.standard_normal(n_users)), 0.5 + 0.35 * rng.standard_normal(n_users)
     user = np.repeat(np.arange(n_users), n_answers)
-    left = rng.integers(0, n_items, len(user))
-    right = (left + rng.integers(1, n_items, len(user))) % n_items
+    left, right = random_pairs(rng, len(user), n_items)
     z = dear[user] * (price[left] - price[right]) + liked[user] * (comfort[left] - comfort[right])
     winner = np.where(z + rng.standard_normal(len(user)) > 0, "left", "right")
     items = {"item": np.arange(n_items), "price": price, "comfort": comfort}

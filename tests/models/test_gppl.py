@@ -11,6 +11,7 @@ import pytest
 import predilect
 from predilect import GPPL, ConvergenceWarning, DataError, DataWarning, Population
 from predilect.covariance.kernels import Selected, matern
+from simulate import named, probit_answers
 from tolerances import CONVERGED, ITERATIVE
 
 RNG = np.random.default_rng(3)
@@ -26,13 +27,8 @@ USERS = {"user": [f"u{k}" for k in range(N_USERS)], "age": AGE}
 def answers(seed: int, n: int, users: Any = None) -> tuple[dict[str, list[str]], np.ndarray]:
     rng = np.random.default_rng(seed)
     user = np.repeat(np.arange(N_USERS) if users is None else users, n)
-    left = rng.integers(N_ITEMS, size=len(user))
-    right = (left + rng.integers(1, N_ITEMS, size=len(user))) % N_ITEMS
-    z = UTILITIES[user, left] - UTILITIES[user, right] + rng.standard_normal(len(user))
-    columns = {"user": user, "left": left, "right": right}
-    return {name: [f"{name[0] if name == 'user' else 'i'}{k}" for k in v] for name, v in columns.items()}, np.sign(
-        z
-    ).astype(int)
+    left, right, outcome = probit_answers(rng, UTILITIES, user)
+    return named(user, left, right), outcome
 
 
 TRAIN, TEST = answers(0, 10), answers(1, 20)

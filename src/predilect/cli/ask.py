@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.options import JsonFlag, QuietFlag
+from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag
 from predilect.cli.session import session
 
 __all__ = ["ask"]
@@ -24,10 +24,7 @@ class StrategyName(StrEnum):
 
 
 def ask(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", show_default=False, help="Folder that predilect rank wrote, or its model/."),
-    ],
+    model: ModelFolder,
     user: Annotated[
         str | None,
         typer.Option(
@@ -55,7 +52,8 @@ def ask(
             "--candidates",
             metavar="FILE",
             show_default="all pairs",
-            help="What may be asked: pairs, in columns left and right, or items, in a column item.",
+            help="What may be asked: pairs, in columns left and right (and user: only this person's rows), or items, "
+            "in a column item.",
         ),
     ] = None,
     exclude: Annotated[

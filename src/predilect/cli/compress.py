@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.options import JsonFlag, QuietFlag
+from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag
 from predilect.cli.session import session
 
 __all__ = ["compress"]
@@ -51,10 +51,7 @@ class BoundName(StrEnum):
 
 
 def compress(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", show_default=False, help="Folder that predilect rank wrote, or its model/."),
-    ],
+    model: ModelFolder,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to make, with the small model in it.")
     ],

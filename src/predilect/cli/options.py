@@ -15,8 +15,8 @@ import typer
 from predilect.errors import DataError
 
 __all__ = [
-    "GaSPKOptions", "ItemsFile", "JsonFlag", "PeopleFile", "QuietFlag", "ReadingOptions", "Votes", "WeightsName",
-    "WinnerReading", "expanded",
+    "GaSPKOptions", "ItemsFile", "JsonFlag", "ModelFolder", "PeopleFile", "QuietFlag", "ReadingOptions", "Votes",
+    "WeightsName", "WinnerReading", "expanded",
 ]  # fmt: skip
 
 COLUMNS = "Which column is which (guessed from common names)"
@@ -31,6 +31,10 @@ Votes = Annotated[
         show_default=False,
         help="File of answers, one a row: .csv, .tsv, .jsonl (each also .gz) or .parquet.",
     ),
+]
+ModelFolder = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", show_default=False, help="Folder that predilect rank wrote, or its model/."),
 ]
 ItemsFile = Annotated[
     Path | None,

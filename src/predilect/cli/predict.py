@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.options import COLUMNS, FEATURES, JsonFlag, QuietFlag
+from predilect.cli.options import COLUMNS, FEATURES, JsonFlag, ModelFolder, QuietFlag
 from predilect.cli.session import session
 
 if TYPE_CHECKING:
@@ -19,10 +19,7 @@ _SUFFIXES = (".csv", ".parquet", ".jsonl")
 
 
 def predict(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", show_default=False, help="Folder that predilect rank wrote, or its model/."),
-    ],
+    model: ModelFolder,
     pairs: Annotated[
         Path,
         typer.Argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -19,7 +19,7 @@ from predilect.errors import DataError
 __all__ = ["Reading", "read_features", "read_people", "read_votes"]
 
 MOST_SEGMENTS = 200
-_READINGS = {"item ids": "item", "side words": "side", "signs": "sign"}
+_READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "side words": "side", "signs": "sign"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Re
     whole = replace(whole, intake=replace(whole.intake, ignored_columns=unused))
     # A segment alone might fit two readings of the winner where the whole fits one.
     if settings.get("winner_is") is None:
-        settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)  # type: ignore[typeddict-item]
+        settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)
     settings["task"] = whole.intake.columns.get("task", False)
     value = _segment_values(frame, by)
     segments: dict[str, Comparisons | str] = {}

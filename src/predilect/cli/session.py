@@ -28,7 +28,7 @@ NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 class Watch(Protocol):
     """Told of progress: a stage in words, and how far it got."""
 
-    def __call__(self, stage: str, done: int) -> None: ...  # noqa: D102
+    def __call__(self, stage: str, done: int) -> None: ...  # noqa: D102  the class says it
 
 
 class Talk:
@@ -127,7 +127,7 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
             talk.warn(" ".join(str(message).split()))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # each is shown, and not the first of a place alone
         warnings.showwarning = show
         try:
             yield talk

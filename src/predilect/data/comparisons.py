@@ -314,6 +314,7 @@ class Comparisons:
     def _in_tasks(self) -> tuple[Rows, NDArray[np.int32] | None]:
         return canonical_tasks(self.user, self.left, self.right, self.outcome, self.weight, self.task)
 
+    # Not hashable, as whatever is compared by its contents; mypy takes it for a method of object that was lost.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

@@ -57,6 +57,7 @@ def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Compar
     given = {role: options.get(role) for role in ("user", "left", "right", "winner", "weight", "task")}
 
     def wanted(names: list[str]) -> list[str]:
+        # mypy: a dictionary has one type for all its values, and the roles do not take the same.
         return list(guess_columns(names, need_winner=need_winner, **given).values())  # type: ignore[arg-type]
 
     names, frame = read_table(path, wanted)

@@ -23,6 +23,7 @@ __all__ = [
     "candidate_pairs",
     "pair_keys",
     "read_pairs",
+    "rows_of",
     "without",
 ]
 
@@ -55,9 +56,9 @@ class Fitted(Protocol):
     tie_threshold_: float
     backend_: str
 
-    def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...  # noqa: D102
+    def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...  # noqa: D102  as a model's
 
-    def predict_proba(self, X: Any) -> FloatArray: ...  # noqa: D102
+    def predict_proba(self, X: Any) -> FloatArray: ...  # noqa: D102  as a model's
 
 
 def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:
@@ -135,9 +136,18 @@ def _by_role(table: Any, roles: dict[str, str]) -> dict[str, pl.Series]:
     return {role: columns[name] for role, name in roles.items()}
 
 
+def rows_of(user: Any, whose: pl.Series | None, n_rows: int) -> npt.NDArray[np.bool_]:
+    """Which rows of a table are a person's: all where it names nobody, or nobody was named; shape (n_rows,)."""
+    if whose is None or user is None:
+        return np.ones(n_rows, dtype=bool)
+    people = Vocabulary(whose)
+    return np.asarray(people.codes(whose, what="user") == people.code(user))
+
+
 def candidate_pairs(
-    candidates: Any, items: Vocabulary, utilities: Utilities, *, best: bool, rng: np.random.Generator | None = None
-) -> tuple[IntArray, IntArray]:
+    candidates: Any, items: Vocabulary, utilities: Utilities, *, user: Any = None, best: bool,
+    rng: np.random.Generator | None = None,
+) -> tuple[IntArray, IntArray]:  # fmt: skip
     """Codes of the items of the pairs that may be asked, each pair once.
 
     Parameters
@@ -147,6 +157,8 @@ def candidate_pairs(
     items : Vocabulary
     utilities : Utilities
         Of the person.
+    user : id, optional
+        Where pairs that are given name people, only this person's are meant.
     best : bool
         Whether a best item is sought.
     rng : numpy Generator, optional
@@ -170,7 +182,9 @@ def candidate_pairs(
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         chosen = np.unique(items.codes(candidates)).astype(np.int64)
     else:
-        left, right, _ = read_pairs(candidates, items)
+        left, right, whose = read_pairs(candidates, items)
+        mine = rows_of(user, whose, len(left))
+        left, right = left[mine], right[mine]
         _, first = np.unique(pair_keys(left, right, len(items)), return_index=True)
         first.sort()
         return left[first], right[first]

@@ -13,7 +13,15 @@ import numpy.typing as npt
 import polars as pl
 
 from predilect.data import Vocabulary, build_frame
-from predilect.decisions.candidates import Fitted, answered_keys, candidate_pairs, pair_keys, read_pairs, without
+from predilect.decisions.candidates import (
+    Fitted,
+    answered_keys,
+    candidate_pairs,
+    pair_keys,
+    read_pairs,
+    rows_of,
+    without,
+)
 from predilect.decisions.greedy import Score, are_settled, greedy, shuffled
 from predilect.decisions.information import bald, expected_best, remaining_entropy
 from predilect.errors import DataError, DataWarning
@@ -48,8 +56,8 @@ def suggest(
     user : id, optional
         Who is asked; by default, and with a warning for an id that the model does not know, somebody without answers.
     candidates : data frame, or list of items, optional
-        Pairs to choose from (columns left and right), or items any two of which may be asked; by default all items.
-        Only items that the model knows.
+        Pairs to choose from (columns left and right, and user where they are several people's, of which this person's
+        are taken), or items any two of which may be asked; by default all items. Only items that the model knows.
     n : int, default 1
         How many pairs. They are chosen one after the other, each for what it adds to those before, so no two of them
         ask nearly the same.
@@ -103,15 +111,12 @@ def suggest(
     code = _code_of(model, user)
     utilities = model.posterior_.person(code)
     rng = np.random.default_rng(random_state) if strategy == "random" else None
-    left, right = candidate_pairs(candidates, model.items_, utilities, best=strategy == "eubo", rng=rng)
+    left, right = candidate_pairs(candidates, model.items_, utilities, user=user, best=strategy == "eubo", rng=rng)
     n_items = len(model.items_)
     barred = [np.zeros(0, dtype=np.int64)]
     if exclude is not None:
         first, second, whose = read_pairs(exclude, model.items_)
-        mine = np.ones(len(first), dtype=bool)
-        if whose is not None and user is not None:
-            people = Vocabulary(whose)
-            mine = people.codes(whose, what="user") == people.code(user)
+        mine = rows_of(user, whose, len(first))
         barred.append(pair_keys(first[mine], second[mine], n_items))
     if not repeat and code >= 0:
         answered = answered_keys(model, user, code)

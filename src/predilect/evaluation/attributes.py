@@ -165,7 +165,7 @@ def select_attributes(
             rows, test = mask[out], answers.take(mask)
             try:
                 with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always")
+                    warnings.simplefilter("always")  # fits that fall short are counted
                     # What the data are like is said where a model is fitted to all of them.
                     warnings.simplefilter("ignore", DataWarning)
                     log_proba = make(chosen).fit(answers.take(~mask), items=items).predict_log_proba(test)

@@ -70,7 +70,7 @@ class Trial:
             if self.comparisons.has_ties and not train.has_ties:
                 model.set_params(tie_threshold=self.tie_threshold)
             with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+                warnings.simplefilter("always")  # fits that fall short are counted
                 # What the data are like was said at the fit to all of them.
                 warnings.simplefilter("ignore", DataWarning)
                 model.fit(train, items=features, watch=self._watch(f"{name}, part {number} of {len(self.masks)}"))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -207,9 +208,9 @@ class Search:
         values: list[float] = []
         residual = math.inf
 
-        def stop(intermediate_result: object) -> None:
+        def stop(intermediate_result: Any) -> None:
             nonlocal residual
-            values.append(-float(intermediate_result.fun))  # type: ignore[attr-defined]
+            values.append(-float(intermediate_result.fun))
             if len(values) > self.window:
                 residual = values[-1] - values[-1 - self.window]
                 if residual <= tolerance:

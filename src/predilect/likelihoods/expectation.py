@@ -63,7 +63,7 @@ RULES = _rules()
 
 
 @inner_kernel
-def value_and_slope(outcome, z, delta):  # type: ignore[no-untyped-def]
+def value_and_slope(outcome: int, z: float, delta: float) -> tuple[float, float]:
     """(ℓ, ℓ') of one answer."""
     if outcome == 0:
         value, slope, _, _, _ = tilted_scalar(outcome, z, 0.0, delta)
@@ -81,7 +81,18 @@ def value_and_slope(outcome, z, delta):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _expected_arrays(outcome, m, v, delta, nodes, weights, counts, bounds, small, out):  # type: ignore[no-untyped-def]
+def _expected_arrays(
+    outcome: npt.NDArray[np.int8],
+    m: FloatArray,
+    v: FloatArray,
+    delta: float,
+    nodes: FloatArray,
+    weights: FloatArray,
+    counts: npt.NDArray[np.int64],
+    bounds: FloatArray,
+    small: float,
+    out: FloatArray,
+) -> None:
     for p in range(m.shape[0]):
         rule = 0
         while rule < bounds.shape[0] - 1 and v[p] > bounds[rule]:

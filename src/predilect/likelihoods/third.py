@@ -23,14 +23,14 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @kernel
-def _strict(y, z, delta):  # type: ignore[no-untyped-def]
+def _strict(y: int, z: float, delta: float) -> float:
     r = y * z - delta
     rho = mills_ratio_scalar(r)
     return y * (rho - mills_curvature_scalar(r) * (2.0 * rho + r))
 
 
 @kernel
-def _tie(outcome, z, delta):  # type: ignore[no-untyped-def]
+def _tie(outcome: int, z: float, delta: float) -> float:
     # Odd in z: work with z >= 0, where b is the nearer end, and P φ-ratios follow from ∂ log P/∂δ = N_a + N_b.
     size = abs(z)
     a = -delta - size
@@ -43,7 +43,7 @@ def _tie(outcome, z, delta):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _arrays(outcome, z, delta, out):  # type: ignore[no-untyped-def]
+def _arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: float, out: FloatArray) -> None:
     for p in range(z.shape[0]):
         out[p] = _tie(outcome[p], z[p], delta) if outcome[p] == 0 else _strict(outcome[p], z[p], delta)
 

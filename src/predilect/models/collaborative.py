@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,13 @@ from predilect.models.collaborative_training import (
     pack_collaborative,
     unpack_collaborative,
 )
-from predilect.models.inputs import read_training
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.factor_models import describe_features, factor_margins
+from predilect.models.fitting import Fitting, Learned
+from predilect.models.inputs import Training
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_choice, check_count, check_positive, check_search
-from predilect.models.queries import Queries, rows_of_features
+from predilect.models.queries import Queries
 from predilect.posteriors.factor import FactorPosterior
 from predilect.scale.shards import workers
 
@@ -52,10 +53,10 @@ class CollaborativeHyperparameters:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        return hyperparameters_by_name(self.kernel)
 
 
-class CollaborativeGP(Keeping, Predicting, Ranking, BaseEstimator):
+class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions that everybody shares.
 
     The functions h_d are Gaussian processes of the features of items, and w_ud says how much of each a person has. An
@@ -205,48 +206,16 @@ class CollaborativeGP(Keeping, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, watch
-            As :meth:`Population.fit <predilect.Population.fit>` takes them.
-        users : data frame or PersonFeatures, optional
-            Features of people, one row a person; used where ``user_features``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used.
-        """
-        self._check()
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         warm_up_collaborative()
         with workers(self.n_jobs):
             fitted = fit_collaborative(self, training, delta, watch)
         self.traits_ = fitted.traits
         found = fitted.found
-        self._keep(
-            training, posterior=found.posterior, hyperparameters=CollaborativeHyperparameters(fitted.kernel),
-            personal=fitted.personal, delta=found.delta, evidence=found.evidence, fit=found.report,
-            prior=fitted.search,
+        return Learned(
+            found.posterior, CollaborativeHyperparameters(fitted.kernel), fitted.personal, found.delta, found.evidence,
+            found.report, fitted.search,
         )  # fmt: skip
-        found.report.require(self.strict)
-        return self
 
     @property
     def function_importances_(self) -> FloatArray:
@@ -282,14 +251,7 @@ class CollaborativeGP(Keeping, Predicting, Ranking, BaseEstimator):
                 raise ValueError(f"{name} must be 1 at most, not {getattr(self, name)!r}")
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        posterior, new, traits = self.posterior_, self._new_items(queries, items), None
-        assert isinstance(posterior, FactorPosterior)
-        if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
-            known = rows_of_features(queries.new_users, self.user_features_, users)
-            traits = queries.of_new_users(self.traits_.transform(*known))
-        if new is not None:
-            posterior = posterior.with_items(new.matrix, new.known)
-        return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
+        return factor_margins(self, queries, self._new_items(queries, items), users)
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
@@ -298,11 +260,7 @@ class CollaborativeGP(Keeping, Predicting, Ranking, BaseEstimator):
         lines = [f"{used} of {len(importances)} functions are used; the others are pruned."]
         if not self.personal_:
             lines = ["One function for all: Gaussian process classification."]
-        if self.features_ is not None:
-            lines.append(f"Item features: {', '.join(self.features_.sources) or 'none of use'}.")
-        if self.user_features_ is not None:
-            how = "used" if self.traits_ is not None else "not used"
-            lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {how}.")
+        lines += describe_features(self)
         if n_rejected := self.report_["prior"]["n_rejected"]:
             lines.append(f"{n_rejected} messages of answers had no proper cavity.")
         return lines

@@ -28,7 +28,7 @@ from predilect.inference.factor.answers import FactorAnswers
 from predilect.inference.factor.items import ItemDesign
 from predilect.inference.training import Watcher
 from predilect.inference.traits import Traits
-from predilect.models.crowd_training import pack_factor, unpack_factor
+from predilect.models.factor_models import pack_factor, traits_of_people, unpack_factor
 from predilect.models.inputs import Training
 from predilect.models.points import choose_points
 from predilect.posteriors.collaborative import CrowdWeights
@@ -73,7 +73,7 @@ def fit_collaborative(
         none came.
     """
     comparisons, space = training.comparisons, training.space
-    personal = comparisons.has_users and comparisons.n_users > 1
+    personal = training.personal
     columns = (comparisons.user, comparisons.left, comparisons.right, comparisons.outcome, comparisons.weight)
     answers = FactorAnswers.of(*columns, comparisons.n_users)
     kernel = _item_kernel(model, comparisons, space.matrix, space.known)
@@ -193,20 +193,14 @@ def _people(model: Any, rows: FloatArray) -> Process:
 
 
 def _traits(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
-    """How features of people become traits, and everybody's; nothing unless asked for."""
-    if not model.user_features:
-        return None, None
-    if training.people is None:
-        raise DataError(
-            "user_features=True needs features of people. Give them (users=..., --people FILE), or leave it out"
-        )
+    """As for every model with weights of people; for "paper" features are standardised one by one."""
+    traits, rows = traits_of_people(model, training)
+    if traits is None or model.preset != "paper":
+        return traits, rows
+    assert training.people is not None
     matrix, known = training.people.align(training.comparisons.users)
-    traits = Traits.of(matrix, known)
-    if not traits.rotation.shape[1]:
-        return None, None
-    if model.preset == "paper":  # standardised, one by one
-        deviation = matrix[known].std(axis=0)
-        traits = Traits(traits.mean, np.diag(1.0 / np.where(deviation > 0.0, deviation, 1.0))[:, deviation > 0.0])
+    deviation = matrix[known].std(axis=0)
+    traits = Traits(traits.mean, np.diag(1.0 / np.where(deviation > 0.0, deviation, 1.0))[:, deviation > 0.0])
     return traits, traits.transform(matrix, known)
 
 

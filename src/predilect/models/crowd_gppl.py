@@ -12,16 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
 from predilect.inference.factor.warm_up import warm_up_factor
+from predilect.inference.prior import FeatureSpace
 from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
-from predilect.models.crowd_training import PRESETS, fit_crowd, pack_factor, unpack_factor
-from predilect.models.inputs import read_training
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.crowd_training import PRESETS, fit_crowd
+from predilect.models.factor_models import describe_features, factor_margins, pack_factor, unpack_factor
+from predilect.models.fitting import Fitting, Learned
+from predilect.models.inputs import Training
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_choice, check_count, check_gamma, check_positive, check_search
-from predilect.models.queries import Queries, rows_of_features
+from predilect.models.queries import Queries
 from predilect.posteriors.factor import FactorPosterior
 from predilect.scale.shards import workers
 
@@ -50,12 +52,12 @@ class CrowdHyperparameters:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        values = hyperparameters_by_name(self.kernel)
         scales = {"consensus_scale": self.consensus_scale, "component_scales": list(self.component_scales)}
         return scales | values
 
 
-class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
+class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
 
     The consensus t and the components v_c are Gaussian processes of the features of items, t ~ N(0, K/s_t) and v_c ~
@@ -229,47 +231,15 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         super().set_params(**params)
         return self
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, watch
-            As :meth:`Population.fit <predilect.Population.fit>` takes them.
-        users : data frame or PersonFeatures, optional
-            Features of people, one row a person; used where ``user_features``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used.
-        """
-        self._check()
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         warm_up_factor()
         with workers(self.n_jobs):
             found = fit_crowd(self, training, delta, watch)
         self.traits_ = found.traits
-        self._keep(
-            training, posterior=found.posterior,
-            hyperparameters=CrowdHyperparameters(found.kernel, found.consensus_scale, found.component_scales),
-            personal=found.personal, delta=found.delta, evidence=found.evidence, fit=found.report, prior=found.search,
+        return Learned(
+            found.posterior, CrowdHyperparameters(found.kernel, found.consensus_scale, found.component_scales),
+            found.personal, found.delta, found.evidence, found.report, found.search,
         )  # fmt: skip
-        found.report.require(self.strict)
-        return self
 
     @property
     def component_importances_(self) -> FloatArray:
@@ -302,14 +272,10 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
             check_positive(name, getattr(self, name))
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        posterior, new, traits = self.posterior_, self._new_items(queries, items), None
-        assert isinstance(posterior, FactorPosterior)
-        if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
-            known = rows_of_features(queries.new_users, self.user_features_, users)
-            traits = queries.of_new_users(self.traits_.transform(*known))
-        if new is not None:
-            posterior = posterior.with_items(new.matrix, new.known & self.item_features)
-        return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
+        new = self._new_items(queries, items)
+        if new is not None and not self.item_features:
+            new = FeatureSpace(new.matrix, np.zeros_like(new.known))
+        return factor_margins(self, queries, new, users)
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
@@ -317,11 +283,7 @@ class CrowdGPPL(Keeping, Predicting, Ranking, BaseEstimator):
         used = int((importances > 0.01 * max(importances.max(initial=0.0), 1e-300)).sum())
         largest = importances.max(initial=0.0)
         lines = [f"{used} of {len(importances)} components matter; the largest has prior variance {largest:.2g}."]
-        if self.features_ is not None and self.item_features:
-            lines.append(f"Item features: {', '.join(self.features_.sources) or 'none of use'}.")
-        if self.user_features_ is not None:
-            how = "used" if self.traits_ is not None else "not used"
-            lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {how}.")
+        lines += describe_features(self, item_features=self.item_features)
         if bound := self.report_["prior"].get("at_bound"):
             lines.append(f"The search of length-scales ended at its bounds: {', '.join(bound)}.")
         return lines

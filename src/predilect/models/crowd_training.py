@@ -1,4 +1,4 @@
-"""From what ``CrowdGPPL.fit`` is given to a fitted factor model, and its posterior as arrays and back."""
+"""From what ``CrowdGPPL.fit`` is given to a fitted factor model."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ from predilect.inference.kernel_search import search_kernel
 from predilect.inference.report import Report
 from predilect.inference.training import Watcher
 from predilect.inference.traits import Traits
+from predilect.models.factor_models import traits_of_people
 from predilect.models.inputs import Training
-from predilect.models.kernels import kernel_from_dict, kernel_to_dict
 from predilect.models.points import choose_points
 from predilect.models.process_parameters import make_kernel, optimises, scales_of
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
-from predilect.posteriors.weights import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
 
-__all__ = ["PRESETS", "FittedCrowd", "fit_crowd", "pack_factor", "unpack_factor"]
+__all__ = ["PRESETS", "FittedCrowd", "fit_crowd"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -71,7 +70,7 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
         none came.
     """
     answers, space = training.comparisons, training.space
-    personal = answers.has_users and answers.n_users > 1
+    personal = training.personal
     known = space.known & bool(model.item_features)
     kernel = make_kernel(model, model.kernel, space.matrix[known], model.random_state)
     points = _points(model, kernel, space.matrix, known, answers.n_rows)
@@ -79,7 +78,7 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
     if own > 0.0 and known.any():
         kernel = Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own"))
     projection = Projection.of(kernel, space.matrix, known, points)
-    traits, rows = _traits(model, training) if personal else (None, None)
+    traits, rows = traits_of_people(model, training) if personal else (None, None)
     columns = (answers.user, answers.left, answers.right, answers.outcome, answers.weight, answers.n_users, projection)
     shared = {
         "n_components": int(model.n_components) if personal else 0,
@@ -221,84 +220,3 @@ def _points(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray, 
     few = len(features) <= _MOST_ITEMS_AS_POINTS
     automatic = None if few else int(np.clip(2.0 * math.sqrt(n_rows), *_POINTS))
     return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
-
-
-def _traits(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
-    """How features of people become traits, and everybody's; nothing unless asked for."""
-    if not model.user_features:
-        return None, None
-    if training.people is None:
-        raise DataError(
-            "user_features=True needs features of people. Give them (users=..., --people FILE), or leave it out"
-        )
-    aligned = training.people.align(training.comparisons.users)
-    traits = Traits.of(*aligned)
-    return (traits, traits.transform(*aligned)) if traits.rotation.shape[1] else (None, None)
-
-
-def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of a posterior; projections are made anew from them."""
-    p, w = posterior.projection, posterior.weights
-    arrays: dict[str, Any] = {
-        "m": posterior.v_mean, "C_m": posterior.v_covariance, "component_scale": posterior.v_scale,
-        "weights": posterior.w_mean, "weights_covariance": posterior.w_covariance,
-    }  # fmt: skip
-    values: dict[str, Any] = {"consensus_scale": posterior.t_scale, "weights": type(w).__name__}
-    if posterior.t_mean is not None and posterior.t_covariance is not None:
-        arrays |= {"t": posterior.t_mean, "C_t": posterior.t_covariance}
-    if p.A is not None:
-        arrays["points"] = p.points[p.known_points]
-    if traits is not None:
-        arrays |= {"trait_mean": traits.mean, "trait_rotation": traits.rotation}
-    if isinstance(w, StandardWeights) and w.variance is not None:
-        arrays["weight_variance"] = w.variance
-    elif isinstance(w, LinearWeights):
-        arrays |= {"B": w.effects, "C_B": w.covariance}
-    elif isinstance(w, ProcessWeights):
-        values["user_kernel"] = kernel_to_dict(w.projection.kernel)
-        arrays |= {
-            "weight_variance": w.variance, "is_process": w.process, "process_mean": w.mean,
-            "process_covariance": w.covariance, "user_rows": w.projection.features,
-        }  # fmt: skip
-        if w.projection.A is not None:
-            arrays["user_points"] = w.projection.points
-    return values, arrays
-
-
-def unpack_factor(
-    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
-) -> tuple[FactorPosterior, Traits | None]:
-    """The posterior that :func:`pack_factor` packed.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    """
-    projection = Projection.of(kernel, features, known, arrays.get("points"))
-    M, C = projection.n_points, len(arrays["component_scale"])
-    if arrays["m"].shape != (M, C) or arrays["C_m"].shape != (C, M, M) or arrays["weights"].shape[1] != C:
-        raise ValueError(f"{M} points and {C} components, but arrays for others")
-    posterior = FactorPosterior(
-        projection, arrays.get("t"), arrays.get("C_t"), float(values["consensus_scale"]), arrays["m"], arrays["C_m"],
-        arrays["component_scale"], arrays["weights"], arrays["weights_covariance"], _weights(values, arrays),
-    )  # fmt: skip
-    traits = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if "trait_mean" in arrays else None
-    return posterior, traits
-
-
-def _weights(values: dict[str, Any], arrays: dict[str, Any]) -> WeightPrior:
-    kind = values["weights"]
-    if kind == "StandardWeights":
-        return StandardWeights(arrays.get("weight_variance"))
-    if kind == "LinearWeights":
-        return LinearWeights(arrays["B"], arrays["C_B"])
-    if kind != "ProcessWeights":
-        raise ValueError(f"there are no weights called {kind!r}")
-    rows = arrays["user_rows"]
-    people = Projection.of(
-        kernel_from_dict(values["user_kernel"]), rows, np.ones(len(rows), dtype=bool), arrays.get("user_points")
-    )
-    return ProcessWeights(
-        people, arrays["is_process"], arrays["process_mean"], arrays["process_covariance"], arrays["weight_variance"]
-    )

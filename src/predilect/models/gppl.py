@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,10 @@ from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
-from predilect.models.inputs import read_training
+from predilect.models.fitting import Fitting, Learned
+from predilect.models.inputs import Training
 from predilect.models.joint_gppl import fit_joint_gppl, pack_joint, unpack_joint
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.pooled_gppl import INFERENCE, fit_pooled_gppl, pack_sparse, unpack_sparse
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import (
@@ -29,7 +29,7 @@ from predilect.models.process_parameters import (
     check_search,
 )
 from predilect.models.queries import Queries, rows_of_features
-from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, unpack_separate, with_new_items
+from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, separate_margins, unpack_separate
 from predilect.posteriors.joint import JointPosterior
 from predilect.posteriors.separate import SeparatePosterior
 from predilect.posteriors.sparse import SparsePosterior
@@ -59,11 +59,11 @@ class GPPLHyperparameters:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        values = hyperparameters_by_name(self.kernel)
         return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
 
 
-class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
+class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     """Gaussian-process preference learning: utilities are a smooth function of the features of items.
 
     f ~ N(0, K/s) with K a kernel of item features and s ~ Gamma; an answer to "left or right?" is left with probability
@@ -208,38 +208,8 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, watch
-            As :meth:`Population.fit <predilect.Population.fit>` takes them.
-        users : data frame or PersonFeatures, optional
-            Features of people, one row a person; used by "joint".
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used, or there are too many items for what was asked.
-        """
-        self._check()
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
-        answers = training.comparisons
-        personal = self.users != "pooled" and answers.has_users and answers.n_users > 1
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        personal = self.users != "pooled" and training.personal
         with workers(self.n_jobs) as executor:
             if self.users == "joint":
                 found = fit_joint_gppl(self, training, delta, watch)
@@ -248,12 +218,10 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
                 found = fit_separate_gppl(self, training, delta, executor, watch)
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)
-        self._keep(
-            training, posterior=found.posterior, hyperparameters=GPPLHyperparameters(found.scale, found.kernel),
-            personal=personal, delta=found.delta, evidence=found.evidence, fit=found.report, prior=found.search,
+        return Learned(
+            found.posterior, GPPLHyperparameters(found.scale, found.kernel), personal, found.delta, found.evidence,
+            found.report, found.search,
         )  # fmt: skip
-        found.report.require(self.strict)
-        return self
 
     def _check(self) -> None:
         check_search(self)
@@ -275,12 +243,7 @@ class GPPL(Keeping, Predicting, Ranking, BaseEstimator):
         new = self._new_items(queries, items)
         posterior, asked = self.posterior_, (queries.users, queries.left, queries.right)
         if isinstance(posterior, SeparatePosterior):
-            h = self.hyperparameters_
-            if new is not None:
-                posterior = with_new_items(posterior, h.kernel, h.scale, self.space_, new)
-            warm_up()
-            with workers(self.n_jobs) as executor:
-                return posterior.margins(*asked, executor=executor)
+            return separate_margins(self, queries, new)
         if isinstance(posterior, JointPosterior):
             traits = None
             if users is not None and queries.new_users and self.user_features_ is not None:

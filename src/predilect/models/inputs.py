@@ -45,6 +45,11 @@ class Training:
     people: PersonFeatures | None
     space: FeatureSpace
 
+    @property
+    def personal(self) -> bool:
+        """Whether people can be told apart: they are named, and there are at least two."""
+        return self.comparisons.has_users and self.comparisons.n_users > 1
+
 
 def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None) -> Training:
     """Read what ``fit`` is given.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,10 @@ from predilect.covariance.kernels import Kernel
 from predilect.inference.joint_process import JointAnswers, fit_joint_process
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
-from predilect.models.inputs import read_training
+from predilect.models.fitting import Fitting, Learned
+from predilect.models.inputs import Training
 from predilect.models.joint_training import Start, Tuned, start_kernel, tune
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_count, check_positive, check_search
 from predilect.models.queries import Queries, rows_of_features
@@ -55,11 +55,11 @@ class JointHyperparameters:
         """As plain values."""
         values: dict[str, Any] = {"user_nugget": self.user_nugget, "item_nugget": self.item_nugget}
         for what, kernel in (("users", self.user_kernel), ("items", self.item_kernel)):
-            values |= {f"{what}.{n}": float(v) for n, v in zip(kernel.names, np.exp(kernel.theta), strict=True)}
+            values |= {f"{what}.{name}": value for name, value in hyperparameters_by_name(kernel).items()}
         return values
 
 
-class JointGP(Keeping, Predicting, Ranking, BaseEstimator):
+class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     """Gaussian process of people and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
 
     Each of the two is (1 - w) k(features) + w 1[the same], with one length-scale a feature. Without features of people
@@ -165,34 +165,8 @@ class JointGP(Keeping, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, watch
-            As :meth:`GPPL.fit <predilect.GPPL.fit>` takes them.
-        users : data frame or PersonFeatures, optional
-            Features of people, one row a person.
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used, or there are too many answers for dense algebra.
-        """
-        self._check()
-        start = self._start()
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
-        rows = training.comparisons
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        start, rows = self._start(), training.comparisons
         answers = JointAnswers(rows.user, rows.left, rows.right, rows.outcome, rows.weight)
         kernel = start_kernel(self, training, start)
         answers.rows(kernel)  # refuses too many of them before anything takes time
@@ -209,16 +183,8 @@ class JointGP(Keeping, Predicting, Ranking, BaseEstimator):
             progress=None if watch is None else lambda done: watch("learning the tie threshold", done),
         )  # fmt: skip
         self.sites_ = found.sites
-        self._keep(
-            training, posterior=found.posterior,
-            hyperparameters=JointHyperparameters(
-                kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0))
-            ),
-            personal=rows.has_users and rows.n_users > 1, delta=found.delta, evidence=found.evidence, fit=found.report,
-            prior=tuned.search,
-        )  # fmt: skip
-        found.report.require(self.strict)
-        return self
+        h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0)))
+        return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
 
     def _check(self) -> None:
         check_search(self)
@@ -228,6 +194,7 @@ class JointGP(Keeping, Predicting, Ranking, BaseEstimator):
             check_count("n_tuning", self.n_tuning, 0)
         for name in ("max_evaluations", "max_iterations"):
             check_count(name, getattr(self, name), 1)
+        self._start()  # checks what it reads
 
     def _start(self) -> Start:
         """Where the search starts.

@@ -70,7 +70,7 @@ def aligned(features: ItemFeatures | None, ids: Vocabulary, what: str, how: str)
         lost = ids.ids[int(np.argmin(has_features))]
         warnings.warn(
             f"{int((~has_features).sum())} of {len(ids)} {what} have no features (first: {lost!r}): the mean of the "
-            "others is taken for them", DataWarning, stacklevel=4,
+            "others is taken for them", DataWarning, stacklevel=5,
         )  # fmt: skip
     return matrix
 

@@ -15,6 +15,7 @@ from predilect.covariance.kernels import Kernel, Own, Scaled, White
 from predilect.errors import DataWarning
 from predilect.inference.joint_process import JointAnswers, tune_joint_process
 from predilect.models.inputs import Training
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.process_parameters import make_kernel, optimises
 from predilect.posteriors.sites import Sites
 
@@ -98,7 +99,7 @@ def tune(model: Any, kernel: JointKernel, answers: JointAnswers, delta: float | 
         fixed += [name for name in kernel.names if name.startswith("users.length_scale")]
     words = {"user_share": "users.odds", "item_share": "items.odds", "variance": "items.variance"}
     fixed += [words[name] for name in held if words[name] in kernel.names]
-    at = dict(zip(kernel.names, np.exp(kernel.theta).tolist(), strict=True))
+    at = hyperparameters_by_name(kernel)
     users = replace(kernel.users, features=kernel.users.features[some], known=kernel.users.known[some])
     found = tune_joint_process(
         replace(kernel, users=users), answers.of_people(some), delta=delta,

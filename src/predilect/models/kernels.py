@@ -11,7 +11,12 @@ import numpy as np
 from predilect.covariance import kernels
 from predilect.covariance.kernels import Kernel
 
-__all__ = ["kernel_from_dict", "kernel_to_dict"]
+__all__ = ["hyperparameters_by_name", "kernel_from_dict", "kernel_to_dict"]
+
+
+def hyperparameters_by_name(kernel: Kernel) -> dict[str, float]:
+    """The hyper-parameters of a kernel as plain values."""
+    return dict(zip(kernel.names, np.exp(kernel.theta).tolist(), strict=True))
 
 
 def kernel_to_dict(kernel: Any) -> dict[str, Any]:

@@ -64,6 +64,6 @@ def choose_points(
     if found.n_dropped and not isinstance(asked, str):
         warnings.warn(
             f"n_inducing={n_points}, but only {n_points - found.n_dropped} items differ in their features: there are "
-            "so many points", DataWarning, stacklevel=5,
+            "so many points", DataWarning, stacklevel=6,
         )  # fmt: skip
     return found.points

@@ -13,20 +13,23 @@ from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.separate import fit_separate
 from predilect.inference.training import Watcher
+from predilect.inference.warm_up import warm_up
 from predilect.models.inputs import Training
+from predilect.models.people_storage import pack_people, unpack_people
 from predilect.models.pooled_gppl import Fitted, scale_prior
 from predilect.models.process_parameters import make_kernel, optimises
-from predilect.posteriors.people import People, Sites, lay_out
+from predilect.models.queries import Queries
+from predilect.posteriors.people import Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.projection import Projection, item_covariance
 from predilect.posteriors.separate import SeparatePosterior
+from predilect.scale.shards import workers
 
-__all__ = ["fit_separate_gppl", "pack_separate", "unpack_separate", "with_new_items"]
+__all__ = ["fit_separate_gppl", "pack_separate", "separate_margins", "unpack_separate"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
-_PEOPLE_ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 
 
 def fit_separate_gppl(
@@ -59,18 +62,22 @@ def fit_separate_gppl(
     return Fitted(found.posterior, found.scale, found.kernel, found.delta, found.evidence, found.report, {})
 
 
-def with_new_items(
-    posterior: SeparatePosterior, kernel: Kernel, scale: float, space: FeatureSpace, new: FeatureSpace
-) -> SeparatePosterior:
-    """Everybody's posterior over the items of ``space`` and, after them, new ones."""
-    everything = Projection.of(kernel, space.matrix, space.known, None).with_items(new.matrix, new.known)
-    return posterior.with_items(everything, scale)
+def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the margins that are asked about, shapes (n,); ``new`` items lie after those of the fit."""
+    posterior, h, space = model.posterior_, model.hyperparameters_, model.space_
+    assert isinstance(posterior, SeparatePosterior)
+    if new is not None:
+        prior = Projection.of(h.kernel, space.matrix, space.known, None)
+        posterior = posterior.with_items(prior.with_items(new.matrix, new.known), h.scale)
+    warm_up()
+    with workers(model.n_jobs) as executor:
+        return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
 
 
 def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain values and arrays of a posterior."""
     people, sites = posterior.people.people, posterior.people.sites
-    arrays = {name: getattr(people, name) for name in _PEOPLE_ARRAYS}
+    arrays = pack_people(people)
     arrays |= {"site_precision": sites.precision, "site_linear": sites.linear, "m": posterior.mean}
     arrays |= {
         "C_m": posterior.covariance,
@@ -92,8 +99,7 @@ def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space:
     m, C_m, spread = arrays["m"], arrays["C_m"], arrays["spread"]
     if m.shape != (len(K),) or C_m.shape != K.shape or spread.shape != K.shape:
         raise ValueError(f"{len(K)} items, but {len(m)} utilities")
-    shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
-    people = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS}, n_items=len(K), shards=shards)
+    people = unpack_people(arrays, len(K))
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     posterior = PopulationPosterior(np.zeros(len(K)), np.zeros_like(K), K / scale, people, sites)
     return SeparatePosterior(posterior, m, C_m, spread)

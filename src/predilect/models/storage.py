@@ -14,16 +14,16 @@ from predilect.inference.basis import Functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.traits import Traits
 from predilect.models.folders import number, read_model, refuse_to_replace, write_model
+from predilect.models.people_storage import pack_people, unpack_people
 from predilect.models.updating import begin_updates, consolidate, pooled_rows
 from predilect.posteriors.basis import Basis, Effects
 from predilect.posteriors.gaussian import GaussianPosterior
-from predilect.posteriors.people import People, Sites
+from predilect.posteriors.people import Sites
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.rows import Rows, keys_of, sides_of
 
 __all__ = ["load_population", "save_population"]
 
-_PEOPLE_ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 
 
@@ -69,7 +69,7 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             arrays["weight"] = rows.weight
     else:
         arrays |= {"m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma}
-        arrays |= {name: getattr(posterior.people, name) for name in _PEOPLE_ARRAYS}
+        arrays |= pack_people(posterior.people)
         arrays |= {"site_precision": posterior.sites.precision, "site_linear": posterior.sites.linear}
         arrays["shards"] = np.array(posterior.people.shards, dtype=np.int64)
         if posterior.basis is not None:
@@ -135,8 +135,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
         begin_updates(model, None, rows)
         return model
     begin_updates(model, None)
-    shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
-    layout = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS if name in arrays}, n_items=n_items, shards=shards)
+    layout = unpack_people(arrays, n_items)
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     basis, effects = None, None
     if plan is not None:

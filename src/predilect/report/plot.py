@@ -47,6 +47,7 @@ def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Pa
     n = len(shown)
     row = 0.26 if n <= 40 else 0.19  # inches
     with rc_context({"svg.hashsalt": "predilect", "svg.fonttype": "none"}), warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box; the table beside the picture has the name.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = Figure(figsize=(8.0, 1.5 + row * max(n, 4)), layout="constrained")
         FigureCanvasAgg(figure)

@@ -18,6 +18,7 @@ from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.sites import Sites
+from simulate import random_pairs
 from simulate_factor import simulate_factor as simulate
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 
@@ -317,8 +318,7 @@ def test_features_of_people_predict_people_without_answers():
     data = simulate(n_users=n_users)
     V = np.linalg.cholesky(data.projection.factor.lower @ data.projection.factor.lower.T) @ rng.normal(size=(9, 1))
     user = rng.integers(80, size=n)
-    left = rng.integers(9, size=n)
-    right = (left + rng.integers(1, 9, size=n)) % 9
+    left, right = random_pairs(rng, n, 9)
     F = 1.5 * x[:, :1] @ V.T
     outcome = np.where(F[user, left] - F[user, right] + rng.normal(size=n) > 0, 1, -1)
     fit = fit_factor(user, left, right, outcome, None, n_users, data.projection, n_components=3, traits=x)

@@ -41,8 +41,8 @@ class PaperPriors:
     """Gamma priors (shape, rate) of the inverse scales of t, of v_c and of w_c; by default those for Sushi."""
 
     consensus: GammaPrior = GammaPrior(1.0, 100.0)  # noqa: RUF009  an immutable tuple
-    components: GammaPrior = GammaPrior(1.0, 10.0)  # noqa: RUF009
-    weights: GammaPrior = GammaPrior(1.0, 10.0)  # noqa: RUF009
+    components: GammaPrior = GammaPrior(1.0, 10.0)  # noqa: RUF009  the same
+    weights: GammaPrior = GammaPrior(1.0, 10.0)  # noqa: RUF009  the same
 
 
 @dataclass(slots=True)

@@ -374,11 +374,12 @@ def _climb(
         weights[n_answers == 0] = 1.0 / n_c
 
     def work(shard: Shard) -> int:
-        return climb(  # type: ignore[no-any-return]
+        steps: int = climb(
             *shard, rows.user_ptr, rows.point, rows.outcome, rows.weight, float(delta), F, C, rule,
             *(_NO_RULE if V is None else _BOTH_SIDES), tolerance, max_steps, weights, value, gap,
             np.empty((7, n_c)), np.empty((3, n_c, n_c)), np.empty((2, n_c), dtype=np.int64),
         )  # fmt: skip
+        return steps
 
     shards = cut(n_answers + 1.0, _ANSWERS_PER_SHARD, _MOST_SHARDS) if n_users else []
     n_steps = max(map_shards(work, shards, executor, n_ahead=_MOST_SHARDS), default=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,14 @@ from sklearn.base import BaseEstimator
 from predilect.covariance.kernels import Kernel
 from predilect.inference.training import Watcher
 from predilect.models.baselines.settings import (
-    ProcessHyperparameters,
     check_process,
     item_kernel,
     refuse_many_items,
 )
 from predilect.models.boards import Ranking
-from predilect.models.inputs import read_training
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.fitting import Fitting, Learned
+from predilect.models.gppl import GPPLHyperparameters
+from predilect.models.inputs import Training
 from predilect.models.pooled_gppl import fit_pooled_gppl, pack_sparse, unpack_sparse
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_choice, check_count, check_gamma, check_positive
@@ -39,7 +38,7 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-class GPClassifier(Keeping, Predicting, Ranking, BaseEstimator):
+class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     """Gaussian-process classification of pairs with the preference kernel, pooled over people.
 
     f ~ N(0, K/s), so margins of pairs (i, j) and (k, l) covary by k(i, k) + k(j, l) - k(i, l) - k(j, k). The algebra is
@@ -74,8 +73,8 @@ class GPClassifier(Keeping, Predicting, Ranking, BaseEstimator):
 
     Notes
     -----
-    baselines.md B1. The setting ``n_inducing=None`` of pooled :class:`~predilect.GPPL`. min(n_answers, n_items)³
-    operations an iteration.
+    baselines.md B1. The setting ``n_inducing=None`` of pooled :class:`~predilect.GPPL`. Features of people are not
+    used. min(n_answers, n_items)³ operations an iteration.
 
     Examples
     --------
@@ -85,7 +84,7 @@ class GPClassifier(Keeping, Predicting, Ranking, BaseEstimator):
     """
 
     model_name: ClassVar[str] = "gp-classifier"
-    hyperparameters_type: ClassVar[Any] = ProcessHyperparameters
+    hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
 
     def __init__(
         self,
@@ -119,44 +118,22 @@ class GPClassifier(Keeping, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, users, watch
-            As :meth:`GPPL.fit <predilect.GPPL.fit>` takes them; features of people are not used.
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used.
-        """
+    def _check(self) -> None:
         check_process(self, learned=True)
         check_choice("inference", self.inference, INFERENCE)
         check_positive("scale", self.scale, "auto")
         check_gamma("scale_prior", self.scale_prior)
         check_count("max_iterations", self.max_iterations, 1)
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         refuse_many_items(training.comparisons.n_items)
         kernel = item_kernel(self, training.space, float(self.own_share))
         settings = SimpleNamespace(**_SETTINGS | self.get_params(deep=False) | {"kernel": kernel})
         found = fit_pooled_gppl(settings, training, delta, watch)
-        self._keep(
-            training, posterior=found.posterior, hyperparameters=ProcessHyperparameters(found.scale, found.kernel),
-            personal=False, delta=found.delta, evidence=found.evidence, fit=found.report, prior=found.search,
+        return Learned(
+            found.posterior, GPPLHyperparameters(found.scale, found.kernel), False, found.delta, found.evidence,
+            found.report, found.search,
         )  # fmt: skip
-        found.report.require(self.strict)
-        return self
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         new, posterior = self._new_items(queries, items), self.posterior_

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,9 @@ from predilect.inference.warm_up import warm_up
 from predilect.models.baselines.people import crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.baselines.settings import check_process, item_kernel, number_or, refuse_many_items
 from predilect.models.boards import Ranking
-from predilect.models.inputs import read_training
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.fitting import Fitting, Learned
+from predilect.models.inputs import Training
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_choice, check_count, check_positive
 from predilect.models.queries import Queries
@@ -62,12 +62,12 @@ class HierarchicalHyperparameters:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        values = hyperparameters_by_name(self.kernel)
         strengths = {"strength": self.strength, "consensus_strength": self.consensus_strength}
         return {"scale": self.scale} | strengths | values
 
 
-class HierarchicalGP(Keeping, Predicting, Ranking, BaseEstimator):
+class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     """Hierarchical Gaussian process of Birlutiu, Groot and Heskes ("BI"): f_u ~ N(μ, Σ), learned by EM.
 
     Parameters
@@ -113,8 +113,8 @@ class HierarchicalGP(Keeping, Predicting, Ranking, BaseEstimator):
     -----
     baselines.md B3. **Differs from the paper**: expectation propagation in the space of utilities, and the prior of
     "modern"; the stop rule looks at the objective, not at entries of μ and Σ. Somebody without answers has N(μ, Σ); a
-    new item follows from its features and everybody's utilities of the others. :class:`~predilect.Population` is this
-    model with a better search, and with its prior chosen by held-out answers.
+    new item follows from its features and everybody's utilities of the others; features of people are not used.
+    :class:`~predilect.Population` is this model with a better search, and with its prior chosen by held-out answers.
 
     Examples
     --------
@@ -161,30 +161,7 @@ class HierarchicalGP(Keeping, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, users, watch
-            As :meth:`GPPL.fit <predilect.GPPL.fit>` takes them; features of people are not used.
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used.
-        """
-        self._check()
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, space = training.comparisons, training.space
         refuse_many_items(answers.n_items)
         people, paper = lay_out(answers), self.preset == "paper"
@@ -218,14 +195,9 @@ class HierarchicalGP(Keeping, Predicting, Ranking, BaseEstimator):
                 best = int(np.argmax(objectives))
             found = fit(kernels[best], tolerance, "learning the population")
         trials = dict(zip(map(str, shares), objectives, strict=True)) if objectives else {}
-        self._keep(
-            training, posterior=found.posterior,
-            hyperparameters=HierarchicalHyperparameters(kernels[best], found.scale, strength, consensus_strength),
-            personal=answers.has_users and answers.n_users > 1, delta=found.delta, evidence=found.evidence,
-            fit=found.report, prior={"own_share": shares[best], "trials": trials},
-        )  # fmt: skip
-        found.report.require(self.strict)
-        return self
+        h = HierarchicalHyperparameters(kernels[best], found.scale, strength, consensus_strength)
+        prior = {"own_share": shares[best], "trials": trials}
+        return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, prior)
 
     def _check(self) -> None:
         check_choice("preset", self.preset, PRESETS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,9 @@ from predilect.inference.warm_up import warm_up
 from predilect.models.baselines.people import crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.baselines.settings import check_process, item_kernel, refuse_many_items
 from predilect.models.boards import Ranking
-from predilect.models.inputs import read_training
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.fitting import Fitting, Learned
+from predilect.models.inputs import Training
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_count, check_positive
 from predilect.models.queries import Queries
@@ -49,11 +49,11 @@ class FactorHyperparameters:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        values = hyperparameters_by_name(self.kernel)
         return {"scale": self.scale, **values}
 
 
-class GPVU(Keeping, Predicting, Ranking, BaseEstimator):
+class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
     """Factors and Gaussian processes of Khan, Ko and Seeger: f_u = μ + V w_u + g_u, g_u ~ N(0, g K).
 
     The weights w_u ~ N(0, I) are integrated out, f_u ~ N(μ, V Vᵀ + g K), and μ, V and g are learned by EM.
@@ -95,7 +95,7 @@ class GPVU(Keeping, Predicting, Ranking, BaseEstimator):
     -----
     baselines.md B7. **Differs from the paper**: expectation propagation; an M step that is exact with the weights
     integrated out; g is learned, and length-scales are the median's. A new item follows from its features and
-    everybody's utilities of the others.
+    everybody's utilities of the others; features of people are not used.
 
     Examples
     --------
@@ -138,33 +138,13 @@ class GPVU(Keeping, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, users, watch
-            As :meth:`GPPL.fit <predilect.GPPL.fit>` takes them; features of people are not used.
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used.
-        """
+    def _check(self) -> None:
         check_process(self, learned=False)
         check_count("n_factors", self.n_factors, 1)
         check_count("max_iterations", self.max_iterations, 1)
         check_positive("scale", self.scale, "auto")
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, space = training.comparisons, training.space
         refuse_many_items(answers.n_items)
         kernel = item_kernel(self, space, float(self.own_share))
@@ -179,13 +159,8 @@ class GPVU(Keeping, Predicting, Ranking, BaseEstimator):
                 progress=None if watch is None else lambda done: watch("learning factors", done),
             )  # fmt: skip
         self.factors_ = found.factors
-        self._keep(
-            training, posterior=found.posterior, hyperparameters=FactorHyperparameters(kernel, found.scale),
-            personal=answers.has_users and answers.n_users > 1, delta=found.delta, evidence=found.evidence,
-            fit=found.report, prior={},
-        )  # fmt: skip
-        found.report.require(self.strict)
-        return self
+        h = FactorHyperparameters(kernel, found.scale)
+        return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, {})
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_

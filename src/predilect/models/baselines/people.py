@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.warm_up import warm_up
+from predilect.models.people_storage import pack_people, unpack_people
 from predilect.models.queries import Queries
 from predilect.posteriors.gaussian import GaussianPosterior
-from predilect.posteriors.people import People, Sites
+from predilect.posteriors.people import Sites
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.projection import Projection
 from predilect.scale.shards import workers
@@ -19,8 +20,6 @@ from predilect.scale.shards import workers
 __all__ = ["crowd_margins", "pack_crowd", "unpack_crowd", "with_new_items"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_PEOPLE_ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 
 
 def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:
@@ -56,8 +55,7 @@ def with_new_items(
 def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
     """Arrays of a posterior that has no basis."""
     people, sites = posterior.people, posterior.sites
-    arrays = {name: getattr(people, name) for name in _PEOPLE_ARRAYS}
-    return arrays | {
+    return pack_people(people) | {
         "m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma, "site_precision": sites.precision,
         "site_linear": sites.linear, "shards": np.array(people.shards, dtype=np.int64),
     }  # fmt: skip
@@ -74,6 +72,5 @@ def unpack_crowd(arrays: dict[str, Any], n_items: int) -> PopulationPosterior:
     m, C_m, Sigma = arrays["m"], arrays["C_m"], arrays["Sigma"]
     if m.shape != (n_items,) or not C_m.shape == Sigma.shape == (n_items, n_items):
         raise ValueError(f"{n_items} items, but {len(m)} utilities")
-    shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
-    people = People(**{name: arrays[name] for name in _PEOPLE_ARRAYS}, n_items=n_items, shards=shards)
-    return PopulationPosterior(m, C_m, Sigma, people, Sites(arrays["site_precision"], arrays["site_linear"]))
+    sites = Sites(arrays["site_precision"], arrays["site_linear"])
+    return PopulationPosterior(m, C_m, Sigma, unpack_people(arrays, n_items), sites)

@@ -1,42 +1,18 @@
-"""What the baselines share: their kernels and hyper-parameters, and checks of what they are given."""
+"""What the baselines share: their kernels, and checks of what they are given."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
-
-import numpy as np
 
 from predilect.covariance.kernels import Kernel, Scaled, Sum, White
 from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace
 from predilect.models.process_parameters import check_choice, check_search, make_kernel
 
-__all__ = ["MOST_ITEMS", "ProcessHyperparameters", "check_process", "item_kernel", "number_or", "refuse_many_items"]
+__all__ = ["MOST_ITEMS", "check_process", "item_kernel", "number_or", "refuse_many_items"]
 
 MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessHyperparameters:
-    """What the prior of one person's utilities, or of everybody's, says.
-
-    Attributes
-    ----------
-    scale : float
-        s: utilities are N(0, K/s), in units of the noise of one answer.
-    kernel : Kernel
-        k of item features.
-    """
-
-    scale: float
-    kernel: Kernel
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
-        return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
 
 
 def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,15 @@ from sklearn.base import BaseEstimator
 from predilect.covariance.kernels import Kernel
 from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
-from predilect.models.baselines.settings import ProcessHyperparameters, check_process, item_kernel
+from predilect.models.baselines.settings import check_process, item_kernel
 from predilect.models.boards import Ranking
-from predilect.models.inputs import read_training
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.fitting import Fitting, Learned
+from predilect.models.gppl import GPPLHyperparameters
+from predilect.models.inputs import Training
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_count, check_gamma, check_positive
 from predilect.models.queries import Queries
-from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, unpack_separate, with_new_items
+from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, separate_margins, unpack_separate
 from predilect.posteriors.separate import SeparatePosterior
 from predilect.scale.shards import workers
 
@@ -29,7 +29,7 @@ __all__ = ["SingleUserGP"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class SingleUserGP(Keeping, Predicting, Ranking, BaseEstimator):
+class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
     """Gaussian-process classification of each person's pairs alone, by expectation propagation ("SU").
 
     f_u ~ N(0, K/s) for every person, independent of each other; the kernel and s are everybody's.
@@ -68,8 +68,8 @@ class SingleUserGP(Keeping, Predicting, Ranking, BaseEstimator):
     Notes
     -----
     baselines.md B2 (Houlsby et al. 2012). **Differs from the paper**: s is learned, and items have a share of their
-    own; somebody without answers is taken for one of those who answered, where the paper says 1/2. Σ_u n_u min(n_u,
-    k_u)² operations an evaluation, for n_u answers on k_u items.
+    own; somebody without answers is taken for one of those who answered, where the paper says 1/2. Features of
+    people are not used. Σ_u n_u min(n_u, k_u)² operations an evaluation, for n_u answers on k_u items.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class SingleUserGP(Keeping, Predicting, Ranking, BaseEstimator):
     """
 
     model_name: ClassVar[str] = "single-user-gp"
-    hyperparameters_type: ClassVar[Any] = ProcessHyperparameters
+    hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
 
     def __init__(
         self,
@@ -113,34 +113,13 @@ class SingleUserGP(Keeping, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, users, watch
-            As :meth:`GPPL.fit <predilect.GPPL.fit>` takes them; features of people are not used.
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used.
-        """
+    def _check(self) -> None:
         check_process(self, learned=True)
         check_positive("scale", self.scale, "auto")
         check_gamma("scale_prior", self.scale_prior)
         check_count("max_iterations", self.max_iterations, 1)
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
-        answers = training.comparisons
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         settings = SimpleNamespace(
             **self.get_params(deep=False) | {"kernel": item_kernel(self, training.space, float(self.own_share))},
             noise_variance=0.5,
@@ -148,22 +127,13 @@ class SingleUserGP(Keeping, Predicting, Ranking, BaseEstimator):
         warm_up()
         with workers(self.n_jobs) as executor:
             found = fit_separate_gppl(settings, training, delta, executor, watch)
-        self._keep(
-            training, posterior=found.posterior, hyperparameters=ProcessHyperparameters(found.scale, found.kernel),
-            personal=answers.has_users and answers.n_users > 1, delta=found.delta, evidence=found.evidence,
-            fit=found.report, prior=found.search,
+        return Learned(
+            found.posterior, GPPLHyperparameters(found.scale, found.kernel), training.personal, found.delta,
+            found.evidence, found.report, found.search,
         )  # fmt: skip
-        found.report.require(self.strict)
-        return self
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        new, h, posterior = self._new_items(queries, items), self.hyperparameters_, self.posterior_
-        assert isinstance(posterior, SeparatePosterior)
-        if new is not None:
-            posterior = with_new_items(posterior, h.kernel, h.scale, self.space_, new)
-        warm_up()
-        with workers(self.n_jobs) as executor:
-            return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
+        return separate_margins(self, queries, self._new_items(queries, items))
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""

@@ -1,0 +1,145 @@
+"""What models share in which people weigh common functions of the items: traits, margins, words, and what is saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.covariance.kernels import Kernel
+from predilect.errors import DataError
+from predilect.inference.prior import FeatureSpace
+from predilect.inference.traits import Traits
+from predilect.models.inputs import Training
+from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+from predilect.models.queries import Queries, rows_of_features
+from predilect.posteriors.factor import FactorPosterior
+from predilect.posteriors.projection import Projection
+from predilect.posteriors.weights import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
+
+__all__ = ["describe_features", "factor_margins", "pack_factor", "traits_of_people", "unpack_factor"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
+    """How features of people become traits, and everybody's; nothing unless asked for.
+
+    Raises
+    ------
+    DataError
+        If they were asked for and there are none.
+    """
+    if not model.user_features:
+        return None, None
+    if training.people is None:
+        raise DataError(
+            "user_features=True needs features of people. Give them (users=..., --people FILE), or leave it out"
+        )
+    aligned = training.people.align(training.comparisons.users)
+    traits = Traits.of(*aligned)
+    return (traits, traits.transform(*aligned)) if traits.rotation.shape[1] else (None, None)
+
+
+def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users: Any) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the margins that are asked about, shapes (n,).
+
+    Parameters
+    ----------
+    model : estimator
+        With ``posterior_``, ``traits_`` and ``user_features_``.
+    queries : Queries
+    new : FeatureSpace or None
+        Where the items lie that the model does not know.
+    users : data frame or None
+        Features of people whom the model does not know.
+    """
+    posterior, traits = model.posterior_, None
+    assert isinstance(posterior, FactorPosterior)
+    if users is not None and queries.new_users and model.traits_ is not None and model.user_features_ is not None:
+        known = rows_of_features(queries.new_users, model.user_features_, users)
+        traits = queries.of_new_users(model.traits_.transform(*known))
+    if new is not None:
+        posterior = posterior.with_items(new.matrix, new.known)
+    return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
+
+
+def describe_features(model: Any, *, item_features: bool = True) -> list[str]:
+    """Which features of items, if they are used, and of people there are, in sentences."""
+    lines = []
+    if model.features_ is not None and item_features:
+        lines.append(f"Item features: {', '.join(model.features_.sources) or 'none of use'}.")
+    if model.user_features_ is not None:
+        how = "used" if model.traits_ is not None else "not used"
+        lines.append(f"Features of people: {', '.join(model.user_features_.sources) or 'none of use'}; {how}.")
+    return lines
+
+
+def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior; projections are made anew from them."""
+    p, w = posterior.projection, posterior.weights
+    arrays: dict[str, Any] = {
+        "m": posterior.v_mean, "C_m": posterior.v_covariance, "component_scale": posterior.v_scale,
+        "weights": posterior.w_mean, "weights_covariance": posterior.w_covariance,
+    }  # fmt: skip
+    values: dict[str, Any] = {"consensus_scale": posterior.t_scale, "weights": type(w).__name__}
+    if posterior.t_mean is not None and posterior.t_covariance is not None:
+        arrays |= {"t": posterior.t_mean, "C_t": posterior.t_covariance}
+    if p.A is not None:
+        arrays["points"] = p.points[p.known_points]
+    if traits is not None:
+        arrays |= {"trait_mean": traits.mean, "trait_rotation": traits.rotation}
+    if isinstance(w, StandardWeights) and w.variance is not None:
+        arrays["weight_variance"] = w.variance
+    elif isinstance(w, LinearWeights):
+        arrays |= {"B": w.effects, "C_B": w.covariance}
+    elif isinstance(w, ProcessWeights):
+        values["user_kernel"] = kernel_to_dict(w.projection.kernel)
+        arrays |= {
+            "weight_variance": w.variance, "is_process": w.process, "process_mean": w.mean,
+            "process_covariance": w.covariance, "user_rows": w.projection.features,
+        }  # fmt: skip
+        if w.projection.A is not None:
+            arrays["user_points"] = w.projection.points
+    return values, arrays
+
+
+def unpack_factor(
+    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
+) -> tuple[FactorPosterior, Traits | None]:
+    """The posterior that :func:`pack_factor` packed.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other.
+    """
+    projection = Projection.of(kernel, features, known, arrays.get("points"))
+    M, C = projection.n_points, len(arrays["component_scale"])
+    if arrays["m"].shape != (M, C) or arrays["C_m"].shape != (C, M, M) or arrays["weights"].shape[1] != C:
+        raise ValueError(f"{M} points and {C} components, but arrays for others")
+    posterior = FactorPosterior(
+        projection, arrays.get("t"), arrays.get("C_t"), float(values["consensus_scale"]), arrays["m"], arrays["C_m"],
+        arrays["component_scale"], arrays["weights"], arrays["weights_covariance"], _weights(values, arrays),
+    )  # fmt: skip
+    traits = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if "trait_mean" in arrays else None
+    return posterior, traits
+
+
+def _weights(values: dict[str, Any], arrays: dict[str, Any]) -> WeightPrior:
+    kind = values["weights"]
+    if kind == "StandardWeights":
+        return StandardWeights(arrays.get("weight_variance"))
+    if kind == "LinearWeights":
+        return LinearWeights(arrays["B"], arrays["C_B"])
+    if kind != "ProcessWeights":
+        raise ValueError(f"there are no weights called {kind!r}")
+    rows = arrays["user_rows"]
+    people = Projection.of(
+        kernel_from_dict(values["user_kernel"]), rows, np.ones(len(rows), dtype=bool), arrays.get("user_points")
+    )
+    return ProcessWeights(
+        people, arrays["is_process"], arrays["process_mean"], arrays["process_covariance"], arrays["weight_variance"]
+    )
