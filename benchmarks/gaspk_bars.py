@@ -87,6 +87,19 @@ def _scaling_bars(scaling: Sequence[Record]) -> list[tuple[str, str, str, str]]:
                 times = r["round_cpu_s"] / small["round_cpu_s"]
                 add(f"ten times the choices ({size}): seconds of a round, times", GROWTH_BAR, times, "",
                     times <= GROWTH_BAR)  # fmt: skip
+    for size in ("74k, ten times the people", "1m"):
+        for quick in one("grid", size=size, gamma="heuristic"):
+            for slow in one("grid", size=size, gamma="exact", seed=quick["seed"]):
+                for what, measure in (("EM until weights stay", "em_cpu_s"), ("with the evidence", "fit_cpu_s")):
+                    if measure not in quick or measure not in slow:
+                        continue
+                    times = slow[measure] / quick[measure]
+                    met = times >= SPEED_BAR and quick["converged"]
+                    open_end = "" if slow["converged"] else f" or more: exact had not ended by round {slow['rounds']}"
+                    rows.append((
+                        f"{quick['n_users']:,} people on the grid, {what}: CPU seconds, exact over heuristic",
+                        f"≥ {SPEED_BAR:g}", f"{times:.2f}{open_end}", "yes" if met else "**no**",
+                    ))  # fmt: skip
     for r in one("estimator"):
         seconds = r["predict_cpu_s"] * 1e6 / r["predictions"]
         add(f"10^6 predictions, `{r['line']}` on {r['size']}", PREDICTION_BAR, seconds, " CPU s",

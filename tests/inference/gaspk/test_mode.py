@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from predilect.inference.gaspk import answers as answers_module
 from predilect.inference.gaspk import solve
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.mode import find_mode, margins_of
@@ -180,3 +181,28 @@ def test_a_mode_is_as_near_as_it_says(tolerance):
         assert found.report.converged
         off = np.abs(found.margin - exact.margin).max() / (1.0 + np.abs(exact.margin).max())
         assert off <= 5.0 * tolerance
+
+
+def test_a_mode_under_other_weights_is_a_start_like_any_other():
+    at = problem()
+    other = SimpleNamespace(basis=at.basis, answers=at.answers, gamma=at.gamma[:, ::-1])
+    before = fit(other)
+    kept = before.w.copy(), before.F.copy()
+    found, referee = fit(at, start=before), fit(at)
+    np.testing.assert_allclose(found.w, referee.w, atol=CONVERGED)
+    np.testing.assert_allclose(found.F, at.basis.forward(found.w), atol=EXACT)
+    assert np.array_equal(before.w, kept[0])
+    assert np.array_equal(before.F, kept[1])
+
+
+def test_many_people_come_in_blocks_within_which_answers_are_by_trade_off(monkeypatch):
+    monkeypatch.setattr(answers_module, "_PEOPLE_AT_ONCE", 4)
+    rng = np.random.default_rng(0)
+    answers = TradeOffAnswers.of(
+        rng.integers(0, 11, 90), rng.integers(0, 6, 90), rng.choice([-1, 1], 90), n_users=11, n_points=6
+    )
+    rows = answers.by_point
+    assert np.array_equal(rows.rows(rows.weight), answers.weight)
+    assert np.array_equal(rows.rows(rows.point.astype(float)), answers.point)
+    told = list(zip(rows.user // 4, rows.point, rows.user, strict=True))
+    assert told == sorted(told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from predilect.posteriors.gaspk import blocks as blocks_module
 from predilect.posteriors.gaspk.blocks import (
     blocks,
     gather,
@@ -75,3 +76,11 @@ def test_triangles_are_those_of_the_blocks_and_multiply_as_they_do(n_c):
     expected = np.zeros_like(values)
     np.add.at(expected, index, np.einsum("tcd,td->tc", B, values[index]))
     assert sandwich(index, packed, values) == pytest.approx(expected, abs=EXACT)
+
+
+def test_squares_of_weights_made_beforehand_change_nothing(monkeypatch):
+    user, point, weights, gamma, _ = columns(150, 6, 20, 4)
+    gamma[2] = np.eye(4)[0]
+    found = packed_blocks(user, point, weights, gamma, 20)
+    monkeypatch.setattr(blocks_module, "_SQUARES", 59)  # not enough for 6 people
+    assert packed_blocks(user, point, weights, gamma, 20) == pytest.approx(found, abs=1e-15)

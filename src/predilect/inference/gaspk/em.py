@@ -128,7 +128,8 @@ def run(
     learned = delta is None
     threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
     learned = learned and threshold > 0.0
-    w, objectives, direction = start, [], Newton()
+    mode: Mode | None = None
+    objectives, direction = [], Newton()
     change, rounds = np.inf, 0
     longest = _LONGEST if settings.damping < 1.0 else 1.0
     step, share = np.zeros_like(gamma), np.full(len(gamma), settings.damping)
@@ -136,8 +137,8 @@ def run(
         likelihood = Probit(threshold)
         moved, last = min(1.0, change), change < settings.tolerance or rounds == settings.max_rounds
         tolerance = _LAST if last else max(_LAST, _COARSEST * moved * max(1.0, moved / _FAR))
-        mode = find_mode(basis, answers, gamma, likelihood, direction, start=w, tolerance=tolerance)
-        w = mode.w
+        begin = start if mode is None else mode
+        mode = find_mode(basis, answers, gamma, likelihood, direction, start=begin, tolerance=tolerance)
         objectives.append(mode.psi)
         if rounds == settings.max_rounds:
             break

@@ -110,7 +110,7 @@ def find_mode(
     likelihood: Likelihood,
     direction: Direction,
     *,
-    start: FloatArray | None = None,
+    start: Mode | FloatArray | None = None,
     tolerance: float = 1e-8,
     max_iterations: int = 100,
 ) -> Mode:
@@ -124,8 +124,8 @@ def find_mode(
     likelihood : Likelihood
     direction : callable
         How linear equations are solved.
-    start : array of float, shape (rank, n_c), optional
-        Coordinates to begin at; the mode does not depend on them.
+    start : Mode or array of float, shape (rank, n_c), optional
+        Where to begin: coordinates, or a mode under other weights; the mode does not depend on it.
     tolerance : float
         How far a margin may be from where it would come to, relative to 1 + the largest margin.
     max_iterations : int
@@ -141,10 +141,12 @@ def find_mode(
     """
     began = time.perf_counter()
     n_c = gamma.shape[1]
-    w = np.zeros((basis.rank, n_c)) if start is None else start.copy()
+    if start is None:
+        w, F = np.zeros((basis.rank, n_c)), np.zeros((basis.n_points, n_c))
+    else:
+        w, F = (start.w, start.F) if isinstance(start, Mode) else (start, basis.forward(start))
     rows = answers.by_point
     y, weight = rows.outcome, rows.weight
-    F = basis.forward(w)
     z = gather(rows.user, rows.point, gamma, F)
     value, slope, curvature = likelihood.at(y, z)
     psi = float(weight @ value) - 0.5 * float(np.vdot(w, w))

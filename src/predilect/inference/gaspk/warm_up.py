@@ -12,6 +12,7 @@ from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.em import Estimator, Settings, run
 from predilect.posteriors.gaspk.basis import DenseBasis
 from predilect.posteriors.gaspk.blocks import packed_product
+from predilect.posteriors.gaspk.mixed import mixed
 
 __all__ = ["warm_up_gaspk"]
 
@@ -27,4 +28,5 @@ def warm_up_gaspk(estimator: Estimator) -> None:
         basis = DenseBasis.of(matern(1.0), np.array([[1.0], [2.0]]))
         gamma = np.array([[0.25, 0.75], [0.5, 0.5]])
         found = run(basis, answers, gamma, Settings(estimator, max_rounds=1), delta=0.5)
+        mixed(answers.user, answers.point, gamma, found.mode.F, np.zeros((2, 2, 2)))
         packed_product(found.mode.state.packed, found.mode.F)  # which equations of larger problems are solved with

@@ -12,6 +12,8 @@ __all__ = ["blocks", "gather", "packed_blocks", "packed_product", "sandwich", "s
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+_SQUARES = 10_000_000  # numbers in γ γᵀ of all people that are held at once
+
 
 def gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray) -> FloatArray:
     """γ_uᵀ F_t of each answer.
@@ -91,10 +93,16 @@ def blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArr
 def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
     """:func:`blocks` as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
 
-    Half of the memory, which is what a product with them costs.
+    Half of the memory, which is what a product with them costs. γ γᵀ is made once for each person where there is room.
     """
-    out = np.zeros((n_points, gamma.shape[1] * (gamma.shape[1] + 1) // 2))
-    _packed_blocks(user, point, weights, np.ascontiguousarray(gamma), out)
+    n_c = gamma.shape[1]
+    out = np.zeros((n_points, n_c * (n_c + 1) // 2))
+    if len(gamma) <= len(user) and len(gamma) * out.shape[1] <= _SQUARES:
+        squares = np.empty((len(gamma), out.shape[1]))
+        _squares(np.ascontiguousarray(gamma), squares)
+        _scatter(user, point, weights, squares, out)
+    else:
+        _packed_blocks(user, point, weights, np.ascontiguousarray(gamma), out)
     return out
 
 
@@ -145,6 +153,16 @@ def _scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatA
         u, t, s = user[i], point[i], weights[i]
         for c in range(gamma.shape[1]):
             out[t, c] += s * gamma[u, c]
+
+
+@kernel
+def _squares(gamma: FloatArray, out: FloatArray) -> None:
+    for u in range(gamma.shape[0]):
+        first = 0
+        for c in range(gamma.shape[1]):
+            for d in range(c + 1):
+                out[u, first + d] = gamma[u, c] * gamma[u, d]
+            first += c + 1
 
 
 @kernel

@@ -16,6 +16,7 @@ from predilect.errors import DataWarning
 from predilect.posteriors.gaspk.basis import Basis
 from predilect.posteriors.gaspk.curvature import Curvature
 from predilect.posteriors.gaspk.low_rank import LowRank
+from predilect.posteriors.gaspk.mixed import mixed
 from predilect.posteriors.gaspk.people import centred_blocks, centred_scores
 from predilect.posteriors.gaspk.scores import ItemScores
 from predilect.posteriors.utilities import Utilities
@@ -25,7 +26,6 @@ __all__ = ["Characteristics", "GaSPKPosterior"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_PAIRS_AT_ONCE = 50_000
 _NUMBERS_AT_ONCE = 20_000_000
 _FLOOR, _ROUNDING = 1e-10, 1e-9
 
@@ -87,14 +87,14 @@ class GaSPKPosterior:
     def at(self, trade_offs: FloatArray) -> Characteristics:
         """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations, or as ``LowRank`` has it."""
         n_c = self.gamma.shape[1]
+        if self.low_rank is not None and len(trade_offs) * n_c > self.exact_up_to:
+            mean = self.low_rank.basis.at_trade_offs(trade_offs, self.w)
+            return Characteristics(mean, _low_rank_blocks(self.low_rank, trade_offs))
         mean, covariance = np.empty((len(trade_offs), n_c)), np.empty((len(trade_offs), n_c, n_c))
         for some in _parts(len(trade_offs), self.basis.rank):
             rows, own = self.basis.rows(trade_offs[some])
             mean[some] = rows @ self.w
-            if self._exactly(len(trade_offs) * n_c):
-                covariance[some] = self.curvature.blocks(rows) + own[:, None, None] * np.eye(n_c)
-        if not self._exactly(len(trade_offs) * n_c):
-            covariance[:] = _low_rank_blocks(self.low_rank, trade_offs)
+            covariance[some] = self.curvature.blocks(rows) + own[:, None, None] * np.eye(n_c)
         return Characteristics(mean, covariance)
 
     def evaluations(self, users: IntArray, trade_offs: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -118,12 +118,9 @@ class GaSPKPosterior:
         mean, var = np.empty(len(users)), np.empty(len(users))
         if len(trade_offs) * n_c <= len(users) or not known.all() or not self._exactly(len(users)):
             found = self.at(trade_offs)
-            for start in range(0, len(users), _PAIRS_AT_ONCE):
-                some = slice(start, start + _PAIRS_AT_ONCE)
-                g, at = self.gamma[users[some]], codes[some]
-                mean[some] = np.einsum("qc,qc->q", g, found.mean[at])
-                var[some] = np.einsum("qc,qc->q", np.einsum("qc,qcd->qd", g, found.covariance[at], optimize=True), g)
-            mean[~known], var[~known] = (part[codes[~known]] for part in self._stranger(found))
+            mean, var = mixed(users, codes, self.gamma, found.mean, found.covariance)
+            if not known.all():
+                mean[~known], var[~known] = (part[codes[~known]] for part in self._stranger(found))
         else:
             value, own, g = np.empty((len(trade_offs), n_c)), np.empty(len(trade_offs)), self.gamma[users]
             order = np.argsort(codes, kind="stable")
@@ -224,9 +221,8 @@ class GaSPKPosterior:
         return Utilities(mean, symmetrise(covariance), None, none, np.zeros(0))
 
 
-def _low_rank_blocks(low_rank: LowRank | None, trade_offs: FloatArray) -> FloatArray:
+def _low_rank_blocks(low_rank: LowRank, trade_offs: FloatArray) -> FloatArray:
     """Covariances at trade-offs; the paper's formula knows the grid only, so others take the consistent one."""
-    assert low_rank is not None
     if low_rank.form == "consistent":
         return low_rank.blocks(trade_offs)
     on_grid = low_rank.basis.codes(trade_offs) >= 0

@@ -12,6 +12,7 @@ from predilect.covariance.conjugate_gradients import Solution, conjugate_gradien
 from predilect.covariance.dense import Factor, factorise
 from predilect.posteriors.gaspk.basis import Basis
 from predilect.posteriors.gaspk.blocks import packed_product, unpacked
+from predilect.posteriors.gaspk.pairs import MANY, weighted_grams
 
 __all__ = ["Preconditioner", "assembled", "largest_coordinates", "precision_product", "solve"]
 
@@ -167,16 +168,21 @@ def largest_coordinates(basis: Basis, n_coordinates: int) -> IntArray:
 def assembled(basis: Basis, B: FloatArray, coordinates: IntArray) -> FloatArray:
     """H restricted to some coordinates, shape (len(coordinates) · n_c,) squared, row j n_c + c as in ``solve``.
 
-    n_points len(coordinates)² n_c²/2 operations for n_c (n_c + 1)/2 matrix products.
+    n_points len(coordinates)² n_c²/2 operations for n_c (n_c + 1)/2 matrix products; half of them where n_c is large.
     """
     n, n_c = len(coordinates), B.shape[1]
     Phi = _columns(basis, coordinates)
     H = np.empty((n, n_c, n, n_c))
-    for c in range(n_c):
-        for d in range(c + 1):
+    low, high = np.tril_indices(n_c)
+    grams = weighted_grams(Phi, B[:, low, high]) if n_c >= MANY else None
+    part, (e, f) = np.empty((n, n)), np.tril_indices(n)
+    for k, (c, d) in enumerate(zip(low, high, strict=True)):
+        if grams is None:
             part = Phi.T @ (B[:, c, d, None] * Phi)
-            H[:, c, :, d] = part
-            H[:, d, :, c] = part
+        else:
+            part[e, f] = part[f, e] = grams[k]
+        H[:, c, :, d] = part
+        H[:, d, :, c] = part
     whole = H.reshape(n * n_c, n * n_c)
     whole[np.diag_indices(n * n_c)] += 1.0
     return whole
