@@ -15,7 +15,7 @@ from predilect.inference.maximisation import tie_spread_of, ties_step
 from predilect.inference.population import PopulationPrior, fit_population, settle, settle_all
 from predilect.inference.search import Search, _Coordinates
 from predilect.inference.thresholds import threshold_at_rest, thresholds_at_rest
-from predilect.inference.updating import settled
+from predilect.inference.updating import settled, settled_together
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import person_of
 from predilect.posteriors.people import Sites
@@ -102,15 +102,20 @@ def test_a_person_alone_rests_where_the_person_does_among_all(law, spread):
     sites = Sites.flat(people.n_rows)
     theta, found, last = settle_all(people, sites, law, DELTA, spread, np.zeros(people.n_users), tolerance=1e-10)
     assert max(found.largest_change, last) <= 1e-10
-    for user in range(people.n_users):
-        person = person_of(people, Sites.flat(people.n_rows), user)
-        for largest_state in (600, 0):  # by updates of rank one; by dense factorisations
-            done, change = settled(person, law, DELTA, largest_state=largest_state, spread=spread)
+    for largest_state in (600, 40, 0):  # by updates of rank one; some by dense factorisations; all
+        layout = replace(people, largest_state=largest_state, shards=[(0, 5), (5, people.n_users)])
+        together, change = settled_together(layout, Sites.flat(people.n_rows), law, DELTA, None, spread=spread)
+        assert change < 1e-9
+        assert len(together) == people.n_users
+        for user, one_of_all in enumerate(together):
+            person = person_of(people, Sites.flat(people.n_rows), user)
+            alone, change = settled(person, law, DELTA, largest_state=largest_state, spread=spread)
             assert change < 1e-9
             rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-            assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
-            np.testing.assert_allclose(done.precision, sites.precision[rows], atol=CONVERGED)
-            np.testing.assert_allclose(done.linear, sites.linear[rows], atol=CONVERGED)
+            for done in (alone, one_of_all):
+                assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
+                np.testing.assert_allclose(done.precision, sites.precision[rows], atol=CONVERGED)
+                np.testing.assert_allclose(done.linear, sites.linear[rows], atol=CONVERGED)
 
 
 def test_a_step_stops_where_it_stands_still():

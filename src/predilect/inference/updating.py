@@ -13,13 +13,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from predilect.inference.compiled.person_at_rest import person_at_rest
+from predilect.inference.compiled.person_at_rest import people_at_rest, person_at_rest
 from predilect.inference.dense_ep import PersonPass, dense_pass
-from predilect.inference.population import MOST_SETTLING_SWEEPS, settle_all
+from predilect.inference.population import MOST_SETTLING_SWEEPS
 from predilect.inference.thresholds import threshold_at_rest
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import Person, person_of
 from predilect.posteriors.people import People, Sites
+from predilect.scale.shards import Shard, map_shards
 
 __all__ = ["LOOSE_TOLERANCE", "SITE_TOLERANCE", "is_quick", "settled", "settled_together"]
 
@@ -125,10 +126,29 @@ def settled_together(
     spread: float = 0.0,
 ) -> tuple[list[Person], float]:
     """The same for many people, in threads; ``sites`` change in place."""
-    theta, found, last = settle_all(
-        people, sites, law, delta, spread, np.log(people.tie_factor), tolerance=SITE_TOLERANCE, executor=executor
-    )
+    theta = np.log(people.tie_factor)
+
+    def work(shard: Shard) -> float:
+        return float(people_at_rest(
+            shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
+            people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov,
+            law.Phi, law.rho, law.mean, law.shift, delta, theta, spread,
+            people.is_heavy, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
+        ))  # fmt: skip
+
+    def work_dense(shard: Shard) -> tuple[Person, float]:
+        person = person_of(people, sites, shard[0])
+        layout = person.layout(people.n_items, people.largest_state)
+        return _dense_at_rest(person, *layout, law, delta, spread)
+
+    change = max(map_shards(work, people.shards, executor), default=0.0)
     if spread:
-        people = replace(people, tie_factor=np.exp(theta))
-    change = max(found.largest_change, last)
-    return [person_of(people, sites, user) for user in range(people.n_users)], change
+        silent = np.diff(people.answer_ptr) == 0
+        people = replace(people, tie_factor=np.where(silent, 1.0, np.exp(theta)))
+    persons = [person_of(people, sites, user) for user in range(people.n_users)]
+    heavy = people.heavy.tolist()
+    done = map_shards(work_dense, [(user, user + 1) for user in heavy], executor)
+    for user, (person, its_change) in zip(heavy, done, strict=True):
+        persons[user] = person
+        change = max(change, its_change)
+    return persons, change

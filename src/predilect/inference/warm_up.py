@@ -9,7 +9,7 @@ import numpy as np
 
 from predilect._compile import announced
 from predilect.inference.expectation import expectation
-from predilect.inference.updating import settled
+from predilect.inference.updating import settled, settled_together
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import person_of
@@ -39,6 +39,7 @@ def warm_up() -> None:
         expectation(people, sites, Law(eye, np.zeros(3)), 0.5)
         expectation(replace(people, largest_state=0), sites.copy(), Law(eye, np.zeros(3)), 0.5)
         settled(person_of(people, sites, 0), Law(eye, np.zeros(3)), 0.5, largest_state=people.largest_state, spread=0.5)
+        settled_together(people, sites.copy(), Law(eye, np.zeros(3)), 0.5, None, spread=0.5)
         posterior = PopulationPosterior(np.zeros(3), eye, eye, people, sites)
         user = np.array([0])
         mean, var = posterior.margins(user, user, user + 1)

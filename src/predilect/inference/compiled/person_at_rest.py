@@ -11,7 +11,7 @@ from predilect.inference.compiled.person_ep import sweep
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.posteriors.compiled.person_state import direction, prior_mean, prior_state, replay
 
-__all__ = ["next_threshold", "person_at_rest"]
+__all__ = ["next_threshold", "people_at_rest", "person_at_rest"]
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -143,3 +143,26 @@ def person_at_rest(
         if done:
             break
     return theta, max(change, last)
+
+
+@kernel
+def people_at_rest(
+    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
+    delta, theta, spread, skip, n_sweeps, tolerance,
+):  # fmt: skip
+    """Bring the people ``start`` to ``stop`` to rest, one after the other, but those to ``skip``.
+
+    Arrays are those of a layout (:class:`~predilect.posteriors.people.People`); ``lam``, ``eta`` and ``theta``, one a
+    person, are updated in place. The rest is as :func:`person_at_rest` has it. Returns the largest change.
+    """
+    largest = 0.0
+    for u in range(start, stop):
+        a, b = answer_ptr[u], answer_ptr[u + 1]
+        if skip[u] or a == b:
+            continue
+        theta[u], change = person_at_rest(
+            item_idx[item_ptr[u] : item_ptr[u + 1]], la[a:b], lb[a:b], outcome[a:b], weight[a:b], traits[u : u + 1],
+            lam[a:b], eta[a:b], cov, Phi, rho, m, shift, delta, theta[u], spread, n_sweeps, tolerance,
+        )  # fmt: skip
+        largest = max(largest, change)
+    return largest
