@@ -67,7 +67,7 @@ REASONS = {
     "electricity": "the bar is a prototype's on a split that is not known, and of easier pairs: its pooled score, "
     ".750 / .516, is out of reach of any one ranking here, as 35 free utilities fitted to all pairs have .718 / .541 "
     "on the very same pairs. With the best hyper-parameters by the test answers themselves, of attributes with scale 4 "
-    "to 64 and strength 3 to 100 and two settings of items, seeds 0-2 give .359 for .361 (both before lapses, which take "
+    "to 64 and strength 3 to 100 and two settings of items, seeds 0-2 give .359 for .361 (before lapses, which take "
     ".004 off); tolerance moves it by .0001. "
     "By their place in the survey the first three choices give .383, the middle three .306, the last three .361",
     "amt-cars": "calibration: where it says .7 to .9, .05 to .10 more of the answers are as predicted. Chance alone "
