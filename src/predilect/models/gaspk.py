@@ -16,14 +16,13 @@ from predilect.inference.gaspk.warm_up import warm_up_gaspk
 from predilect.inference.training import Watcher
 from predilect.models import gaspk_boundaries, gaspk_outputs
 from predilect.models.boards import Ranking
+from predilect.models.fitting import Fitting, Learned
 from predilect.models.gaspk_parameters import check_gaspk
 from predilect.models.gaspk_predictions import margins_of_queries
 from predilect.models.gaspk_storage import pack_gaspk, unpack_gaspk
 from predilect.models.gaspk_training import fit_gaspk
 from predilect.models.gaspk_updating import take_in
-from predilect.models.inputs import read_answers, read_training
-from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.inputs import Training, read_answers
 from predilect.models.predictions import Predicting
 from predilect.models.queries import Queries
 from predilect.posteriors.gaspk.posterior import GaSPKPosterior
@@ -57,7 +56,7 @@ class GaSPKHyperparameters:
         return {"n_characteristics": self.n_characteristics, "spread": self.spread, **values}
 
 
-class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
+class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     """Preferences over trade-offs: what one item has more, and less, of than the other.
 
     A choice between two items is about the trade-off t of their attributes. Person u accepts it with probability
@@ -155,7 +154,8 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
     -----
     gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**: functions change sign with
     the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures have all covariances of the
-    characteristics, and predictions are made less sure by a factor that held-out answers ask for.
+    characteristics, and predictions are made less sure by a factor that held-out answers ask for. The attributes are
+    the features of items; those of people are kept and not used, since answers tell people apart.
 
     ``scores``: item i scores the mean of f_u(trade-off of i against j) over references j: all items, or as many, spread
     over the attributes, as make 4 000 trade-offs. Where f is linear that is a utility.
@@ -229,49 +229,19 @@ class GaSPK(Keeping, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Learn from answers.
-
-        Parameters
-        ----------
-        X, y, items, watch
-            As :meth:`Population.fit <predilect.Population.fit>` takes them; ``items`` holds the attributes.
-        users : data frame or PersonFeatures, optional
-            Kept, but not used: people are told apart by their answers.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used, or the grid would be too large.
-        """
+    def _check(self) -> None:
         check_gaspk(self)
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         warm_up_gaspk(self.gamma)
         with workers(self.n_jobs) as executor:
             found = fit_gaspk(self, training, delta, executor, watch)
         self.choices_, self.answers_ = found.choices, found.answers
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
-        self._keep(
-            training, posterior=found.posterior,
-            hyperparameters=GaSPKHyperparameters(found.kernel, found.em.gamma.shape[1], found.spread),
-            personal=found.personal, delta=found.em.delta, evidence=found.em.evidence, fit=found.report,
-            prior=found.search,
+        return Learned(
+            found.posterior, GaSPKHyperparameters(found.kernel, found.em.gamma.shape[1], found.spread), found.personal,
+            found.em.delta, found.em.evidence, found.report, found.search,
         )  # fmt: skip
-        found.report.require(self.strict)
-        return self
 
     def update(self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> Self:
         """Take in more choices, going on from the weights and characteristics there are.
