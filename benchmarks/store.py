@@ -42,6 +42,9 @@ Record = dict[str, Any]
 class Store:
     """The records of a folder, by task, model and seed.
 
+    What was predicted of every test answer tells of the answers, which not every licence lets anybody pass on: it goes
+    to ``predictions``, which git ignores. What the tables need of it, the floors of calibration, is kept.
+
     Parameters
     ----------
     folder : Path
@@ -51,10 +54,12 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.records: dict[str, dict[tuple[str, int], Record]] = {}
+        self.floors: dict[str, dict[str, Record]] = {}
         for path in sorted(folder.glob("*.json")):
             content = json.loads(path.read_text(encoding="utf-8"))
             if content.get("format") == FORMAT:
                 self.records[path.stem] = {(r["model"], r["seed"]): r for r in content["runs"]}
+                self.floors[path.stem] = content.get("floors", {})
 
     def has(self, task: str, model: str, seed: int) -> bool:
         """Whether the run is there, failed or not."""
@@ -63,12 +68,43 @@ class Store:
     def add(self, record: Record) -> None:
         """Keep a record in place of an earlier one, and write the file of its task anew."""
         record = plain(record)
-        runs = self.records.setdefault(record["task"], {})
-        runs[record["model"], record["seed"]] = record
-        ordered = [runs[key] for key in sorted(runs)]
-        lines = ",\n".join(json.dumps(run, allow_nan=False) for run in ordered)
-        text = f'{{"format": {FORMAT}, "task": {json.dumps(record["task"])}, "runs": [\n{lines}\n]}}\n'
-        write_whole({self.folder / f"{record['task']}.json": text})
+        task, model = record["task"], record["model"]
+        predictions = record.pop("predictions", None)
+        if predictions is not None:
+            kept = self._predictions(task) | {f"{model} {record['seed']}": predictions}
+            write_whole({self._path_of_predictions(task): json.dumps(kept, allow_nan=False)})
+        self.records.setdefault(task, {})[model, record["seed"]] = record
+        self.floors.setdefault(task, {}).pop(model, None)
+        self._write(task)
+
+    def floor(self, task: str, model: str) -> CalibrationFloor | None:
+        """Calibration error that chance alone makes of all seeds together; None if predictions of a run are unknown."""
+        seeds = [run["seed"] for run in self.runs(task, model)]
+        known = self.floors.get(task, {}).get(model)
+        if known and known["seeds"] == seeds:
+            return CalibrationFloor(known["mean"], known["upper"])
+        kept = self._predictions(task)
+        if not seeds or any(f"{model} {seed}" not in kept for seed in seeds):
+            return None
+        found = pooled_floor([kept[f"{model} {seed}"] for seed in seeds])
+        self.floors.setdefault(task, {})[model] = {"seeds": seeds, "mean": found.mean, "upper": found.upper}
+        self._write(task)
+        return found
+
+    def _write(self, task: str) -> None:
+        runs = self.records[task]
+        lines = ",\n".join(json.dumps(runs[key], allow_nan=False) for key in sorted(runs))
+        floors = f'"floors": {json.dumps(self.floors[task], sort_keys=True)}, ' if self.floors.get(task) else ""
+        text = f'{{"format": {FORMAT}, "task": {json.dumps(task)}, {floors}"runs": [\n{lines}\n]}}\n'
+        write_whole({self.folder / f"{task}.json": text})
+
+    def _path_of_predictions(self, task: str) -> Path:
+        return self.folder / "predictions" / f"{task}.json"
+
+    def _predictions(self, task: str) -> dict[str, Any]:
+        path = self._path_of_predictions(task)
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return kept
 
     def models(self, task: str) -> list[str]:
         """Models with a record on the task, in order of their names."""
@@ -133,13 +169,10 @@ def _unpacked(text: str, kind: str) -> np.ndarray:
     return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype=kind)
 
 
-def pooled_floor(runs: Sequence[Record]) -> CalibrationFloor | None:
-    """Calibration error that chance alone makes of all seeds together; None if a run has no predictions."""
-    if not runs or any("predictions" not in run for run in runs):
-        return None
+def pooled_floor(predictions: Iterable[dict[str, Any]]) -> CalibrationFloor:
+    """Calibration error that chance alone makes of all seeds together, from what :func:`pack_predictions` made."""
     names, probabilities, weights = [], [], []
-    for run in runs:
-        stored = run["predictions"]
+    for stored in predictions:
         names.append(_unpacked(stored["name"], "<u4"))
         two = _unpacked(stored["proba"], "<u2").reshape(-1, 2) / _STEPS
         probabilities.append(np.column_stack([two, np.maximum(1.0 - two.sum(axis=1), 0.0)]))

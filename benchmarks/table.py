@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.bars import ANCHORS, BARS, BETTER_THAN, CALIBRATION, REASONS
 from benchmarks.models import REFERENCE
-from benchmarks.store import Record, Store, difference, mean_and_error, pooled_calibration, pooled_floor
+from benchmarks.store import Record, Store, difference, mean_and_error, pooled_calibration
 from predilect.evaluation import PairedDifference
 
 __all__ = ["markdown"]
@@ -131,7 +131,7 @@ def _bars(store: Store, tasks: list[str]) -> str:
                 sign = "≥" if measure == "accuracy" else "≤"
                 rows.append((good, [task, measure.replace("_", " "), f"{sign} {bar:g}", _pair(found, 4)]))
         calibration = pooled_calibration(runs)
-        found_calibration = [task, "calibration error", f"≤ {CALIBRATION:g}", _calibration(runs)]
+        found_calibration = [task, "calibration error", f"≤ {CALIBRATION:g}", _calibration(store, task, REFERENCE)]
         rows.append((calibration <= CALIBRATION, found_calibration))
         for other in BETTER_THAN.get(task, ()):
             gap = difference(runs, store.runs(task, other))
@@ -160,7 +160,7 @@ def _task(store: Store, task: str) -> str:
         for heading in shown:
             section, measure, digits = COLUMNS[heading]
             cells.append(_pair(mean_and_error(runs[model], section, measure), digits))
-        body.append([*cells, _calibration(runs[model])])
+        body.append([*cells, _calibration(store, task, model)])
     for who, *numbers in ANCHORS.get(task, []):
         known = dict(zip(("accuracy", "log loss", "tau person", "tau pooled", "fit CPU s"), numbers, strict=True))
         stored = [_number(known.get(heading), COLUMNS[heading][2] or 3) for heading in shown]
@@ -170,9 +170,9 @@ def _task(store: Store, task: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _calibration(runs: list[Record]) -> str:
+def _calibration(store: Store, task: str, model: str) -> str:
     """Calibration error of all seeds together; mean and 95 % point of what chance alone makes of it, where known."""
-    floor, found = pooled_floor(runs), _number(pooled_calibration(runs), 4)
+    floor, found = store.floor(task, model), _number(pooled_calibration(store.runs(task, model)), 4)
     return found if floor is None else f"{found} ({_number(floor.mean, 4)}, {_number(floor.upper, 4)})"
 
 

@@ -62,22 +62,33 @@ def test_records_come_back(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["sushi-a.json"]
 
 
-def test_predictions_come_back_as_a_floor(tmp_path: Path) -> None:
+def test_predictions_stay_apart_and_come_back_as_a_floor(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     proba, weight = rng.dirichlet([2.0, 1.0, 2.0], (2, 90)), rng.integers(1, 3, (2, 90)).astype(float)
     names = np.stack([np.arange(90), np.arange(60, 150)]) + 2**31
     store = filled(tmp_path)
-    assert pooled_floor(store.runs("sushi-a", "population")) is None
-    for seed in (0, 1):
-        stored = pack_predictions(names[seed], proba[seed], weight[seed])
-        store.add(record("population", seed, 0.5, predictions=stored))
-    runs = Store(tmp_path).runs("sushi-a", "population")
-    floor = pooled_floor(runs)
+    assert store.floor("sushi-a", "population") is None
+    packed = [pack_predictions(names[seed], proba[seed], weight[seed]) for seed in (0, 1)]
+    store.add(record("population", 0, 0.5, predictions=packed[0]))
+    assert store.floor("sushi-a", "population") is None  # of seed 1 nothing is known
+    store.add(record("population", 1, 0.5, predictions=packed[1]))
+    floor = Store(tmp_path).floor("sushi-a", "population")
     expected = calibration_floor(np.log(proba.reshape(-1, 3)), names.ravel(), weight.ravel())
     assert floor is not None
     assert abs(floor.mean - expected.mean) < 1e-4  # probabilities are kept to 1 in 65 535
     assert f"({floor.mean:.4f}, {floor.upper:.4f})" in markdown(store)
-    assert pooled_floor(runs[:1]).mean > floor.mean
+    assert pooled_floor(packed[:1]).mean > floor.mean
+    # What is passed on holds the floor, and nothing of single answers; elsewhere it is known without them.
+    text = (tmp_path / "sushi-a.json").read_text()
+    assert "predictions" not in text
+    assert packed[0]["name"] not in text
+    (tmp_path / "predictions" / "sushi-a.json").unlink()
+    elsewhere = Store(tmp_path)
+    assert elsewhere.floor("sushi-a", "population") == floor
+    assert elsewhere.floor("sushi-a", "pooled") is None
+    # Another run makes it another.
+    elsewhere.add(record("population", 1, 0.6))
+    assert Store(tmp_path).floor("sushi-a", "population") is None
 
 
 def test_a_repeated_run_replaces_the_old_one(tmp_path: Path) -> None:
