@@ -21,6 +21,8 @@ LABELS = {
     "gaspk@n_characteristics=auto": "GaSPK, heuristic, number chosen",
     "gaspk@n_characteristics=1": "GP classification, pooled",
     "gp-person": "GP classification, each person",
+    "bi": "hierarchical GP",
+    "cp": "collaborative GP",
     "population": "population",
 }
 MEASURES = {

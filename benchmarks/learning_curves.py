@@ -30,7 +30,8 @@ HERE = Path(__file__).parent / "results"
 SHARES = (10, 20, 40, 60, 80)
 TASKS = ("amt-cars", "uk-election-2010", "tax-plans", "electricity")
 MODELS = (
-    "gaspk", "gaspk-exact", "gaspk@n_characteristics=auto", "gaspk@n_characteristics=1", "gp-person", "population",
+    "gaspk", "gaspk-exact", "gaspk@n_characteristics=auto", "gaspk@n_characteristics=1", "gp-person", "bi", "cp",
+    "population",
 )  # fmt: skip
 # Attributes that models of trade-offs get: dimensions of their kernels cost them.
 SELECTED = {"uk-election-2010": 8}

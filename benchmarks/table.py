@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.bars import ANCHORS, BARS, BETTER_THAN, CALIBRATION, REASONS
 from benchmarks.models import REFERENCE
-from benchmarks.store import Record, Store, difference, mean_and_error, pooled_calibration
+from benchmarks.store import Store, difference, mean_and_error, pooled_calibration
 from predilect.evaluation import PairedDifference
 
 __all__ = ["markdown"]
