@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ import polars as pl
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.columns import guess_columns
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
 from predilect.posteriors.utilities import Utilities
 
 __all__ = [
@@ -184,6 +185,8 @@ def candidate_pairs(
     else:
         left, right, whose = read_pairs(candidates, items)
         mine = rows_of(user, whose, len(left))
+        if len(mine) and not mine.any():
+            warnings.warn(f"none of the {len(mine)} candidates is of {user!r}", DataWarning, stacklevel=3)
         left, right = left[mine], right[mine]
         _, first = np.unique(pair_keys(left, right, len(items)), return_index=True)
         first.sort()
