@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Comparisons
-from predilect.inference.warm_up import warm_up_updates
+from predilect.inference.warm_up import warm_up, warm_up_updates
 from predilect.models.batches import UNSAID, read_batch
 from predilect.models.remembering import Memory
 from predilect.models.updating import change, consolidate
@@ -20,6 +20,7 @@ class Updating:
     """What :class:`~predilect.Population` inherits."""
 
     memory_: Memory
+    personal_: bool
 
     def update(
         self,
@@ -152,7 +153,10 @@ class Updating:
     ) -> None:
         if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
             check_is_fitted(self, "posterior_")
-        warm_up_updates()
+        if self.personal_:
+            warm_up_updates()
+        else:
+            warm_up()
         batch = read_batch(
             self, more, y, user=user, left=left, right=right, outcome=outcome, winner=winner, weight=weight,
             may_add=sign > 0,
