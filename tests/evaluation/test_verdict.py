@@ -18,6 +18,10 @@ from tolerances import EXACT
 
 # Nothing to search for, so that a test is quick.
 FIXED = {"strength": 30.0, "scale": 1.0, "consensus_scale": 1.0, "variance_factor": 1.0, "n_jobs": 1}
+CALIBRATION = (
+    "variance_factor", "variance_factor_unseen", "variance_factor_implied", "variance_power", "noise_factor",
+    "lapse_rate", "lapse_noise",
+)  # fmt: skip
 
 
 def camps(seed: int, n_users: int = 40, n_items: int = 6, per_person: int = 12, delta: float = 0.0) -> Answers:
@@ -66,9 +70,8 @@ def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(factor):
         for k in range(5):
             # There is nothing to choose but the calibration: that of the first fold holds for all.
             model = Population(personal=own, **setting).fit(data.take(fold != k))
-            setting["variance_factor"] = model.hyperparameters_.variance_factor
-            setting["variance_factor_unseen"] = model.hyperparameters_.unseen_factor
-            setting["variance_power"] = model.hyperparameters_.variance_power
+            chosen = model.hyperparameters_.to_dict()
+            setting |= {name: chosen[name] for name in CALIBRATION}
             asked = data.take(fold == k)
             with np.errstate(divide="ignore"):
                 losses[fold == k] = answer_losses(asked.outcome, np.log(model.predict_proba(asked)))

@@ -43,7 +43,7 @@ def refitted(posterior, rows, row, left_out):
     settle(people, sites, posterior.law, DELTA, tolerance=1e-12)
     who, a, b = rows.user[row : row + 1], rows.left[row : row + 1], rows.right[row : row + 1]
     one = replace(posterior, people=people, sites=sites)
-    return *(float(x[0]) for x in one.margins(who, a, b)), int(one.n_unseen(who, a, b)[0])
+    return *(float(x[0]) for x in one.margins(who, a, b)), int(one.pair_kinds(who, a, b)[0])
 
 
 @pytest.mark.parametrize("tasks", [False, True])
@@ -56,16 +56,16 @@ def test_each_is_predicted_from_all_others(held_out, tasks, monkeypatch):
     at = np.flatnonzero(test)
     assert len(found.mean) == len(at)
     np.testing.assert_array_equal(found.outcome, rows.outcome[at])
-    assert {0, 1} <= set(found.n_unseen.tolist())
+    assert {0, 1, 3} <= set(found.kind.tolist())
     assert len(set(found.delta.tolist())) > 10
     for place, row in enumerate(at.tolist()):
         same = (rows.left == rows.left[row]) & (rows.right == rows.right[row])
         if tasks:
             same = rows.task == rows.task[row]
-        mean, var, n_unseen = refitted(posterior, rows, row, same)
+        mean, var, kind = refitted(posterior, rows, row, same)
         assert abs(found.mean[place] - mean) < ITERATIVE
         assert abs(found.var[place] - var) < ITERATIVE
-        assert found.n_unseen[place] == n_unseen
+        assert found.kind[place] == kind
         assert found.delta[place] == DELTA * posterior.people.tie_factor[rows.user[row]]
 
 

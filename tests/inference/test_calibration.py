@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from predilect.inference.calibration import Calibration, calibration, variance_factor
-from predilect.likelihoods.probit import outcome_probabilities, tilted
+from predilect.inference.calibration import Calibration, variance_factor
+from predilect.likelihoods.probit import outcome_log_probabilities, tilted
 from tolerances import EXACT, STATISTICAL
 
 PRIOR_RATE = 4.0  # of |log κ|: a Laplace prior of scale 1/4
-LAPSE_MEAN = 0.02  # of the exponential prior of a lapse rate
 TOLERANCE = 2e-3  # of log κ, by the minimiser
 
 
@@ -105,107 +104,33 @@ def test_sides_do_not_matter_and_a_weight_is_that_many_answers():
     assert abs(variance_factor(*copies, np.ones(1200), 0.4) - found) < TOLERANCE * found
 
 
-NOTHING = Calibration()
+VAR = np.array([1.0, 4.0, 9.0, 4.0])
+KIND = np.array([0, 1, 2, 3])
 
 
-def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
-    """Answers whose chances come from margins as ``truth`` says, and all that is said of them."""
-    rng = np.random.default_rng(seed)
-    n_unseen = rng.integers(3, size=n)
-    mean, var = 1.5 * rng.standard_normal(n), np.exp(rng.uniform(-1.0, 2.5, n))
-    chances = outcome_probabilities(mean, truth.variance(var, n_unseen), truth.threshold_factor * delta)
-    chances = (1.0 - truth.lapse_rate) * chances + truth.lapse_rate / 3.0
-    u = rng.random(n)
-    outcome = 1 - (u > chances[:, 0]).astype(np.int8) - (u > chances[:, :2].sum(axis=1)).astype(np.int8)
-    return outcome.astype(np.int8), mean, var, np.ones(n), np.full(n, delta), n_unseen
+def test_pairs_of_one_item_that_was_not_answered_on_lie_between_and_implied_ones_have_their_own():
+    found = Calibration(0.2, 1.8, 0.1, 1.5)
+    ((share, v),) = found.components(VAR, KIND)
+    assert share == 1.0
+    np.testing.assert_allclose(v, [0.2, 0.6 * 8.0, 1.8 * 27.0, 0.1 * 8.0], rtol=EXACT)
+    ((_, same),) = Calibration().components(VAR, KIND)
+    np.testing.assert_array_equal(same, VAR)
+    assert found.depends_on_pair
+    assert not Calibration(0.3, 0.3, 0.3, 1.5, 1.2, 0.5, 0.1).depends_on_pair
 
 
-def logs(found: Calibration, var) -> np.ndarray:
-    """What has a prior about 0: a, d, e - 1, log γ, and λ in units of a quarter of its mean."""
-    centre = np.log(var).mean()
-    a = math.log(found.factor) + (found.power - 1.0) * centre
-    return np.array(
-        [a, math.log(found.factor_unseen / found.factor), found.power - 1.0, math.log(found.threshold_factor),
-         found.lapse_rate / LAPSE_MEAN / PRIOR_RATE]
-    )  # fmt: skip
-
-
-def penalised_loss(x, outcome, mean, var, weight, delta, n_unseen) -> float:
-    a, d, rest, log_gamma, lapses = x
-    rate = lapses * LAPSE_MEAN * PRIOR_RATE
-    log_var = np.log(var)
-    v = np.exp(a + 0.5 * d * n_unseen + rest * (log_var - np.average(log_var, weights=weight)) + log_var)
-    chances = np.exp(tilted(outcome, mean, v, math.exp(log_gamma) * delta)[0])
-    return float(-weight @ np.log((1.0 - rate) * chances + rate / 3.0) + PRIOR_RATE * np.abs(x).sum())
-
-
-@pytest.mark.parametrize("truth", [
-    Calibration(0.3, 1.2, 1.0, 1.0), Calibration(0.5, 0.5, 1.6, 1.0), Calibration(1.0, 1.0, 0.6, 0.7),
-    Calibration(0.4, 1.5, 1.4, 1.3), pytest.param(Calibration(0.4, 0.8, 1.0, 1.0, 0.1), marks=pytest.mark.slow),
-])  # fmt: skip
-def test_the_calibration_of_simulated_answers_is_found(truth):
-    n = 240_000 if truth.lapse_rate else 60_000  # lapses hide what large margins tell of the rest
-    columns = calibrated_margins(5, n, truth, 0.6)
-    found = calibration(*columns)
-    x, var = logs(found, columns[2]), columns[2]
-    np.testing.assert_allclose(x, logs(truth, var), atol=0.12)
-    best = penalised_loss(x, *columns)
-    for step in np.vstack([0.03 * np.eye(5), -0.03 * np.eye(5)]):
-        if x[4] + step[4] >= 0.0:
-            assert best < penalised_loss(x + step, *columns)
-
-
-def test_answers_that_are_as_the_model_says_change_nothing():
-    columns = calibrated_margins(6, 60_000, NOTHING, 0.5)
-    assert np.abs(logs(calibration(*columns), columns[2])).max() < 0.1
-    few = [column[:6] for column in columns]
-    assert np.abs(logs(calibration(*few), few[2])).max() == 0.0
-    assert calibration(*(column[:0] for column in columns)) == NOTHING
-
-
-def test_what_is_given_or_cannot_be_told_stays():
-    columns = calibrated_margins(7, 20_000, Calibration(0.4, 1.5, 1.4, 1.3), 0.6)
-    found = calibration(*columns, power=1.2, threshold_factor=0.9, lapse_rate=0.05)
-    assert abs(found.lapse_rate - 0.05) < EXACT
-    assert abs(found.power - 1.2) < EXACT
-    assert abs(found.threshold_factor - 0.9) < EXACT
-    assert found.factor != found.factor_unseen
-    *others, n_unseen = columns
-    for number in (0, 2):
-        one = calibration(*others, np.full_like(n_unseen, number))
-        assert one.factor == one.factor_unseen
-    strict = calibrated_margins(8, 20_000, Calibration(0.4), 0.0)
-    assert calibration(*strict).threshold_factor == 1.0
-    # Variances all the same say nothing of a power.
-    same = (*others[:2], np.full(20_000, 3.0), *others[3:], n_unseen)
-    assert calibration(*same).power == 1.0
-
-
-def test_a_power_is_bounded_and_rows_weigh_as_their_copies():
-    outcome, mean, var, weight, delta, n_unseen = calibrated_margins(9, 40_000, Calibration(0.3, 0.3, 2.0), 0.3)
-    steep = calibration(outcome, mean, np.sqrt(var), weight, delta, n_unseen)  # asks for a power of 4
-    assert abs(steep.power - 2.0) < EXACT
-    one = calibration(outcome, mean, var, 2.0 * weight, delta, n_unseen)
-    columns = (outcome, mean, var, weight, delta, n_unseen)
-    two = calibration(*(np.tile(column, 2) for column in columns))
-    np.testing.assert_allclose(logs(one, var), logs(two, var), atol=TOLERANCE)
-
-
-def test_pairs_of_one_item_that_was_not_answered_on_lie_between():
-    found = Calibration(0.2, 1.8, 1.5)
-    var = np.array([1.0, 4.0, 9.0])
-    np.testing.assert_allclose(found.variance(var, [0, 1, 2]), [0.2, 0.6 * 8.0, 1.8 * 27.0], rtol=EXACT)
-    np.testing.assert_array_equal(NOTHING.variance(var, [0, 1, 2]), var)
-
-
+@pytest.mark.parametrize("noise", [3.0, math.inf])
 @pytest.mark.parametrize("delta", [0.0, 0.6])
-def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta):
-    truth = Calibration(0.2, 0.2)
-    columns = calibrated_margins(9, 20_000, truth, delta)
-    slips = (np.ones(40, np.int8), np.full(40, -40.0), np.full(40, 0.01), np.ones(40), np.full(40, delta), np.zeros(40))
-    together = [np.concatenate(pair).astype(pair[0].dtype) for pair in zip(columns, slips, strict=True)]
-    found = calibration(*together, power=1.0, threshold_factor=1.0)
-    assert abs(math.log(found.factor / truth.factor)) < 0.3
-    assert 0.002 < found.lapse_rate < 0.05  # answers that are nearly a toss-up hardly tell them
-    without = calibration(*together, power=1.0, threshold_factor=1.0, lapse_rate=0.0)
-    assert without.factor > 2.0 * found.factor
+def test_chances_are_those_of_answers_drawn_with_little_noise_or_much(delta, noise):
+    found = Calibration(0.5, noise_factor=0.3, lapse_rate=0.2, lapse_noise=noise)
+    mean, var = np.array([0.8, -2.0]), np.array([1.5, 0.4])
+    log_p = found.log_chances(lambda v: outcome_log_probabilities(mean, v, delta), var)
+    rng = np.random.default_rng(0)
+    n = 400_000
+    for i in range(2):
+        lapsed = rng.random(n) < 0.2
+        sd = np.where(lapsed, min(math.sqrt(noise), 1e9), math.sqrt(0.3))
+        z = mean[i] + math.sqrt(0.5 * var[i]) * rng.standard_normal(n) + sd * rng.standard_normal(n)
+        expected = [(z > delta).mean(), (np.abs(z) <= delta).mean(), (z < -delta).mean()]
+        np.testing.assert_allclose(np.exp(log_p[i]), expected, atol=STATISTICAL * 0.5 / math.sqrt(n))
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0, atol=EXACT)

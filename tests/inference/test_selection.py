@@ -75,9 +75,12 @@ def test_the_choice_is_the_best_of_its_trials_or_near_it():
         "log_loss",
         "variance_factor",
         "variance_factor_unseen",
+        "variance_factor_implied",
         "variance_power",
         "threshold_factor",
+        "noise_factor",
         "lapse_rate",
+        "lapse_noise",
     )
     losses = {tuple(v for k, v in trial.items() if k not in later): trial["log_loss"] for trial in found.trials}
     assert len(losses) == len(found.trials) > 1  # nothing is tried twice

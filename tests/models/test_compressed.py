@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import predilect
 from predilect.data import Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.models.compressed import CompressedModel, compress
+from simulate import comparisons, crowd
 from simulate_joint import N_ITEMS, N_USERS, ids, joint_crowd, joint_model, other_models
 from tolerances import EXACT
 
@@ -245,3 +247,19 @@ def test_what_is_damaged_is_refused(small, tmp_path):
         file.write_text(json.dumps(document | {key: value}))
         with pytest.raises(DataError, match="damaged"):
             predilect.load_model(tmp_path / "small")
+
+
+def test_what_is_kept_is_as_certain_as_in_the_full_model(tmp_path):
+    fixed = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "variance_factor": 0.7, "n_jobs": 1}
+    more = {"variance_factor_implied": 0.05, "variance_factor_unseen": 2.0, "noise_factor": 0.5}
+    full = predilect.Population(**fixed, **more).fit(comparisons(crowd(1, 20, 8, 10)))
+    found = compress(full, 4, precision="double")
+    rows = [(user, *pair) for user in range(20) for pair in permutations(found.kept(user), 2)]
+    asked = dict(zip(("user", "left", "right"), map(np.array, zip(*rows, strict=True)), strict=True))
+    assert set(full.posterior_.pair_kinds(*map(np.array, zip(*rows, strict=True))).tolist()) >= {0, 3}
+    np.testing.assert_allclose(found.predict_proba(asked), full.predict_proba(asked), atol=EXACT)
+    found.save(tmp_path / "small")
+    again = predilect.load_model(tmp_path / "small")
+    np.testing.assert_array_equal(again.predict_proba(asked), found.predict_proba(asked))
+    plain = compress(predilect.Population(**fixed).fit(comparisons(crowd(1, 20, 8, 10))), 4)
+    assert not len(plain.posterior_.implied)

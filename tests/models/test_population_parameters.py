@@ -82,16 +82,19 @@ def test_a_power_and_a_threshold_factor_move_probabilities_and_nothing_else(pers
 
 
 @both
+@pytest.mark.parametrize("noise", ["auto", 30.0])
 @pytest.mark.parametrize("delta", [0.0, 0.4])
-def test_lapses_are_any_answer_that_is_possible(personal, delta):
+def test_answers_have_less_noise_than_the_fit_but_for_lapses(personal, delta, noise):
     given = GIVEN | {"tie_threshold": delta, "variance_factor": 0.7, "n_jobs": 1}
     crowd = CROWD.take(np.flatnonzero(CROWD.outcome)) if delta == 0.0 else CROWD
-    plain = Population(personal, **given).fit(crowd)
-    model = Population(personal, lapse_rate=0.1, **given).fit(crowd)
+    model = Population(personal, noise_factor=0.5, lapse_rate=0.1, lapse_noise=noise, **given).fit(crowd)
     pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
-    any_answer = np.array([1.0, 0.0, 1.0]) / 2.0 if delta == 0.0 else np.full(3, 1.0 / 3.0)
+    mean, var = model.predict_margin(pairs)
     proba = model.predict_proba(pairs)
-    np.testing.assert_allclose(proba, 0.9 * plain.predict_proba(pairs) + 0.1 * any_answer, atol=EXACT)
+    for i in range(2):
+        looked = probabilities(mean[i], 0.7 * var[i] - 0.5, delta)
+        lapsed = [0.5, 0.0, 0.5] if noise == "auto" else probabilities(mean[i], 0.7 * var[i] + 29.0, delta)
+        np.testing.assert_allclose(proba[i], 0.9 * np.array(looked) + 0.1 * np.array(lapsed), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
 
 
@@ -171,7 +174,8 @@ OUT_OF_RANGE = [
     ("max_passes", 0, "1 "), ("max_passes", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
     ("random_state", None, "0 "), ("random_state", -1, "0 "), ("variance_factor", -1.0, "0 to 1"),
     ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"), ("lapse_rate", 0.6, "0 to 0.5"),
-    ("threshold_factor", 0.0, "0.001 to"),
+    ("threshold_factor", 0.0, "0.001 to"), ("noise_factor", 1.5, "1e-06 to 1"), ("lapse_noise", 0.5, "1 to inf"),
+    ("variance_factor_implied", -1.0, "0 to 1"),
 ]  # fmt: skip
 
 

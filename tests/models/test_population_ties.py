@@ -20,6 +20,10 @@ NODES = 1e-3  # of a probability, by the rule of 15 nodes
 GIVEN = {
     "strength": 10.0, "scale": 1.0, "consensus_scale": 2.0, "variance_factor": 0.9, "tie_spread": 0.6, "n_jobs": 1,
 }  # fmt: skip
+LATER = (
+    "tie_spread", "variance_factor_unseen", "variance_factor_implied", "variance_power", "threshold_factor",
+    "noise_factor", "lapse_rate", "lapse_noise",
+)  # fmt: skip
 SOMEONE = {"user": [0, 1, 2], "left": [0, 2, 1], "right": [1, 3, 4]}
 NOBODY = {"user": [99] * 3, "left": [0, 2, 1], "right": [1, 3, 4]}
 
@@ -114,7 +118,7 @@ def test_a_model_of_before_there_were_such_thresholds_is_read(tmp_path):
     folder = tmp_path / "model"
     model.save(folder)
     document = json.loads((folder / "model.json").read_text())
-    for name in ("tie_spread", "variance_factor_unseen", "variance_power", "threshold_factor", "lapse_rate"):
+    for name in LATER:
         del document["hyperparameters"][name], document["parameters"][name]
     del document["arrays"]["tie_factor"]
     (folder / "model.json").write_text(json.dumps(document))
@@ -133,22 +137,34 @@ def test_without_ties_nobody_has_a_threshold():
 
 def test_variance_factors_follow_what_people_answered_on():
     rows = crowd(5, 12, 8, 3)
-    given = GIVEN | {"variance_factor": 0.5, "variance_factor_unseen": 2.0}
+    given = GIVEN | {"variance_factor": 0.5, "variance_factor_unseen": 2.0, "variance_factor_implied": 0.1}
     model = Population(**given).fit(comparisons(rows))
     a, b = np.nonzero(np.triu(np.ones((8, 8)), 1))
-    users = np.repeat(np.arange(-1, 12), len(a))
-    left, right = np.tile(a, 13), np.tile(b, 13)
-    seen = [set(np.r_[rows.left[rows.user == u], rows.right[rows.user == u]].tolist()) for u in range(12)] + [set()]
-    expected = [(x not in seen[u]) + (y not in seen[u]) for u, x, y in zip(users, left, right, strict=True)]
-    number = model.posterior_.n_unseen(users, left, right)
-    np.testing.assert_array_equal(number, expected)
-    assert set(number.tolist()) == {0, 1, 2}
-    frame = {"user": users[users >= 0], "left": left[users >= 0], "right": right[users >= 0]}
+    users = np.repeat(np.arange(12), len(a))
+    left, right = np.tile(a, 12), np.tile(b, 12)
+    kind = model.posterior_.pair_kinds(users, left, right)
+    assert set(kind.tolist()) == {0, 1, 2, 3}
+    frame = {"user": users, "left": left, "right": right}
     mean, var, proba = model.predict_margin_and_proba(frame)
-    factor = np.array([0.5, 1.0, 2.0])[number[users >= 0]]
+    factor = np.array([0.5, 1.0, 2.0, 0.1])[kind]
     np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)
-    # The same with people beside the layout.
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(frame)), proba, atol=EXACT)
+    # The same with people beside the layout: an answer more makes others follow.
     model.update(user=3, left=0, right=7, outcome=1)
-    seen[3] |= {0, 7}
-    expected = [(x not in seen[u]) + (y not in seen[u]) for u, x, y in zip(users, left, right, strict=True)]
-    np.testing.assert_array_equal(model.posterior_.n_unseen(users, left, right), expected)
+    mean, var, proba = model.predict_margin_and_proba(frame)
+    changed = model.posterior_.pair_kinds(users, left, right)
+    assert 0 < np.count_nonzero(changed != kind) <= np.count_nonzero(users == 3)
+    factor = np.array([0.5, 1.0, 2.0, 0.1])[changed]
+    np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)
+
+
+def test_nobody_has_answered_on_an_item_that_is_new():
+    # Of person 0 it was once read as the first items of person 1.
+    rows = {"user": [0, 0, 1, 1], "left": ["b", "c", "a", "b"], "right": ["c", "d", "b", "c"]}
+    given = GIVEN | {"variance_factor": 0.5, "variance_factor_unseen": 2.0, "tie_spread": 0.0}
+    model = Population(**given).fit(rows, [1, 1, 1, 1])
+    asked = {"user": [0, 0], "left": ["b", "a"], "right": ["new", "new"]}
+    with pytest.warns(DataWarning, match="new"):
+        mean, var, proba = model.predict_margin_and_proba(asked)
+    factor = np.array([1.0, 2.0])  # one item that is unseen, and two
+    np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)

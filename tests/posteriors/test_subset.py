@@ -105,7 +105,7 @@ def test_triangles_and_layouts():
     found = subset(law(), [[0, 3], [1]])
     np.testing.assert_array_equal(found.places(np.array([0, 0, 1, -1]), np.array([3, 1, 1, 0])), [1, -1, 2, -1])
     np.testing.assert_array_equal(
-        found.n_unseen(np.array([0, 0, -1]), np.array([0, 0, 0]), np.array([3, 1, 1])), [0, 1, 2]
+        found.pair_kinds(np.array([0, 0, -1]), np.array([0, 0, 0]), np.array([3, 1, 1])), [0, 1, 2]
     )
     np.testing.assert_array_equal(found.are_silent(np.array([0, -1])), [False, True])
     with pytest.raises(ValueError, match="ascend"):
@@ -200,3 +200,22 @@ def test_more_kept_may_mean_more_variance():
     alone = K[0, 0] - A * K[1, 1] * A + A * Sigma[1, 1] * A
     assert alone == 0.75
     assert alone < Sigma[0, 0] <= K[0, 0]
+
+
+def test_pairs_that_answers_imply_are_marked_in_bits():
+    kept = [[0, 3, 4], [1], [0, 1, 2, 3, 5]]
+    found = subset(law(), kept)
+    rng = np.random.default_rng(3)
+    marks = rng.random(len(found.triangles)) < 0.5
+    implied = replace(found, implied=np.packbits(marks))
+    start = 0
+    for user, S in enumerate(kept):
+        cells = unpack_triangle(marks[start : start + len(S) * (len(S) + 1) // 2].astype(float))
+        start += len(S) * (len(S) + 1) // 2
+        for i, left in enumerate(S):
+            for j, right in enumerate(S):
+                one = (np.array([user]), np.array([left]), np.array([right]))
+                if i != j:
+                    assert found.pair_kinds(*one)[0] == 0
+                    assert implied.pair_kinds(*one)[0] == (3 if cells[i, j] else 0)
+    np.testing.assert_array_equal(implied.pair_kinds(np.array([1, -1]), np.array([1, 0]), np.array([2, 3])), [1, 2])

@@ -15,11 +15,14 @@ from predilect.decisions.criteria import Criterion, in_order
 from predilect.decisions.keep import items_a_person, items_in_all
 from predilect.errors import DataError
 from predilect.inference.adf import filter_answers
+from predilect.inference.calibration import Calibration
 from predilect.likelihoods.views import Probit
+from predilect.posteriors.chains import IMPLIED
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.joint import JointPosterior
 from predilect.posteriors.joint_people import kept_process, people_of
 from predilect.posteriors.joint_process import JointProcess
+from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.projection import item_covariance
 from predilect.posteriors.sparse import SparsePosterior
 from predilect.posteriors.subset import SubsetPosterior, covariance_between, marginal_variances, pack_triangle
@@ -125,6 +128,7 @@ def sparsify(
     return SubsetPosterior(
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
         _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), stranger,
+        _implied(model, selection),
     )  # fmt: skip
 
 
@@ -345,3 +349,16 @@ def _tie_factors(model: Any, n_users: int) -> FloatArray:
     if factors is None or not model.personal_:
         return np.ones(n_users)
     return cast(FloatArray, factors(np.arange(n_users)))
+
+
+def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
+    """Which pairs of kept items are implied by a person's answers, as a subset posterior has them."""
+    posterior = model.posterior_
+    if not isinstance(posterior, PopulationPosterior) or not Calibration.of(model.hyperparameters_).depends_on_pair:
+        return np.zeros(0, dtype=np.uint8)
+    marks = []
+    for user in range(len(selection.ptr) - 1):
+        S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
+        left, right = (S[side] for side in np.tril_indices(len(S)))
+        marks.append(posterior.pair_kinds(np.full(len(left), user), left, right) == IMPLIED)
+    return np.packbits(np.concatenate(marks))

@@ -33,8 +33,8 @@ class Alone(NamedTuple):
 
     Attributes
     ----------
-    outcome, mean, var, weight, delta, n_unseen : arrays, shape (n,)
-        As in :func:`~predilect.inference.calibration.calibration`.
+    outcome, mean, var, weight, delta, kind : arrays, shape (n,)
+        As in :func:`~predilect.inference.calibration_search.calibration`.
     """
 
     outcome: npt.NDArray[np.int8]
@@ -42,7 +42,7 @@ class Alone(NamedTuple):
     var: FloatArray
     weight: FloatArray
     delta: FloatArray
-    n_unseen: npt.NDArray[np.int8]
+    kind: npt.NDArray[np.int8]
 
     @classmethod
     def together(cls, parts: list[Alone]) -> Alone:
@@ -128,5 +128,5 @@ def _margins(
     mean, var = posterior.margins(users, left, right, executor=executor)
     return Alone(
         comparisons.outcome[rows], mean, var, comparisons.weight[rows], delta * posterior.tie_factors(users),
-        posterior.n_unseen(users, left, right),
+        posterior.pair_kinds(users, left, right),
     )  # fmt: skip

@@ -8,16 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from predilect.inference.alone import Alone
-from predilect.inference.calibration import calibration
+from predilect.inference.calibration_search import calibration
 from predilect.inference.candidate import Candidate
 from predilect.inference.held_out import Fold
 from predilect.inference.population import PopulationState
 from predilect.inference.prior import Hyperparameters
+from predilect.posteriors.chains import IMPLIED
 
 __all__ = ["ENOUGH_TO_CALIBRATE", "MOST_TO_CALIBRATE", "calibrated"]
 
 MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
 ENOUGH_TO_CALIBRATE = 8000.0  # answers held out
+_OTHERS = ("threshold_factor", "noise_factor", "lapse_rate", "lapse_noise")
 _MOST_WORK = 1e8  # multiply-adds of a sweep, over all folds; about half a second
 
 
@@ -29,7 +31,7 @@ def calibrated(
     free: Sequence[str],
     rng: np.random.Generator,
 ) -> Hyperparameters:
-    """κ, κ₀, e, γ and λ by held-out answers, each predicted from all others of its person; those not ``free`` are kept.
+    """All of a calibration that is ``free``, by held-out answers, each predicted from all others of its person.
 
     Parameters
     ----------
@@ -47,14 +49,17 @@ def calibrated(
         state = states[number] if number < len(states) else fold.run(candidate, setting, None, states[0]).state
         parts.append(fold.alone(candidate, setting, state, _MOST_WORK / len(folds), rng))
     alone = Alone.together(parts)
-    n_unseen = alone.n_unseen if "variance_factor_unseen" in free else np.zeros_like(alone.n_unseen)
-    found = calibration(
-        *alone[:5], n_unseen, power=None if "variance_power" in free else setting.variance_power,
-        threshold_factor=None if "threshold_factor" in free else setting.threshold_factor,
-        lapse_rate=None if "lapse_rate" in free else setting.lapse_rate,
-    )  # fmt: skip
-    unseen = found.factor_unseen if "variance_factor_unseen" in free else setting.variance_factor_unseen
-    return replace(
-        setting, variance_factor=found.factor, variance_factor_unseen=unseen, variance_power=found.power,
-        threshold_factor=found.threshold_factor, lapse_rate=found.lapse_rate,
-    )  # fmt: skip
+    kind = alone.kind.copy()
+    if "variance_factor_unseen" not in free:
+        kind[(kind > 0) & (kind != IMPLIED)] = 0
+    if "variance_factor_implied" not in free:
+        kind[kind == IMPLIED] = 0
+    held: dict[str, float | None] = {name: None if name in free else getattr(setting, name) for name in _OTHERS}
+    power = None if "variance_power" in free else setting.variance_power
+    found = calibration(alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, kind, power=power, **held)
+    settled = {name: getattr(found, name) for name in _OTHERS}
+    if "variance_factor_unseen" in free:
+        settled["variance_factor_unseen"] = found.factor_unseen
+    if "variance_factor_implied" in free:
+        settled["variance_factor_implied"] = found.factor_implied
+    return replace(setting, variance_factor=found.factor, variance_power=found.power, **settled)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from predilect.data import Comparisons, Vocabulary, k_folds_answers
 from predilect.inference.alone import Alone, predict_alone
-from predilect.inference.calibration import Calibration, variance_factor, with_lapses
+from predilect.inference.calibration import Calibration, variance_factor
 from predilect.inference.candidate import Candidate
 from predilect.inference.population import PopulationState, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
@@ -63,8 +63,8 @@ class Trial:
         outcome, mean, var, weight, delta = _put_together(runs)
         if given is None:
             given = Calibration(variance_factor(outcome, mean, var, weight, delta))
-        log_p = tilted(outcome, mean, given.variance(var), given.threshold_factor * delta)[0]
-        losses = -with_lapses(log_p, given.lapse_rate, 3 if np.any(delta > 0.0) else 2)
+        threshold = given.threshold_factor * delta
+        losses = -given.log_chances(lambda v: tilted(outcome, mean, v, threshold)[0], var)
         return cls(losses, weight, [run.state for run in runs], given.factor)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -42,13 +43,18 @@ class Hyperparameters:
     variance_factor_unseen : float, optional
         κ₀: the same for two items that the person has no answer on, whose utilities are only inferred; κ unless given.
         A pair with one such item takes √(κ κ₀).
+    variance_factor_implied : float, optional
+        κ₌: the same where the answer follows from others of the person by transitivity; κ unless given.
     variance_power : float
         e: 1 where all margins ask for the same share of their variance; more where those that are known well are known
         better still.
     threshold_factor : float
         γ: probabilities take the tie threshold times γ.
-    lapse_rate : float
-        λ: share of answers that are given without a look at the pair, any one of those possible.
+    noise_factor : float
+        τ²: probabilities take noise of this variance for an answer, where the fit takes 1.
+    lapse_rate, lapse_noise : float
+        λ and k: the share of answers that are given with little care, and the variance of their noise; inf tosses a
+        coin.
     tie_spread : float
         σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
     """
@@ -62,9 +68,12 @@ class Hyperparameters:
     trait_scale: float = 0.0
     variance_factor: float = 1.0
     variance_factor_unseen: float | None = None
+    variance_factor_implied: float | None = None
     variance_power: float = 1.0
     threshold_factor: float = 1.0
+    noise_factor: float = 1.0
     lapse_rate: float = 0.0
+    lapse_noise: float = math.inf
     tie_spread: float = 0.0
 
     @property
@@ -77,11 +86,16 @@ class Hyperparameters:
         """κ₀, whether given or the same as κ."""
         return self.variance_factor if self.variance_factor_unseen is None else self.variance_factor_unseen
 
+    @property
+    def implied_factor(self) -> float:
+        """κ₌, whether given or the same as κ."""
+        return self.variance_factor if self.variance_factor_implied is None else self.variance_factor_implied
+
     def to_dict(self) -> dict[str, float]:
         """As plain values."""
         return {
             **asdict(self), "consensus_feature_weight": self.consensus_weight,
-            "variance_factor_unseen": self.unseen_factor,
+            "variance_factor_unseen": self.unseen_factor, "variance_factor_implied": self.implied_factor,
         }  # fmt: skip
 
 

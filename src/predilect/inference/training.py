@@ -138,7 +138,8 @@ def train_personal(
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
     searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
     if "variance_factor" not in given:  # the other is the same as one that is given, and so on
-        searchable += ["variance_factor_unseen", "variance_power", "lapse_rate"]
+        searchable += ["variance_factor_unseen", "variance_factor_implied", "variance_power"]
+        searchable += ["noise_factor", "lapse_rate", "lapse_noise"]
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given and None in bases:

@@ -124,6 +124,8 @@ def _arrays(model: Any) -> dict[str, Any]:
         arrays |= halved(posterior.triangles, posterior.ptr)
     else:
         arrays["covariance"] = stored(posterior.triangles)
+    if len(posterior.implied):
+        arrays["implied"] = posterior.implied
     if (posterior.tie_factor != 1.0).any():
         arrays["tie_factor"] = posterior.tie_factor
     for name, law in zip(_LAWS, _laws(posterior), strict=True):
@@ -171,6 +173,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
             ptr, arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64), triangles,
             laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
+            arrays.get("implied", np.zeros(0, dtype=np.uint8)),
         )  # fmt: skip
         if len(arrays["count"]) != n_kept or model.posterior_.n_items != n_items:
             raise ValueError(f"{n_items} items, but a law of {model.posterior_.n_items}")

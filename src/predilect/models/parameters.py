@@ -19,9 +19,12 @@ _RANGES = {
     "length_scale": (1e-6, 1e6),
     "variance_factor": (0.0, 1e12),
     "variance_factor_unseen": (0.0, 1e12),
+    "variance_factor_implied": (0.0, 1e12),
     "variance_power": (0.0, 2.0),
     "threshold_factor": (1e-3, 1e3),
+    "noise_factor": (1e-6, 1.0),
     "lapse_rate": (0.0, 0.5),
+    "lapse_noise": (1.0, float("inf")),
     "tie_spread": (0.0, 10.0),
 }
 

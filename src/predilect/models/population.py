@@ -64,16 +64,22 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     variance_factor_unseen : float or "auto", default "auto"
         κ₀: the same for two items that the person has no answer on, with √(κ κ₀) for a pair with one such item. "auto"
         is what held-out answers ask for, and κ where they do not tell the two apart or κ is given.
+    variance_factor_implied : float or "auto", default "auto"
+        κ₌: the same where the answer follows from others of the person by transitivity, at most κ. "auto" is what
+        held-out answers ask for, and κ where they do not tell such pairs apart or κ is given.
     variance_power : float or "auto", default "auto"
         e, from 0 to 2: above 1 where margins that are known well are known better still. "auto" is what held-out
         answers ask for, and 1 for the pooled model or where κ is given.
     threshold_factor : float or "auto", default "auto"
         γ: probabilities of answers take the tie threshold times γ. "auto" is what held-out answers ask for, and 1 for
         the pooled model or where κ or the threshold is given.
-    lapse_rate : float or "auto", default "auto"
-        λ, from 0 to .5: share of answers given without a look at the pair, any one of those possible: no probability
-        is below λ/2, with ties λ/3. "auto" is what held-out answers ask for, and 0 for the pooled model or where κ is
-        given.
+    noise_factor : float or "auto", default "auto"
+        τ², from 1e-6 to 1: probabilities of answers take noise of this variance, where the fit takes 1. "auto" is what
+        held-out answers ask for, and 1 for the pooled model or where κ is given.
+    lapse_rate, lapse_noise : float or "auto", default "auto"
+        λ, from 0 to .5, and k, from 1 up: share of answers that are given with little care, and the variance of their
+        noise; inf tosses a coin. "auto" is what held-out answers ask for; λ is 0 for the pooled model or where κ is
+        given, and k inf where λ is 0 or both are given.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
         What utilities hang on. "items": each item is its own function, at most 3 000. "attributes": linear in the item
         features, a hierarchical probit. "inducing": a kernel of the features through inducing points, and what each
@@ -153,9 +159,12 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         length_scale: Auto = "auto",
         variance_factor: Auto = "auto",
         variance_factor_unseen: Auto = "auto",
+        variance_factor_implied: Auto = "auto",
         variance_power: Auto = "auto",
         threshold_factor: Auto = "auto",
+        noise_factor: Auto = "auto",
         lapse_rate: Auto = "auto",
+        lapse_noise: Auto = "auto",
         basis: str = "auto",
         n_inducing: int | str = "auto",
         user_features: bool | str = "auto",
@@ -176,9 +185,12 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.length_scale = length_scale
         self.variance_factor = variance_factor
         self.variance_factor_unseen = variance_factor_unseen
+        self.variance_factor_implied = variance_factor_implied
         self.variance_power = variance_power
         self.threshold_factor = threshold_factor
+        self.noise_factor = noise_factor
         self.lapse_rate = lapse_rate
+        self.lapse_noise = lapse_noise
         self.basis = basis
         self.n_inducing = n_inducing
         self.user_features = user_features

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.inference.calibration import Calibration, with_lapses
+from predilect.inference.calibration import Calibration
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import extend
 from predilect.inference.warm_up import warm_up
@@ -68,38 +68,37 @@ def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Q
     Where people have tie thresholds of their own, one without answers may have any: their probabilities are averaged
     over the spread of thresholds.
     """
-    var = _variance(model, var, queries)
-    chances = outcome_probabilities(mean, var, _thresholds(model, queries.users))
-    if (open_ := _open(model, queries.users)).any():
-        chances[open_] = np.exp(_averaged(model, mean[open_], var[open_]))
-    if rate := model.hyperparameters_.lapse_rate:
-        possible = _possible(model)
-        chances[:, possible] = (1.0 - rate) * chances[:, possible] + rate / len(possible)
+    found, open_ = Calibration.of(model.hyperparameters_), _open(model, queries.users)
+    thresholds = _thresholds(model, queries.users)
+    chances = np.zeros((len(mean), 3))
+    for share, v in found.components(var, _kinds(model, found, queries)):
+        part = outcome_probabilities(mean, v, thresholds)
+        if open_.any():
+            part[open_] = np.exp(_averaged(model, mean[open_], v[open_]))
+        chances += share * part
     return chances
 
 
 def population_log_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
     """Logarithms of :func:`population_chances`."""
-    var = _variance(model, var, queries)
-    log_p = outcome_log_probabilities(mean, var, _thresholds(model, queries.users))
-    if (open_ := _open(model, queries.users)).any():
-        log_p[open_] = _averaged(model, mean[open_], var[open_])
-    possible = _possible(model)
-    log_p[:, possible] = with_lapses(log_p[:, possible], model.hyperparameters_.lapse_rate, len(possible))
-    return log_p
+    found, open_ = Calibration.of(model.hyperparameters_), _open(model, queries.users)
+    thresholds = _thresholds(model, queries.users)
+
+    def log_likelihood(v: FloatArray) -> FloatArray:
+        log_p = outcome_log_probabilities(mean, v, thresholds)
+        if open_.any():
+            log_p[open_] = _averaged(model, mean[open_], v[open_])
+        return log_p
+
+    return found.log_chances(log_likelihood, var, _kinds(model, found, queries))
 
 
-def _variance(model: Any, var: FloatArray, queries: Queries) -> FloatArray:
-    """The variance of margins that probabilities take, row by row where it matters what people answered on."""
-    found, posterior = Calibration.of(model.hyperparameters_), model.posterior_
-    if isinstance(posterior, GaussianPosterior) or found.factor == found.factor_unseen:
-        return found.variance(var)
-    return found.variance(var, posterior.n_unseen(queries.users, queries.left, queries.right))
-
-
-def _possible(model: Any) -> list[int]:
-    """Columns of answers that can be given: without ties left and right."""
-    return [0, 1, 2] if model.tie_threshold_ > 0.0 else [0, 2]
+def _kinds(model: Any, found: Calibration, queries: Queries) -> npt.ArrayLike:
+    """How pairs stand to what people answered, as far as that matters."""
+    posterior = model.posterior_
+    if isinstance(posterior, GaussianPosterior) or not found.depends_on_pair:
+        return 0
+    return np.asarray(posterior.pair_kinds(queries.users, queries.left, queries.right))
 
 
 def _threshold(model: Any) -> float:

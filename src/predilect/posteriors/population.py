@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from predilect.covariance.dense import symmetrise
 from predilect.posteriors.basis import Basis, Effects
+from predilect.posteriors.chains import kinds_in
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import Overlay, Person, joined, person_of, side_by_side
@@ -150,17 +151,12 @@ class PopulationPosterior:
             mean[rows], var[rows] = margins_in(self, people, sites, codes, left[rows], right[rows], known, executor)
         return mean, var
 
-    def n_unseen(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-        """On how many of two items, 0 to 2, people, by code, have no answer; shape (n,). O((n + n_rows) log n_rows)."""
-        number = np.full(len(users), 2, dtype=np.int8)
+    def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
+        """How pairs stand to what people, by code, answered; see :func:`~predilect.posteriors.chains.kinds_in`."""
+        kind = np.full(len(users), 2, dtype=np.int8)
         for rows, people, _, codes in self._where(np.asarray(users, dtype=np.int64)):
-            # Items of a person ascend, and so do these keys; nobody's (-1) are below all.
-            owner = np.repeat(np.arange(people.n_users), np.diff(people.item_ptr))
-            known = owner * self.n_items + people.item_idx
-            for side in (left, right) if len(known) else ():
-                key = codes * self.n_items + side[rows]
-                number[rows] -= known[np.minimum(known.searchsorted(key), len(known) - 1)] == key
-        return number
+            kind[rows] = kinds_in(people, codes, left[rows], right[rows])
+        return kind
 
     def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
         """Whether some people, by code, have no answers: they are like anyone drawn from the population."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import factorise, symmetrise
+from predilect.posteriors.chains import IMPLIED
 from predilect.posteriors.utilities import Utilities
 
 __all__ = ["SubsetPosterior", "covariance_between", "marginal_variances", "pack_triangle", "unpack_triangle"]
@@ -47,6 +48,9 @@ class SubsetPosterior:
         What the tie threshold is multiplied by for each person.
     stranger : Utilities or None
         Somebody without answers, where that is not ``law``.
+    implied : array of uint8
+        Eight cells of ``triangles`` a byte: pairs of kept items of which one is above the other by transitivity of the
+        answers. Empty where that makes no difference.
 
     Notes
     -----
@@ -64,6 +68,7 @@ class SubsetPosterior:
     n_answers: FloatArray
     tie_factor: FloatArray
     stranger: Utilities | None = None
+    implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -121,10 +126,8 @@ class SubsetPosterior:
         a, b = self.places(users, left), self.places(users, right)
         both = np.flatnonzero((a >= 0) & (b >= 0))
         u, a, b = users[both], a[both], b[both]
-        start, first = self._start[u], self.ptr[u]
-        p, q = np.maximum(a, b) - first, np.minimum(a, b) - first
         mean[both] = self.mean[a] - self.mean[b]
-        moments = [self.triangles[start + i * (i + 1) // 2 + j] for i, j in ((p, p), (q, q), (p, q))]
+        moments = [self.triangles[self._cells(u, i, j)] for i, j in ((a, a), (b, b), (a, b))]
         var[both] = moments[0] + moments[1] - 2.0 * moments[2]
         open_ = np.ones(len(users), dtype=bool)
         open_[both] = False
@@ -195,13 +198,20 @@ class SubsetPosterior:
         stranger = None if self.stranger is None else _with_independent(self.stranger, n_new)
         return replace(self, law=_with_independent(self.law, n_new), stranger=stranger)
 
-    def n_unseen(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-        """On how many of two items, 0 to 2, people are not known to have an answer: a dropped item counts as such."""
+    def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
+        """As a population's posterior has it; a dropped item counts as one without an answer."""
         if self.whole is None:
             return np.zeros(len(users), dtype=np.int8)
+        users = self._people(users)
         seen = np.append(self.n_answers > 0.0, False)
-        both = [seen[self.places(users, side)] for side in (left, right)]
-        return np.asarray(2 - both[0].astype(np.int8) - both[1].astype(np.int8), dtype=np.int8)
+        places = [self.places(users, side) for side in (left, right)]
+        kind = np.asarray(2 - sum(seen[place].astype(np.int8) for place in places), dtype=np.int8)
+        known = np.flatnonzero((places[0] >= 0) & (places[1] >= 0))
+        if len(self.implied) and len(known):
+            cell = self._cells(users[known], places[0][known], places[1][known])
+            marks = (self.implied[cell // 8] >> (7 - cell % 8).astype(np.uint8)) & 1  # as np.packbits has them
+            kind[known[marks > 0]] = IMPLIED
+        return kind
 
     def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
         """Whether people have no answers on what they keep, and no tie threshold of their own that is known."""
@@ -214,6 +224,11 @@ class SubsetPosterior:
     def tie_factors(self, users: IntArray) -> FloatArray:
         """What the tie threshold is multiplied by for people, by code; 1 for somebody unknown."""
         return np.append(self.tie_factor, 1.0)[self._people(users)]
+
+    def _cells(self, users: IntArray, first: IntArray, second: IntArray) -> IntArray:
+        """Where pairs of kept items, by place, are in ``triangles``."""
+        i, j = np.maximum(first, second) - self.ptr[users], np.minimum(first, second) - self.ptr[users]
+        return np.asarray(self._start[users] + i * (i + 1) // 2 + j)
 
     def _people(self, users: IntArray) -> npt.NDArray[np.int64]:
         codes: npt.NDArray[np.int64] = np.zeros(len(users), dtype=np.int64)

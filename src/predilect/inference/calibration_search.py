@@ -1,0 +1,145 @@
+"""The calibration with which held-out answers are predicted best."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+
+from predilect.inference.calibration import PRIOR_SCALE, Calibration
+from predilect.likelihoods.probit import tilted
+from predilect.posteriors.chains import IMPLIED
+
+__all__ = ["calibration"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# What is searched, each with a Laplace prior of the same scale about 0: log κ at the mean variance, log κ₀ - log κ,
+# log κ₌ - log κ, e - 1, log γ, log τ², and in units of their own λ and log k.
+_CONSTANT, _UNSEEN, _IMPLIED, _POWER, _THRESHOLD, _NOISE, _LAPSES, _LAPSE_NOISE = range(8)
+_UP = np.array([7.0, 7.0, 0.0, 1.0, 2.3, 0.0, 1.2, 0.8])
+_DOWN = np.array([7.0, 7.0, 7.0, 1.0, 2.3, 4.0, 0.0, 0.8])
+_LAPSE_UNIT = 0.2  # with the prior's scale: λ is exponential with mean .05
+_LOG_LAPSE_NOISE = math.log(25.0)
+_LAPSE_NOISE_UNIT = 4.0  # k within a factor of e of 25, or so
+_SMALLEST_VARIANCE = 1e-12
+_MOST_NOISE = 1e9  # as good as infinite, and derivatives exist
+
+
+def calibration(
+    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
+    kind: npt.NDArray[np.int8], *, power: float | None = None, threshold_factor: float | None = None,
+    noise_factor: float | None = None, lapse_rate: float | None = None, lapse_noise: float | None = None,
+) -> Calibration:  # fmt: skip
+    """The κ, κ₀, κ₌, e, γ, τ², λ and k with which held-out answers are predicted best.
+
+    Answers of a person who never contradicts himself on the items he answered on are easier to predict than a Gaussian
+    has it, and ask for a small κ. That says nothing of items he was never asked about. A posterior cut off by answers
+    is no Gaussian either: what follows from them by transitivity is nearly certain, and the rest less so than a
+    Gaussian of the same variance has it. Nor is what a Gaussian makes of a person equally wrong for all pairs: mostly,
+    margins of small variance are known better still. And a threshold that was learned with the variances as they were
+    is not the best once they change. And people may be more consistent than the noise of the fit lets them be, which
+    also has to explain those answers that are given with little care.
+
+    Parameters
+    ----------
+    outcome, mean, var, weight, delta
+        As in :func:`~predilect.inference.calibration.variance_factor`.
+    kind : array of int, shape (n,)
+        As :meth:`~predilect.posteriors.population.PopulationPosterior.pair_kinds` has it.
+    power, threshold_factor, noise_factor, lapse_rate, lapse_noise : float, optional
+        To hold fixed.
+
+    Notes
+    -----
+    log κ_i v^(e-1) = a + d i/2 + c [implied] + (e - 1) log(v / v̄) with v̄ the geometric mean of the variances: so a does
+    not depend on e, κ = exp(a) v̄^(1-e). a, d, c, e - 1, log γ and log τ² have Laplace priors about 0, scale 0.25 each,
+    log k one about log 25, scale 1, and λ an exponential one of mean .05, so that few rows, or rows of one kind, leave
+    the model as it stands; e lies in 0 to 2, λ in 0 to .24, c and log τ² are not above 0: no answer is less certain
+    for being implied, and noise that the fit did not see would not grow less with more answers, as a variance does.
+    L-BFGS on positive and negative parts, for which the priors have no corner; without lapses and from there with some,
+    and the better of the two. By the heat equation ∂ log Ẑ/∂v is half of (∂ log Ẑ/∂m)² + ∂² log Ẑ/∂m², and noise is a
+    variance like any other. Some 50 passes over the n rows.
+    """
+    if not len(mean):
+        return Calibration(
+            power=1.0 if power is None else power, threshold_factor=threshold_factor or 1.0,
+            noise_factor=noise_factor or 1.0, lapse_rate=lapse_rate or 0.0, lapse_noise=lapse_noise or math.inf,
+        )  # fmt: skip
+    log_var = np.log(np.maximum(var, _SMALLEST_VARIANCE))
+    centre = float(np.average(log_var, weights=weight))
+    implied = kind == IMPLIED
+    n_unseen = np.where(implied, 0, kind)
+    columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
+    delta = np.broadcast_to(np.asarray(delta, dtype=float), mean.shape)
+    ties = bool(np.any(delta > 0.0))
+    log_k = math.log(min(lapse_noise, _MOST_NOISE)) if lapse_noise else _LOG_LAPSE_NOISE
+    start = np.zeros(8)
+    start[_POWER] = 0.0 if power is None else power - 1.0
+    start[_THRESHOLD] = math.log(threshold_factor or 1.0)
+    start[_NOISE] = math.log(noise_factor or 1.0)
+    start[_LAPSES] = (lapse_rate or 0.0) / _LAPSE_UNIT
+    free = np.array([
+        True, n_unseen.min() < n_unseen.max(), implied.min() < implied.max(), power is None,
+        threshold_factor is None and ties, noise_factor is None, lapse_rate is None,
+        lapse_noise is None and lapse_rate != 0.0,
+    ])  # fmt: skip
+
+    def loss(parts: FloatArray) -> tuple[float, FloatArray]:
+        x = start + parts[:8] - parts[8:]
+        rate, noise = x[_LAPSES] * _LAPSE_UNIT, math.exp(x[_NOISE])
+        v, threshold = np.exp(columns @ x[:4] + log_var), delta * math.exp(x[_THRESHOLD])
+        value, slope, curvature, slope_delta, _ = tilted(outcome, mean, v + (noise - 1.0), threshold)
+        gradient = np.zeros(8)
+        if rate == 0.0:
+            mixed, along_v, along_delta = value, 0.5 * weight * (slope * slope - curvature), weight * slope_delta
+            gradient[_NOISE] = along_v.sum() * noise
+        else:
+            k = math.exp(log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
+            other, slope_k, curvature_k, slope_delta_k, _ = tilted(outcome, mean, v + (k - 1.0), threshold)
+            mixed = np.logaddexp(math.log1p(-rate) + value, math.log(rate) + other)
+            looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
+            along_noise = 0.5 * (1.0 - rate) * looked * (slope * slope - curvature)
+            along_k = 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
+            along_v, along_delta = along_noise + along_k, (1.0 - rate) * looked * slope_delta
+            along_delta += rate * lapsed * slope_delta_k
+            gradient[_NOISE] = along_noise.sum() * noise
+            gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
+            gradient[_LAPSE_NOISE] = along_k.sum() * k * _LAPSE_NOISE_UNIT
+        gradient[:4] = columns.T @ (along_v * v)
+        gradient[_THRESHOLD] = along_delta @ threshold
+        return (
+            float(parts.sum()) / PRIOR_SCALE - float(weight @ mixed),
+            np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE,
+        )
+
+    def lowest(parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:
+        found = minimize(
+            loss, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(16), highest),
+            options={"ftol": 1e-12, "gtol": 0.02 / PRIOR_SCALE},
+        )  # fmt: skip
+        return float(found.fun), found.x
+
+    # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
+    # Then from a few of them on: at none nothing tells how noisy they are.
+    highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
+    without = highest.copy()
+    if lapse_rate is None:
+        without[[_LAPSES, _LAPSE_NOISE, 8 + _LAPSE_NOISE]] = 0.0
+    best, parts = lowest(np.zeros(16), without)
+    if free[_LAPSES]:
+        parts_with = parts.copy()
+        parts_with[_LAPSES] = PRIOR_SCALE
+        other, trial = lowest(parts_with, highest)
+        parts = trial if other < best else parts
+    x = start + parts[:8] - parts[8:]
+    factor = math.exp(x[_CONSTANT] - x[_POWER] * centre)
+    rate = float(x[_LAPSES]) * _LAPSE_UNIT
+    if lapse_noise is None:
+        lapse_noise = math.inf if rate == 0.0 else math.exp(log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
+    return Calibration(
+        factor, factor * math.exp(x[_UNSEEN]), factor * math.exp(x[_IMPLIED]), 1.0 + x[_POWER],
+        math.exp(x[_THRESHOLD]), math.exp(x[_NOISE]), rate, lapse_noise,
+    )  # fmt: skip

@@ -1,0 +1,54 @@
+"""How the pairs that are asked about stand to what their people answered."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.posteriors.compiled.pair_kinds import mark_implied, places_of_items
+from predilect.posteriors.people import People
+
+__all__ = ["IMPLIED", "kinds_in"]
+
+IntArray = npt.NDArray[np.integer]
+
+IMPLIED = 3  # after 0, 1 and 2, the number of items without an answer
+
+
+def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
+    """On how many of two items people have no answer, 0 to 2; 3 where one is above the other by transitivity.
+
+    Parameters
+    ----------
+    people : People
+    users, left, right : arrays of int, shape (n,)
+        Codes; a user of -1 has no answers, and nobody has any on an item from ``n_items`` on.
+
+    Returns
+    -------
+    kind : array of int8, shape (n,)
+        3 (:data:`IMPLIED`) where a chain of the person's strict answers leads from one item to the other and none
+        leads back. Ties are no part of a chain, an answer to the very pair is one.
+
+    Notes
+    -----
+    O(log k_u) a pair for its items; for pairs of two known items O(log n) to sort them and, for each first item that
+    is asked about, O(n_u + k_u) once.
+    """
+    users = np.asarray(users, dtype=np.int64)
+    sides = [
+        places_of_items(users, np.asarray(side, dtype=np.int64), people.item_ptr, people.item_idx)
+        for side in (left, right)
+    ]
+    kind: npt.NDArray[np.int8] = (sides[0] < 0).astype(np.int8) + (sides[1] < 0).astype(np.int8)
+    known = np.flatnonzero(kind == 0)
+    if not len(known):
+        return kind
+    known = known[np.lexsort((sides[0][known], users[known]))]
+    marks = np.zeros(len(known), dtype=bool)
+    mark_implied(
+        users[known], sides[0][known], sides[1][known], people.answer_ptr, people.item_ptr, people.left, people.right,
+        people.outcome, marks,
+    )  # fmt: skip
+    kind[known[marks]] = IMPLIED
+    return kind
