@@ -29,6 +29,7 @@ def warm_up() -> None:
         posterior = PopulationPosterior(law.mean, law.Sigma, law.Sigma, people, sites)
         user = np.array([0])
         mean, var = posterior.margins(user, user, user + 1)
+        posterior.pair_kinds(user, user, user + 1)
         posterior.centred_utilities(user)
         posterior.utilities(0)
         outcome_probabilities(mean, var, 0.5)
