@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from predilect.inference.calibration import Calibration
-from predilect.inference.calibration_search import calibration
+from predilect.inference.calibration_search import _Objective, calibration
 from predilect.likelihoods.probit import outcome_probabilities, tilted
 from tolerances import EXACT
 
@@ -18,6 +18,8 @@ LAPSE_NOISE = 25.0  # where its prior has its peak; of the logarithm the scale i
 TOLERANCE = 2e-3  # of a logarithm, by the minimiser
 NOTHING = Calibration()
 KINDS = 4
+STEP = 1e-5
+DIFFERENCES = 1e-7  # second order in the step
 
 
 def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
@@ -79,6 +81,24 @@ def test_the_calibration_of_simulated_answers_is_found(truth):
         # Bounds; and without lapses their noise is nothing.
         if y[2] <= 0.0 and y[5] <= 0.0 and y[6] >= 0.0 and (step[7] == 0.0 or found.lapse_rate):
             assert best < penalised_loss(y, *columns)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+@pytest.mark.parametrize("delta", [0.0, 0.6])
+def test_the_gradient_is_that_of_finite_differences(delta, rate):
+    outcome, mean, var, weight, delta, kind = calibrated_margins(3, 200, NOTHING, delta)
+    columns = np.column_stack([np.ones(200), 0.5 * (kind % 3), kind == 3, np.log(var)])
+    objective = _Objective(
+        outcome, mean, np.log(var), weight + kind, delta, columns, np.zeros(8), math.log(LAPSE_NOISE)
+    )
+    parts = np.array([0.3, 0.2, 0.0, 0.1, 0.2, 0.0, rate, 0.1, 0.0, 0.0, 0.4, 0.0, 0.0, 0.5, 0.0, 0.0])
+    gradient = objective(parts)[1]
+    for i in range(16):
+        if rate == 0.0 and i % 8 == 6:  # lapses that begin
+            continue
+        step = STEP * np.eye(16)[i]
+        found = (objective(parts + step)[0] - objective(parts - step)[0]) / (2.0 * STEP)
+        assert abs(found - gradient[i]) < DIFFERENCES * (1.0 + abs(found))
 
 
 def test_answers_that_are_as_the_model_says_change_nothing():

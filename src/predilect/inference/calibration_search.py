@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -72,9 +73,7 @@ def calibration(
     centre = float(np.average(log_var, weights=weight))
     implied = kind == IMPLIED
     n_unseen = np.where(implied, 0, kind)
-    columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
     delta = np.broadcast_to(np.asarray(delta, dtype=float), mean.shape)
-    ties = bool(np.any(delta > 0.0))
     log_k = math.log(min(lapse_noise, _MOST_NOISE)) if lapse_noise else _LOG_LAPSE_NOISE
     start = np.zeros(8)
     start[_POWER] = 0.0 if power is None else power - 1.0
@@ -83,63 +82,82 @@ def calibration(
     start[_LAPSES] = (lapse_rate or 0.0) / _LAPSE_UNIT
     free = np.array([
         True, n_unseen.min() < n_unseen.max(), implied.min() < implied.max(), power is None,
-        threshold_factor is None and ties, noise_factor is None, lapse_rate is None,
+        threshold_factor is None and bool(np.any(delta > 0.0)), noise_factor is None, lapse_rate is None,
         lapse_noise is None and lapse_rate != 0.0,
     ])  # fmt: skip
-
-    def loss(parts: FloatArray) -> tuple[float, FloatArray]:
-        x = start + parts[:8] - parts[8:]
-        rate, noise = x[_LAPSES] * _LAPSE_UNIT, math.exp(x[_NOISE])
-        v, threshold = np.exp(columns @ x[:4] + log_var), delta * math.exp(x[_THRESHOLD])
-        value, slope, curvature, slope_delta, _ = tilted(outcome, mean, v + (noise - 1.0), threshold)
-        gradient = np.zeros(8)
-        if rate == 0.0:
-            mixed, along_v, along_delta = value, 0.5 * weight * (slope * slope - curvature), weight * slope_delta
-            gradient[_NOISE] = along_v.sum() * noise
-        else:
-            k = math.exp(log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
-            other, slope_k, curvature_k, slope_delta_k, _ = tilted(outcome, mean, v + (k - 1.0), threshold)
-            mixed = np.logaddexp(math.log1p(-rate) + value, math.log(rate) + other)
-            looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
-            along_noise = 0.5 * (1.0 - rate) * looked * (slope * slope - curvature)
-            along_k = 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
-            along_v, along_delta = along_noise + along_k, (1.0 - rate) * looked * slope_delta
-            along_delta += rate * lapsed * slope_delta_k
-            gradient[_NOISE] = along_noise.sum() * noise
-            gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
-            gradient[_LAPSE_NOISE] = along_k.sum() * k * _LAPSE_NOISE_UNIT
-        gradient[:4] = columns.T @ (along_v * v)
-        gradient[_THRESHOLD] = along_delta @ threshold
-        return (
-            float(parts.sum()) / PRIOR_SCALE - float(weight @ mixed),
-            np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE,
-        )
-
-    def lowest(parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:
-        found = minimize(
-            loss, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(16), highest),
-            options={"ftol": 1e-12, "gtol": 0.02 / PRIOR_SCALE},
-        )  # fmt: skip
-        return float(found.fun), found.x
-
+    columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
+    objective = _Objective(outcome, mean, log_var, weight, delta, columns, start, log_k)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
     # Then from a few of them on: at none nothing tells how noisy they are.
     highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
     without = highest.copy()
     if lapse_rate is None:
         without[[_LAPSES, _LAPSE_NOISE, 8 + _LAPSE_NOISE]] = 0.0
-    best, parts = lowest(np.zeros(16), without)
+    best, parts = objective.lowest(np.zeros(16), without)
     if free[_LAPSES]:
         parts_with = parts.copy()
         parts_with[_LAPSES] = PRIOR_SCALE
-        other, trial = lowest(parts_with, highest)
+        other, trial = objective.lowest(parts_with, highest)
         parts = trial if other < best else parts
-    x = start + parts[:8] - parts[8:]
+    x: list[float] = objective.at(parts).tolist()
     factor = math.exp(x[_CONSTANT] - x[_POWER] * centre)
-    rate = float(x[_LAPSES]) * _LAPSE_UNIT
+    rate = x[_LAPSES] * _LAPSE_UNIT
     if lapse_noise is None:
         lapse_noise = math.inf if rate == 0.0 else math.exp(log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
     return Calibration(
         factor, factor * math.exp(x[_UNSEEN]), factor * math.exp(x[_IMPLIED]), 1.0 + x[_POWER],
         math.exp(x[_THRESHOLD]), math.exp(x[_NOISE]), rate, lapse_noise,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Objective:
+    """What is to be lowest, as a function of positive and negative parts of the numbers searched, (16,)."""
+
+    outcome: npt.NDArray[np.int8]
+    mean: FloatArray
+    log_var: FloatArray
+    weight: FloatArray
+    delta: FloatArray
+    columns: FloatArray
+    start: FloatArray
+    log_k: float
+
+    def at(self, parts: FloatArray) -> FloatArray:
+        """The numbers themselves, (8,)."""
+        return np.asarray(self.start + parts[:8] - parts[8:])
+
+    def lowest(self, parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:
+        """Value and place of the minimum near ``parts``, none of which is above ``highest``."""
+        found = minimize(
+            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(16), highest),
+            options={"ftol": 1e-12, "gtol": 0.02 / PRIOR_SCALE},
+        )  # fmt: skip
+        return float(found.fun), found.x
+
+    def __call__(self, parts: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient."""
+        x, weight = self.at(parts), self.weight
+        rate, noise = x[_LAPSES] * _LAPSE_UNIT, math.exp(x[_NOISE])
+        v, threshold = np.exp(self.columns @ x[:4] + self.log_var), self.delta * math.exp(x[_THRESHOLD])
+        value, slope, curvature, slope_delta, _ = tilted(self.outcome, self.mean, v + (noise - 1.0), threshold)
+        gradient = np.zeros(8)
+        if rate == 0.0:
+            mixed, along_delta = value, weight * slope_delta
+            along_v = along_noise = 0.5 * weight * (slope * slope - curvature)
+        else:
+            k = math.exp(self.log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
+            other, slope_k, curvature_k, slope_delta_k, _ = tilted(self.outcome, self.mean, v + (k - 1.0), threshold)
+            mixed = np.logaddexp(math.log1p(-rate) + value, math.log(rate) + other)
+            looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
+            along_noise = 0.5 * (1.0 - rate) * looked * (slope * slope - curvature)
+            along_k = 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
+            along_v = along_noise + along_k
+            along_delta = (1.0 - rate) * looked * slope_delta + rate * lapsed * slope_delta_k
+            gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
+            gradient[_LAPSE_NOISE] = along_k.sum() * k * _LAPSE_NOISE_UNIT
+        gradient[:4] = self.columns.T @ (along_v * v)
+        gradient[_THRESHOLD] = along_delta @ threshold
+        gradient[_NOISE] = along_noise.sum() * noise
+        loss = float(parts.sum()) / PRIOR_SCALE - float(weight @ mixed)
+        return loss, np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE
