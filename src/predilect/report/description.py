@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from predilect.models.population import Population
@@ -11,6 +12,9 @@ from predilect.report.text import amount
 
 __all__ = ["describe"]
 
+
+_FEW_LAPSES = 0.005
+_NEARLY_ALL = 0.95
 
 # Models that say no more of themselves than how people hang together.
 _EACH = {
@@ -34,6 +38,8 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
     """
     model, comparisons = ranking.model, ranking.comparisons
     lines = [_name(model, comparisons.n_users, comparisons.has_users, wanted_personal), scale.meaning]
+    if isinstance(model, Population) and (noise := _noise_line(model)):
+        lines.append(noise)
     spread = model.hyperparameters_.tie_spread if isinstance(model, Population) else 0.0
     if ties := scale.ties(model.tie_threshold_, spread):
         lines.append(ties)
@@ -98,6 +104,21 @@ def _use_of_features(model: Population) -> str:
     parts += [f"a kernel through {len(functions.points)} inducing points"] if len(functions.points) else []
     own = ", and what each item has to itself" if functions.own or not functions.n_attributes else ""
     return f"utilities hang on {' and '.join(parts)}{own}"
+
+
+def _noise_line(model: Population) -> str:
+    """What predictions take for the noise, where that is not the unit of scores."""
+    h = model.hyperparameters_
+    sd = math.sqrt(h.noise_factor)
+    if h.lapse_rate < _FEW_LAPSES:
+        if sd > _NEARLY_ALL:
+            return ""
+        return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
+    careless = f"{math.sqrt(h.lapse_noise):.1f} times it" if math.isfinite(h.lapse_noise) else "the toss of a coin"
+    return (
+        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - h.lapse_rate):.0f} % of the answers', "
+        f"and {careless} for the others, which are given with little care, as held-out answers ask for."
+    )
 
 
 def _fit_line(model: Population) -> str:
