@@ -18,7 +18,8 @@ PLAIN = Hyperparameters(30.0, 1.0, 1.0, 0.0, 1.0)
     ({}, []),
     ({"noise_factor": 0.98, "lapse_rate": 0.001, "lapse_noise": 25.0}, []),
     ({"noise_factor": 0.25}, ["0.50 times this noise for an answer's"]),
-    ({"noise_factor": 0.25, "lapse_rate": 0.1, "lapse_noise": 36.0}, ["0.50 times this noise for 90 %", "6.0 times it"]),
+    ({"noise_factor": 0.25, "lapse_rate": 0.1, "lapse_noise": 36.0},
+     ["0.50 times this noise for 90 %", "6.0 times it"]),
     ({"lapse_rate": 0.1, "lapse_noise": math.inf}, ["1.00 times this noise for 90 %", "toss of a coin"]),
 ])  # fmt: skip
 def test_the_noise_is_told_where_predictions_take_another(found, says):
