@@ -353,9 +353,12 @@ def _tie_factors(model: Any, n_users: int) -> FloatArray:
 
 def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
     """Which pairs of kept items are implied by a person's answers, as a subset posterior has them."""
-    posterior = model.posterior_
-    if not isinstance(posterior, PopulationPosterior) or not Calibration.of(model.hyperparameters_).depends_on_pair:
-        return np.zeros(0, dtype=np.uint8)
+    posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
+    if not isinstance(posterior, PopulationPosterior):
+        return nothing
+    chances = Calibration.of(model.hyperparameters_)
+    if chances.factor_implied == chances.factor:
+        return nothing
     marks = []
     for user in range(len(selection.ptr) - 1):
         S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
