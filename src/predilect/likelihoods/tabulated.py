@@ -24,9 +24,12 @@ _REACH, _PER_UNIT, _N = 5.0, 8.0, 10
 
 
 def _pieces(function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Coefficients of u^0, u^1, ... for u from -1 to 1 across each piece, shape (80, 10)."""
+    """Coefficients of u^0, u^1, ... for u from -1 to 1 across each piece, shape (81, 10).
+
+    One more than there are from -5 to 5: the number before 5 plus 5 is 10, rounded.
+    """
     angles = np.pi * (np.arange(_N) + 0.5) / _N
-    left = np.arange(-_REACH * _PER_UNIT, _REACH * _PER_UNIT) / _PER_UNIT
+    left = np.arange(-_REACH * _PER_UNIT, _REACH * _PER_UNIT + 1.0) / _PER_UNIT
     values = function(left[:, None] + (np.cos(angles) + 1.0) / (2.0 * _PER_UNIT))
     by_degree = 2.0 / _N * values @ np.cos(np.outer(angles, np.arange(_N)))
     by_degree[:, 0] *= 0.5

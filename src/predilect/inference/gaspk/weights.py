@@ -22,7 +22,6 @@ from scipy.special import softmax
 
 from predilect.errors import DataError, PredilectError
 from predilect.inference.gaspk.compiled_weights import add_log_likelihoods, climb
-from predilect.likelihoods import probit
 from predilect.likelihoods.expectation import BOUNDS, RULES
 from predilect.likelihoods.views import Probit
 from predilect.scale.shards import Shard, cut, map_shards
@@ -161,7 +160,7 @@ def heuristic_weights(answers: Answers, F: FloatArray, *, delta: float = 0.0) ->
     **Differs from the paper**: line 3 lacks Φ and the restriction to the person's answers; the product of
     probabilities, which underflows, is a sum of logarithms.
     """
-    rows, F = _checked(answers, F, delta)
+    F = _checked(answers, F, delta)[1]
     total = np.zeros((answers.n_users, F.shape[1]))
     at = getattr(answers, "by_point", answers)
     add_log_likelihoods(
@@ -307,7 +306,8 @@ def _checked(answers: Answers, F: FloatArray, delta: float) -> tuple[_Rows, Floa
             "expected columns of one length and characteristics of shape (n_points, n_c); the columns have "
             f"{n}, {len(rows.point)}, {len(rows.outcome)} and {len(rows.weight)} rows, the characteristics {F.shape}."
         )
-    if n and ((answers.user[1:] < answers.user[:-1]).any() or answers.user[0] < 0 or answers.user[-1] >= answers.n_users):
+    user = answers.user
+    if n and ((user[1:] < user[:-1]).any() or user[0] < 0 or user[-1] >= answers.n_users):
         raise DataError(f"answers must be sorted by person, with codes from 0 to {answers.n_users - 1}.")
     if n and (rows.point.min() < 0 or rows.point.max() >= len(F)):
         raise DataError(f"answers are about points up to {rows.point.max()}; there are {len(F)}.")
