@@ -57,21 +57,23 @@ def test_columns_of_any_kind():
         column.flags.writeable = False
     for y, m in ((outcome, z), (outcome.astype(np.int64), np.repeat(z, 2)[::2]), (outcome.tolist(), z.tolist())):
         np.testing.assert_array_equal(tabulated.at(y, m), expected)
-    np.testing.assert_array_equal(tabulated.at(1, z)[0], log_ndtr_of(z))
+    np.testing.assert_allclose(tabulated.at(1, z)[0], log_ndtr_of(z, 1), rtol=DIGITS)
     assert tabulated.at(np.empty(0), np.empty(0))[0].shape == (0,)
     assert np.isnan(tabulated.at([1], [np.nan])[0][0])
 
 
-def log_ndtr_of(z: np.ndarray) -> np.ndarray:
-    """Log Φ by the loop that adds up log-likelihoods: one person a margin."""
+def log_ndtr_of(z: np.ndarray, outcome: int, delta: float = 0.0) -> np.ndarray:
+    """The logarithms that the loop over answers adds up: one person a margin."""
     n = len(z)
-    out = np.zeros((n, 1))
-    add_log_likelihoods(np.arange(n), np.arange(n), np.ones(n, np.int8), np.ones(n), 0.0, z[:, None].copy(), out)
+    out, y = np.zeros((n, 1)), np.full(n, outcome, dtype=np.int8)
+    add_log_likelihoods(np.arange(n), np.arange(n), y, np.ones(n), delta, z[:, None].copy(), out)
     return out[:, 0]
 
 
-def test_log_ndtr_alone():
-    np.testing.assert_allclose(log_ndtr_of(Z), log_ndtr(Z), rtol=DIGITS)
+@pytest.mark.parametrize("delta", [0.0, 0.7])
+def test_both_sides_at_once(delta):
+    for y in (-1, 1):
+        np.testing.assert_allclose(log_ndtr_of(Z, y, delta), log_ndtr(y * Z - delta), rtol=DIGITS)
 
 
 def test_outcomes_that_are_none_are_refused():

@@ -16,11 +16,12 @@ from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_ratio, strict_scalar
 
-__all__ = ["at", "log_ndtr_of"]
+__all__ = ["at", "log_ndtr_both"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _REACH, _PER_UNIT, _N = 5.0, 8.0, 10
+_WITHIN, _N_PIECES = 4.999, 80  # where both sides are surely inside
 
 
 def _pieces(function: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -50,8 +51,18 @@ def _evaluate(pieces: FloatArray, k: int, u: float) -> float:
 
 
 @inner_kernel
-def log_ndtr_of(z: float) -> float:
-    """Log Φ(z)."""
+def log_ndtr_both(z: float, delta: float) -> tuple[float, float]:
+    """Log Φ(z - δ) and log Φ(-z - δ)."""
+    if delta == 0.0 and abs(z) < _WITHIN:
+        s = (z + _REACH) * _PER_UNIT
+        k = int(s)
+        u = 2.0 * (s - k) - 1.0
+        return _evaluate(_LOG_NDTR, k, u), _evaluate(_LOG_NDTR, _N_PIECES - 1 - k, -u)
+    return _log_ndtr_of(z - delta), _log_ndtr_of(-z - delta)
+
+
+@inner_kernel
+def _log_ndtr_of(z: float) -> float:
     if not -_REACH <= z < _REACH:
         return log_ndtr_scalar(z)
     s = (z + _REACH) * _PER_UNIT

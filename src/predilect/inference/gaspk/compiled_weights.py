@@ -26,7 +26,7 @@ from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.expectation import value_and_slope
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.special import mills_curvature_scalar
-from predilect.likelihoods.tabulated import log_ndtr_of
+from predilect.likelihoods.tabulated import log_ndtr_both
 
 __all__ = ["add_log_likelihoods", "climb"]
 
@@ -49,22 +49,25 @@ def add_log_likelihoods(
     user: IntArray, point: IntArray, outcome: OutcomeArray, weight: FloatArray, delta: float, F: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
-    """Add each answer's log-likelihood at F to ``out``, (n_users, n_c), for the margin F_tc alone.
+    """Add each answer's log-likelihood to ``out``, (n_users, n_c), for each margin F_tc alone.
 
-    Answers of the same outcome about one point, one after the other or with others about it between them, share what
-    they have to evaluate.
+    Answers about one point, one after the other, share what they have to evaluate.
     """
     n_c = F.shape[1]
     found = np.empty((3, n_c))  # of refusals, ties and acceptances
-    about = np.full(3, -1)
+    last, last_tied = -1, -1
     for i in range(user.shape[0]):
         t, y, share = point[i], outcome[i], weight[i]
-        sums, values = out[user[i]], found[y + 1]
-        if about[y + 1] != t:
-            about[y + 1] = t
-            f = F[t]
+        f = F[t]
+        if t != last:
+            last = t
             for c in range(n_c):
-                values[c] = log_ndtr_of(y * f[c] - delta) if y != 0 else tilted_scalar(0, f[c], 0.0, delta)[0]
+                found[2, c], found[0, c] = log_ndtr_both(f[c], delta)
+        if y == 0 and t != last_tied:
+            last_tied = t
+            for c in range(n_c):
+                found[1, c] = tilted_scalar(0, f[c], 0.0, delta)[0]
+        sums, values = out[user[i]], found[y + 1]
         for c in range(n_c):
             sums[c] += share * values[c]
 

@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _FACTORISED_STEP = 200  # rows: below, a Cholesky is quicker than a few products
 FACTORISED = 3000  # rows of a curvature that is kept
-_STALE = 0.3  # of the curvature: how far it may move before its preconditioner is made anew
+_STALE = 0.1  # of the curvature: how far it may move before its preconditioner is made anew
 _FACTORISED_ANSWERS = 2500  # beside it, where there are fewer answers than coordinates
 
 
@@ -38,7 +38,7 @@ def direction(state: State, gradient: FloatArray, accuracy: float) -> FloatArray
 class Newton:
     """:func:`direction` for one state after the other of one basis: a preconditioner serves as long as B hardly moves.
 
-    What is solved does not hang on the preconditioner, only how quickly: one for a B that was within three tenths
+    What is solved does not hang on the preconditioner, only how quickly: one for a B that was within a tenth of this
     one costs no more than a product or two, and making one as much as five.
     """
 
