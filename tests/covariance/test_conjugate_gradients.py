@@ -42,6 +42,26 @@ def test_the_solution_is_the_dense_one(name):
     np.testing.assert_allclose(one.x, found.x[:, 1], atol=CONVERGED)
 
 
+def test_the_residual_of_the_recurrence_is_the_residual_and_saves_a_product():
+    for tolerance in (3e-2, 1e-4, 1e-6):
+        found = {}
+        for check in (True, False):
+            asked = []
+
+            def product(x, asked=asked):
+                asked.append(x)
+                return SYSTEM @ x
+
+            result = conjugate_gradients(
+                product, RIGHT, precondition=PRECONDITIONERS["low rank"], tolerance=tolerance, check=check
+            )
+            assert result.converged
+            assert len(asked) == result.iterations + check
+            found[check] = result
+        np.testing.assert_array_equal(found[False].x, found[True].x)
+        assert abs(found[False].residual - found[True].residual) < 1e-14
+
+
 def test_preconditioners_save_iterations():
     scaled = np.geomspace(1e-3, 1e3, 60)
     system = scaled[:, None] * SYSTEM * scaled

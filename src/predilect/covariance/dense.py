@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpotri, dpstrf
 
 from predilect.errors import PredilectError
 
@@ -48,8 +48,11 @@ class Factor:
         return np.asarray(solve_triangular(self.lower, right, lower=True, check_finite=False))
 
     def inverse(self) -> FloatArray:
-        """A⁻¹, exactly symmetric."""
-        return symmetrise(self.solve(np.eye(len(self.lower))))
+        """A⁻¹, exactly symmetric; 2 n³/3 operations, a third of solving for each column of I."""
+        if not len(self.lower):
+            return np.zeros((0, 0))  # of which LAPACK complains
+        below = np.tril(dpotri(self.lower, lower=1)[0])
+        return np.asarray(np.tril(below, -1).T + below, order="C")
 
     def log_det(self) -> float:
         """Log |A|."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.errors import DataError
-from predilect.likelihoods import expectation, probit, third
+from predilect.likelihoods import expectation, probit, tabulated, third
 
 __all__ = ["Gaussian", "Likelihood", "Probit", "View"]
 
@@ -69,7 +69,8 @@ class Probit:
 
     def check(self, outcome: npt.NDArray[np.generic]) -> None:
         """Raise if an outcome is none of +1, 0, -1, or a tie and there is no threshold for ties."""
-        known = np.isin(outcome, (-1, 0, 1))
+        outcome = np.asarray(outcome)
+        known = (outcome == 1) | (outcome == 0) | (outcome == -1)
         if not known.all():
             row = int(np.flatnonzero(~known)[0])
             raise DataError(
@@ -84,8 +85,7 @@ class Probit:
 
     def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
         """Log p(outcome | z), ∂/∂z and -∂²/∂z²."""
-        value, slope, curvature, *_ = probit.at(outcome, z, self.delta)
-        return value, slope, curvature
+        return tabulated.at(outcome, z, self.delta)
 
     def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
         """∂/∂z of the curvature of :meth:`at`."""

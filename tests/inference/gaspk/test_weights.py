@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from predilect.errors import DataError, PredilectError
+from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.weights import (
     exact_weights,
     expected_weights,
@@ -279,6 +280,15 @@ def test_the_heuristic_is_a_softmax_of_summed_logarithms():
         expected = np.exp(score - np.max(score))
         weights = heuristic_weights(a, p.F, delta=TIES)[user]
         np.testing.assert_allclose(weights, expected / expected.sum(), atol=EXACT)
+
+
+@pytest.mark.parametrize("delta", [0.0, TIES])
+def test_the_heuristic_looks_at_each_trade_off_once_and_finds_the_same(delta):
+    p = problem(15, delta=delta)
+    a = p.answers
+    by_point = TradeOffAnswers.of(a.user, a.point, a.outcome, a.weight, n_users=a.n_users, n_points=len(p.F))
+    found = heuristic_weights(by_point, p.F, delta=delta)
+    np.testing.assert_allclose(found, heuristic_weights(a, p.F, delta=delta), atol=EXACT)
 
 
 @BOTH

@@ -25,9 +25,10 @@ import numpy.typing as npt
 from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.expectation import value_and_slope
 from predilect.likelihoods.probit import tilted_scalar
-from predilect.likelihoods.special import log_ndtr_scalar, mills_curvature_scalar
+from predilect.likelihoods.special import mills_curvature_scalar
+from predilect.likelihoods.tabulated import log_ndtr_both
 
-__all__ = ["climb", "log_both"]
+__all__ = ["add_log_likelihoods", "climb"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -39,27 +40,36 @@ _RIDGE = 1e-9
 _SUFFICIENT = 1e-4  # share of the rise that the gradient promises, as usual
 _ROUNDING = 1e-14  # of L: what its sum over answers may be wrong by
 _SHORTEST = 1e-10
-_SQRT_HALF = math.sqrt(0.5)
 _TAIL = -5.0  # where ρ + r loses digits
 _SMALL_VARIANCE = 0.01  # below it, -Σ ω x ℓ' / s has lost digits, and k_0 differs from it in none
 
 
 @kernel
-def log_both(F: FloatArray, delta: float, out: FloatArray) -> None:
-    """Log Φ(F - δ) to the first half of the rows of ``out``, (2 n, n_c), and log Φ(-F - δ) to the second.
+def add_log_likelihoods(
+    user: IntArray, point: IntArray, outcome: OutcomeArray, weight: FloatArray, delta: float, F: FloatArray,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    """Add each answer's log-likelihood to ``out``, (n_users, n_c), for each margin F_tc alone.
 
-    Without a threshold both come from one erfc, which is most of the work.
+    Answers about one point, one after the other, share what they have to evaluate.
     """
-    n = F.shape[0]
-    for t in range(n):
-        for c in range(F.shape[1]):
-            z = abs(F[t, c])
-            if delta == 0.0 and z < -_TAIL:
-                tail = 0.5 * math.erfc(z * _SQRT_HALF)
-                likely, other = math.log1p(-tail), math.log(tail)
-            else:
-                likely, other = log_ndtr_scalar(z - delta), log_ndtr_scalar(-z - delta)
-            out[t, c], out[n + t, c] = (likely, other) if F[t, c] >= 0.0 else (other, likely)
+    n_c = F.shape[1]
+    found = np.empty((3, n_c))  # of refusals, ties and acceptances
+    last, last_tied = -1, -1
+    for i in range(user.shape[0]):
+        t, y, share = point[i], outcome[i], weight[i]
+        f = F[t]
+        if t != last:
+            last = t
+            for c in range(n_c):
+                found[2, c], found[0, c] = log_ndtr_both(f[c], delta)
+        if y == 0 and t != last_tied:
+            last_tied = t
+            for c in range(n_c):
+                found[1, c] = tilted_scalar(0, f[c], 0.0, delta)[0]
+        sums, values = out[user[i]], found[y + 1]
+        for c in range(n_c):
+            sums[c] += share * values[c]
 
 
 @inner_kernel

@@ -64,7 +64,7 @@ Direction = Callable[[State, FloatArray, float], FloatArray]
 """Newton's direction H⁻¹ gradient at a state, to a relative accuracy."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Mode:
     """The mode, and what is known there.
 
@@ -74,8 +74,8 @@ class Mode:
         Coordinates.
     F : array of float, shape (n_points, n_c)
         The characteristics at the points.
-    margin : array of float, shape (n,)
-        γ_uᵀ F_t of each answer.
+    z : array of float, shape (n,)
+        γ_uᵀ F_t of each answer, in the order of ``answers.by_point``.
     psi : float
         Σ weight log p - |w|²/2 in nats.
     state : State
@@ -85,10 +85,15 @@ class Mode:
 
     w: FloatArray
     F: FloatArray
-    margin: FloatArray
+    z: FloatArray
     psi: float
     state: State
     report: Report
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """γ_uᵀ F_t of each row of answers, shape (n,)."""
+        return self.state.answers.by_point.rows(self.z)
 
 
 def margins_of(answers: TradeOffAnswers, gamma: FloatArray, F: FloatArray) -> FloatArray:
@@ -148,27 +153,27 @@ def find_mode(
     rows = answers.by_point
     y, weight = rows.outcome, rows.weight
     z = gather(rows.user, rows.point, gamma, F)
-    value, slope, curvature = likelihood.at(y, z)
-    psi = float(weight @ value) - 0.5 * float(np.vdot(w, w))
+    value, slope, curvature = _weighted(likelihood, y, z, weight)
+    psi = value - 0.5 * float(np.vdot(w, w))
     iterations, error, exact = 0, np.inf, _FIRST
-    state = State(basis, answers, gamma, weight * curvature)
+    state = State(basis, answers, gamma, curvature)
     while error > tolerance and iterations < max_iterations:
-        gradient = basis.backward(scatter(rows.user, rows.point, weight * slope, gamma, basis.n_points)) - w
+        gradient = basis.backward(scatter(rows.user, rows.point, slope, gamma, basis.n_points)) - w
         step_w = direction(state, gradient, exact)
         step_F = basis.forward(step_w)
         step_z = gather(rows.user, rows.point, gamma, step_F)
-        reach = float(np.abs(step_z).max(initial=0.0) / (1.0 + np.abs(z).max(initial=0.0)))
+        reach = _largest(step_z) / (1.0 + _largest(z))
         step = 1.0
         for _ in range(_MAX_HALVINGS):
-            new_w, new_z = w + step * step_w, z + step * step_z
-            value, slope, curvature = likelihood.at(y, new_z)
-            new_psi = float(weight @ value) - 0.5 * float(np.vdot(new_w, new_w))
+            new_w, new_z = _along(w, step, step_w), _along(z, step, step_z)
+            value, slope, curvature = _weighted(likelihood, y, new_z, weight)
+            new_psi = value - 0.5 * float(np.vdot(new_w, new_w))
             if new_psi >= psi - 1e-12 * abs(psi):  # rounding alone may lower it at the mode
                 break
             step *= 0.5
-        w, F, z, psi = new_w, F + step * step_F, new_z, new_psi
+        w, F, z, psi = new_w, _along(F, step, step_F), new_z, new_psi
         iterations += 1
-        state = State(basis, answers, gamma, weight * curvature)
+        state = State(basis, answers, gamma, curvature)
         error = max(reach, exact) * reach if step == 1.0 else reach
         # What comes next is a step of about that size, which leaves some error² of itself.
         exact = min(_FIRST, max(_MORE * error, 0.5 * tolerance / max(error, tolerance), _FINEST))
@@ -177,4 +182,21 @@ def find_mode(
         jitter=0.0, seconds=time.perf_counter() - began, unit="of the largest error of a margin",
         advice="look for extreme weights or scales, or raise max_iterations.",
     )  # fmt: skip
-    return Mode(w, F, rows.rows(z), psi, state, report)
+    return Mode(w, F, z, psi, state, report)
+
+
+def _weighted(
+    likelihood: Likelihood, outcome: npt.NDArray[np.int8], z: FloatArray, weight: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """Σ weight log p, and each answer's slope and curvature times its weight."""
+    value, slope, curvature = likelihood.at(outcome, z)
+    return float(weight @ value), slope * weight, curvature * weight
+
+
+def _along(x: FloatArray, step: float, direction: FloatArray) -> FloatArray:
+    return x + direction if step == 1.0 else x + step * direction
+
+
+def _largest(x: FloatArray) -> float:
+    """The largest absolute value; two passes, but no copy."""
+    return float(max(x.max(initial=0.0), -x.min(initial=0.0)))

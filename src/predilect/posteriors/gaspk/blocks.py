@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from predilect._compile import kernel
 
-__all__ = ["blocks", "gather", "packed_blocks", "packed_product", "sandwich", "scatter", "unpacked"]
+__all__ = ["blocks", "gather", "packed_blocks", "packed_product", "row_sums", "sandwich", "scatter", "unpacked"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -137,6 +137,13 @@ def sandwich(index: IntArray, packed: FloatArray, values: FloatArray) -> FloatAr
     return out
 
 
+def row_sums(index: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
+    """Σ over t with index_t = r of values_t, for each row r: shape (n_rows, k), for values of shape (n, k)."""
+    out = np.zeros((n_rows, values.shape[1]))
+    _add_rows(index, np.ascontiguousarray(values), out)
+    return out
+
+
 @kernel
 def _gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray, out: FloatArray) -> None:
     for i in range(user.shape[0]):
@@ -150,9 +157,18 @@ def _gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray, o
 @kernel
 def _scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
     for i in range(user.shape[0]):
-        u, t, s = user[i], point[i], weights[i]
-        for c in range(gamma.shape[1]):
-            out[t, c] += s * gamma[u, c]
+        s = weights[i]
+        sums, mine = out[point[i]], gamma[user[i]]  # as rows: loops over entries of a table are not vectorised
+        for c in range(mine.shape[0]):
+            sums[c] += s * mine[c]
+
+
+@kernel
+def _add_rows(index: IntArray, values: FloatArray, out: FloatArray) -> None:
+    for t in range(index.shape[0]):
+        sums, mine = out[index[t]], values[t]
+        for c in range(mine.shape[0]):
+            sums[c] += mine[c]
 
 
 @kernel
@@ -194,13 +210,14 @@ def _unpacked(packed: FloatArray, out: FloatArray) -> None:
 def _sandwich(index: IntArray, packed: FloatArray, values: FloatArray, out: FloatArray) -> None:
     n_c = values.shape[1]
     for t in range(index.shape[0]):
-        row = index[t]
+        triangle, mine, sums = packed[t], values[index[t]], out[index[t]]
         first = 0
         for c in range(n_c):
-            own = values[row, c]
-            s = packed[t, first + c] * own
+            row, own = triangle[first : first + c], mine[c]
+            s = triangle[first + c] * own
             for d in range(c):
-                s += packed[t, first + d] * values[row, d]
-                out[row, d] += packed[t, first + d] * own
-            out[row, c] += s
+                s += row[d] * mine[d]
+            for d in range(c):
+                sums[d] += row[d] * own
+            sums[c] += s
             first += c + 1

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import Factor, factorise
+from predilect.posteriors.gaspk.pairs import MANY, pair_table, quadratic_forms, quadratic_forms_by_pairs
 
 __all__ = ["ByAnswers", "ByCoordinates", "Curvature", "factorised"]
 
@@ -93,13 +94,17 @@ class ByCoordinates:
         return self.factor.inverse().reshape(self.rank, self.n_c, self.rank, self.n_c)
 
     def blocks(self, rows: FloatArray) -> FloatArray:
-        """Covariances of the characteristics; q rank² n_c² operations."""
+        """Covariances of the characteristics; q rank² n_c²/2 operations, half of that from 8 characteristics on."""
+        if self.n_c >= MANY:
+            return quadratic_forms_by_pairs(rows, self._pairs, self.n_c)
         out = np.empty((len(rows), self.n_c, self.n_c))
-        flat = self.inverse.reshape(self.rank, -1)
-        for part in _parts(len(rows), flat.shape[1]):
-            half = (rows[part] @ flat).reshape(-1, self.n_c, self.rank, self.n_c)
-            out[part] = np.einsum("qcjd,qj->qcd", half, rows[part])
+        for part in _parts(len(rows), self.rank):
+            out[part] = quadratic_forms(rows[part], self.inverse)
         return out
+
+    @cached_property
+    def _pairs(self) -> FloatArray:
+        return pair_table(self.inverse)
 
     def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
         """Variances of mixtures; q (rank n_c)² operations."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from predilect.covariance.kernels import Kernel
 from predilect.posteriors.gaspk.axes import Axis, grouped
-from predilect.posteriors.gaspk.blocks import packed_product, sandwich
+from predilect.posteriors.gaspk.blocks import packed_product, row_sums, sandwich
 from predilect.posteriors.gaspk.folding import Folding
 from predilect.posteriors.gaspk.parts import parts_of
 
@@ -177,7 +177,8 @@ class GridBasis:
         """Σ_t Φ_tj² weights_tk, from shape (n_points, k) to (rank, k)."""
         if self.Phi is not None:
             return np.asarray(np.square(self.Phi).T @ weights)
-        return self._by_columns(weights, self.rank, self._squared)
+        n = math.prod(self.folding.sizes)  # the same for all signs
+        return self.folding.squared(row_sums(self._observed[0] % n, weights, n))
 
     def values(self, w: FloatArray) -> FloatArray:
         """F at the whole grid, shape (n_T, k), for w of shape (rank, k)."""
@@ -312,22 +313,10 @@ class GridBasis:
     def _picked(self, values: FloatArray, index: IntArray, sign: FloatArray | None) -> FloatArray:
         return values[index] if sign is None else values[index] * sign
 
-    def _placed(self, v: FloatArray, signed: bool) -> FloatArray:
-        """The transpose of picking, shape (n_patterns, Π h_g · k)."""
-        index, sign = self._observed
-        out = np.zeros((self.folding.n_entries, v.shape[1]))
-        signed_v = v if sign is None or not signed else v * sign
-        if self.mirrored:
-            np.add.at(out, index, signed_v)
-        else:
-            out[index] = signed_v
-        return out.reshape(len(self.folding.parts), -1)
-
-    def _squared(self, weights: FloatArray) -> FloatArray:
-        return self.folding.squared(self._placed(weights, signed=False).sum(axis=0).reshape(-1, weights.shape[1]))
-
     def _backward(self, v: FloatArray) -> FloatArray:
-        return self.folding.refolded(self._placed(v, signed=True), v.shape[1])
+        index, sign = self._observed
+        folded = row_sums(index, v if sign is None else v * sign, self.folding.n_entries)
+        return self.folding.refolded(folded.reshape(len(self.folding.parts), -1), v.shape[1])
 
     @property
     def _columns_at_once(self) -> int:

@@ -17,7 +17,7 @@ __all__ = ["MANY", "pair_table", "quadratic_forms", "quadratic_forms_by_pairs", 
 FloatArray = npt.NDArray[np.float64]
 
 MANY = 8  # characteristics from which on pairs pay
-_PRODUCTS_AT_ONCE, _POINTS_AT_ONCE = 500_000, 256  # more fall out of the cache
+_PRODUCTS_AT_ONCE, _POINTS_AT_ONCE = 125_000, 512  # more fall out of the cache; measured
 
 
 def pair_table(M: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ __all__ = ["Preconditioner", "assembled", "largest_coordinates", "precision_prod
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
+_LOOSE = 1e-6  # from here on up the recurrence of conjugate gradients is as good as the residual: rounding is far below
 _NOTICEABLE = 1e-3  # of the prior precision 1: coordinates about which answers say less are left alone
 _NUMBERS_AT_ONCE = 500_000  # more right-hand sides at once fall out of the cache
 
@@ -238,6 +239,7 @@ def solve(
             start=None if first is None else first[:, begin : begin + step],
             tolerance=tolerance,
             max_iterations=max_iterations,
+            check=tolerance < _LOOSE,
         )
         for begin in range(0, columns.shape[1], step)
     ]
