@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.gaspk_runs import LABELS, curve, paired, point_of, tasks_of
 from benchmarks.store import Record, Store, pooled_calibration
+from predilect.data.intake import counted
 
 __all__ = ["bars"]
 
@@ -76,17 +77,20 @@ def _scaling_bars(scaling: Sequence[Record]) -> list[tuple[str, str, str, str]]:
         return [r for r in good if r["part"] == part and all(r.get(k) == v for k, v in place.items())]
 
     for size, limits in (("7k", GRID_BAR), ("1m", LARGE_BAR)):
-        for r in one("grid", size=size, gamma="heuristic"):
-            unfinished = "" if r["converged"] else ", **not converged**"
-            what = f"grid of 30 375, {r['n_answers']:,} choices, heuristic EM, {r['rounds']} rounds{unfinished}"
-            for measure, unit in (("fit_cpu_s", " CPU s"), ("peak_mb", " MB")):
-                add(f"{what}, seed {r['seed']}", limits[measure], r[measure], unit, r[measure] <= limits[measure])
+        runs = one("grid", size=size, gamma="heuristic")
+        for measure, unit in (("fit_cpu_s", " CPU s"), ("peak_mb", " MB")) if runs else ():
+            worst = max(runs, key=lambda r: float(r[measure]))
+            unfinished = "" if all(r["converged"] for r in runs) else ", **not converged**"
+            what = f"grid of 30 375, {worst['n_answers']:,} choices, heuristic EM, {worst['rounds']} rounds{unfinished}"
+            add(f"{what}, the worst of {counted(len(runs), 'seed')}", limits[measure], worst[measure], unit,
+                worst[measure] <= limits[measure])  # fmt: skip
+    small = one("grid", size="7k", gamma="heuristic")
     for size in ("74k, as many people", "74k, ten times the people"):
-        for r in one("grid", size=size, gamma="heuristic"):
-            for small in one("grid", size="7k", gamma="heuristic", seed=r["seed"]):
-                times = r["round_cpu_s"] / small["round_cpu_s"]
-                add(f"ten times the choices ({size}): seconds of a round, times", GROWTH_BAR, times, "",
-                    times <= GROWTH_BAR)  # fmt: skip
+        large = one("grid", size=size, gamma="heuristic")
+        if small and large:
+            times, seeds = _median_round(large) / _median_round(small), counted(min(len(small), len(large)), "seed")
+            add(f"ten times the choices ({size}): seconds of a round, times, medians over {seeds}", GROWTH_BAR, times,
+                "", times <= GROWTH_BAR)  # fmt: skip
     for size in ("74k, ten times the people", "1m"):
         for quick in one("grid", size=size, gamma="heuristic"):
             for slow in one("grid", size=size, gamma="exact", seed=quick["seed"]):
@@ -105,3 +109,8 @@ def _scaling_bars(scaling: Sequence[Record]) -> list[tuple[str, str, str, str]]:
         add(f"10^6 predictions, `{r['line']}` on {r['size']}", PREDICTION_BAR, seconds, " CPU s",
             seconds <= PREDICTION_BAR)  # fmt: skip
     return rows
+
+
+def _median_round(runs: Sequence[Record]) -> float:
+    """CPU seconds; rounds of one run may take twice as long as those of another where the machine has other work."""
+    return float(np.median([r["round_cpu_s"] for r in runs]))

@@ -117,14 +117,14 @@ def _selected(selected: Mapping[str, Any]) -> str:
 
 def _grid(scaling: Sequence[Record]) -> str:
     rows = [
-        [r["size"], r["gamma"], f"{r['n_points']:,}", f"{r['rank']:,}", str(r["rounds"]),
+        [r["size"], r["gamma"], str(r["seed"]), f"{r['n_points']:,}", f"{r['rank']:,}", str(r["rounds"]),
          "yes" if r["converged"] else f"no ({r['residual']:.2g})", f"{r['setup_cpu_s']:.2f}", f"{r['round_cpu_s']:.2f}",
          f"{r['em_cpu_s']:.1f}" if "em_cpu_s" in r else "", f"{r['fit_cpu_s']:.1f}",
          f"{r['before_mb']:.0f}", f"{r['peak_mb']:.0f}"]
         for r in scaling if r["part"] == "grid" and "error" not in r
     ]  # fmt: skip
-    rows += _errors(scaling, "grid", 12)
-    head = ["choices", "weights", "points", "rank", "rounds", "converged", "setup s", "a round s", "EM s",
+    rows += _errors(scaling, "grid", 13)
+    head = ["choices", "weights", "seed", "points", "rank", "rounds", "converged", "setup s", "a round s", "EM s",
             "with evidence s", "before MB", "peak MB"]  # fmt: skip
     what = "## EM on a grid of 3^5 x 5^3 points, ten characteristics, antisymmetric; from one draw of weights"
     return _table(what, head, rows) if rows else ""
