@@ -62,16 +62,9 @@ ANCHORS: dict[str, list[Anchor]] = {
 REASONS = {
     "movielens-10": "ratings are a few levels without noise: a film of a higher level is above all of a lower one, "
     "which a Gaussian over utilities cannot say; the variance factor makes up for most of it",
-    "llmfao-responses": "calibration: where it says .6 to .9, .03 to .05 more of the answers are as predicted. Chance "
-    "alone makes .010 of it (95 % point .016)",
     "electricity": "the bar is a prototype's on a split that is not known, and of easier pairs: its pooled score, "
     ".750 / .516, is out of reach of any one ranking on a random quarter, as 35 free utilities fitted to all pairs "
     "have .718 / .541 on the very same pairs. It is that of choices in the middle of the survey: on the six quarters "
     "of the same places for everybody where pooled comes nearest to it, .741 / .523, population has .863 / .322 for "
     "the prototype's .864 / .321 (`python -m benchmarks.survey_places`)",
-    "amt-cars": "calibration: where it says .7 to .9, .05 to .10 more of the answers are as predicted. Chance alone "
-    "makes .010 of it (95 % point .016) if answers are independent given the probabilities, which those of 53 people "
-    "are not",
-    "jura": "calibration: where it says .5 to .8, .03 to .05 fewer of the answers are as predicted, and beyond .9 .005 "
-    "more: a factor, a power and lapses make no curve of that shape",
 }
