@@ -3,6 +3,8 @@
 Hypothesis draws few examples with the unit tests; ``make test-slow`` draws many (``--hypothesis-profile thorough``).
 """
 
+import os
+
 import pytest
 from hypothesis import settings
 
@@ -11,3 +13,13 @@ settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.load_profile("quick")
 
 pytest.register_assert_rewrite("contracts", "referees")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on real data need to be told where it is."""
+    if os.environ.get("PREDILECT_DATA"):
+        return
+    absent = pytest.mark.skip(reason="PREDILECT_DATA, the folder of the real data sets, is not set")
+    for item in items:
+        if item.get_closest_marker("data"):
+            item.add_marker(absent)
