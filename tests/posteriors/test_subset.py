@@ -219,3 +219,10 @@ def test_pairs_that_answers_imply_are_marked_in_bits():
                     assert found.pair_kinds(*one)[0] == 0
                     assert implied.pair_kinds(*one)[0] == (3 if cells[i, j] else 0)
     np.testing.assert_array_equal(implied.pair_kinds(np.array([1, -1]), np.array([1, 0]), np.array([2, 3])), [1, 2])
+
+
+def test_nobody_keeps_an_item_that_is_new():
+    found = subset(law(), [[0, 3], [0, 1]])
+    users, new = np.array([0, 0, -1]), np.array([6, 7, 6])
+    np.testing.assert_array_equal(found.places(users, new), [-1, -1, -1])
+    np.testing.assert_array_equal(found.pair_kinds(users, np.array([0, 3, 1]), new), [1, 1, 2])

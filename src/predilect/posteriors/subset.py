@@ -102,13 +102,14 @@ class SubsetPosterior:
         return self.mean[self.ptr[user] : self.ptr[user + 1]], covariance
 
     def places(self, users: IntArray, items: IntArray) -> IntArray:
-        """Where items are among those kept by people, shape (n,); -1 for a dropped item, or somebody unknown."""
+        """Where items are among those kept by people, shape (n,); -1 for a dropped or new item, or somebody unknown."""
         users, items = self._people(users), np.asarray(items, dtype=np.int64)
         if not len(self._keys):
             return np.full(len(users), -1)
         key = users * self.n_items + items
         place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        return np.asarray(np.where((users >= 0) & (self._keys[place] == key), place, -1))
+        known = (users >= 0) & (items < self.n_items)  # or a new item has the key of somebody else's
+        return np.asarray(np.where(known & (self._keys[place] == key), place, -1))
 
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
