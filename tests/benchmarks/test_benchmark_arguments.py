@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import polars as pl
 import pytest
@@ -11,10 +9,7 @@ from benchmarks.datasets import MOST_SEEDS, TASKS, default_seeds
 from benchmarks.datasets.arguments import N_TOPICS, argument_features, strict_labels
 from benchmarks.task import Task, read_csv
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.skipif(not os.environ.get("PREDILECT_DATA"), reason="PREDILECT_DATA is not set"),
-]
+pytestmark = pytest.mark.data
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from benchmarks.datasets import GROUPS, MOST_SEEDS, TASKS, default_seeds
@@ -11,8 +9,6 @@ from benchmarks.task import expect
 
 from predilect.errors import DataError
 
-WITHOUT_DATA = not os.environ.get("PREDILECT_DATA")
-needs_data = pytest.mark.skipif(WITHOUT_DATA, reason="PREDILECT_DATA, the folder of the real data sets, is not set")
 # The arguments by topic, whose seed is the topic, have tests of their own (test_benchmark_arguments.py).
 REAL = [name for name in TASKS if not name.startswith(("generator", "ukp-topics"))]
 # The large ones, seconds each: a table of a million ratings, all votes of five conversations, 84 000 labels of pairs.
@@ -55,7 +51,6 @@ WITH_TIES = {"llmfao-models", "llmfao-responses", "ukpconvarg", "ukpconvarg-crow
 
 @pytest.mark.slow  # real data, all of it
 @pytest.mark.data
-@needs_data
 @pytest.mark.parametrize("name", each(REAL))
 def test_splits(name: str) -> None:
     task, again, other = (TASKS[name](seed) for seed in (0, 0, 1))
@@ -75,7 +70,6 @@ def test_splits(name: str) -> None:
 
 
 @pytest.mark.data
-@needs_data
 @pytest.mark.parametrize("name", each([n for n in REAL if not n.startswith(("electricity", "swissmetro"))]))
 def test_no_pair_of_a_person_is_on_both_sides(name: str) -> None:
     task = TASKS[name](0)
@@ -87,7 +81,6 @@ def test_no_pair_of_a_person_is_on_both_sides(name: str) -> None:
 
 
 @pytest.mark.data
-@needs_data
 @pytest.mark.parametrize("name", ["electricity", "swissmetro", "tax-plans"])
 def test_training_answers_of_choices_carry_their_tasks(name: str) -> None:
     task = TASKS[name](0)
@@ -101,7 +94,6 @@ def test_training_answers_of_choices_carry_their_tasks(name: str) -> None:
 
 
 @pytest.mark.data
-@needs_data
 def test_sushi_answers_and_gold_agree() -> None:
     task = TASKS["sushi-b"](2)
     assert task.gold is not None
@@ -116,7 +108,6 @@ def test_sushi_answers_and_gold_agree() -> None:
 
 
 @pytest.mark.data
-@needs_data
 def test_implied_sushi_answers_are_right_and_as_common_as_stated() -> None:
     # population.md section 7: 48 % (20 + 25), 31 % (15 + 5), 14 % (B).
     for name, stated in (("sushi-a", 0.48), ("sushi-a15", 0.31), ("sushi-b", 0.14)):
@@ -127,7 +118,6 @@ def test_implied_sushi_answers_are_right_and_as_common_as_stated() -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-@needs_data
 def test_polis_holds_out_statements() -> None:
     task = TASKS["polis"](0)
     seen = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import polars as pl
 import pytest
@@ -14,10 +12,7 @@ from predilect.data.grid_loss import grid_loss
 from predilect.data.grids import Grid
 from predilect.data.tradeoff_fit import fit_trade_offs
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.skipif(not os.environ.get("PREDILECT_DATA"), reason="PREDILECT_DATA is not set"),
-]
+pytestmark = pytest.mark.data
 
 
 def points_of(name, n_attributes=None):
