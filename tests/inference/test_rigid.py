@@ -14,7 +14,7 @@ from predilect.inference.candidate import Candidate
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.rigid import rigid_hyperparameters
 from predilect.posteriors.people import lay_out
-from simulate import comparisons, crowd
+from simulate import answers, comparisons, crowd, probit_answers
 from simulate_features import featured_crowd
 from slopes import at_rest, slope_along
 from tolerances import ITERATIVE
@@ -113,7 +113,8 @@ def test_a_handful_of_answers_moves_little():
 @pytest.mark.parametrize("scale", [1.0, 25.0])
 def test_scale_and_weight_are_found_from_far_away(scale, weight):
     truth = featured_crowd(1, 300, 20, scale=scale, feature_weight=weight, strength=1e4)  # Σ is its prior mean
-    columns, outcome = truth.answers(15)
+    # With 15 answers a person a common scale twice the true one has an evidence two nats above that of the truth.
+    columns, outcome = truth.answers(30 if scale == 1.0 else 15)
     space = FeatureSpace(ItemFeatures.from_frame(truth.items).matrix, np.ones(20, dtype=bool))
     start = Hyperparameters(100.0, 4.0, 4.0, 0.5, 2.5)
     people = lay_out(Comparisons.from_frame(columns, outcome=outcome))
@@ -126,5 +127,39 @@ def test_scale_and_weight_are_found_from_far_away(scale, weight):
     ratio = contrast(found) / contrast(Hyperparameters(**truth.true))
     # EP's evidence falls short where people are decided (T10.1: .14 nats a person at s0 = 16), and so does the scale;
     # what it predicts is none the worse (test_selection).
-    assert (0.7 < ratio < 1.4) if scale == 1.0 else (0.2 < ratio < 1.0)
+    assert (0.7 < ratio < 1.4) if scale == 1.0 else (0.5 < ratio < 1.0)
     assert (found.feature_weight > 0.75) == (weight == 0.9)
+
+
+def test_scales_and_threshold_that_must_rise_or_fall_together_are_found():
+    # Few people, many items, ties: whoever moves alone is held back by the other two, and once stopped at a thirtieth.
+    rng = np.random.default_rng(0)
+    n_people, n_items, per_person, sd, delta = 10, 40, 80, 3.0, 1.5
+    utilities = sd * rng.standard_normal(n_items) + sd * rng.standard_normal((n_people, n_items))
+    user = np.repeat(np.arange(n_people), per_person)
+    rows = answers(user, *probit_answers(rng, utilities, user, delta), n_items=n_items)
+    people, space = lay_out(comparisons(rows)), FeatureSpace.empty(n_items)
+
+    def evidence(setting: Hyperparameters) -> float:
+        search = rigid._Rigid(people, space, setting, Candidate(None, None), None)
+        search.delta, search.learn_delta = delta, True
+        search.start_round()
+        for _ in range(8):
+            value, _ = search.evaluate([], np.zeros(0))
+        return value - search._log_det_of_consensus()
+
+    starts = [Hyperparameters(100.0, start, start, 0.0, 1.0) for start in (0.05, 100.0)]
+    below, above = (rigid_hyperparameters(people, space, start, ["scale", "consensus_scale"]) for start in starts)
+    assert below.scale == pytest.approx(above.scale, rel=0.2)
+    assert below.consensus_scale == pytest.approx(above.consensus_scale, rel=0.2)
+    truth = evidence(Hyperparameters(100.0, sd**2, sd**2, 0.0, 1.0))
+    assert min(evidence(below), evidence(above)) > truth - 0.5  # of the weak prior
+    assert sd**2 / 2.5 < below.scale < 2.5 * sd**2
+
+
+def test_the_weak_prior_of_the_scales_and_its_slope():
+    value, slope = rigid._log_prior_of_scales(3.0, 0.7)
+    step = 1e-6
+    above, below = (rigid._log_prior_of_scales(3.0 * math.exp(s), 0.7)[0] for s in (step, -step))
+    assert slope == pytest.approx((above - below) / (2 * step), rel=1e-7)
+    assert value < rigid._log_prior_of_scales(0.5, 0.5)[0] == 0.0

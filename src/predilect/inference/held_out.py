@@ -30,11 +30,14 @@ _HEAVY_VOTER = 200  # answers
 _ENOUGH_ANSWERS = 5000
 _TOLERANCE = 1e-4
 _MAX_PASSES = 28
+# As in the end: a setting that learns by heart shows it only after more passes than a trial has.
+_TOLERANCE_AS_FITTED, _MAX_PASSES_AS_FITTED = 1e-5, 100
 _WINDOW = 3  # iterations: settings are compared, not kept
 MANY_FUNCTIONS = 300  # above, M x M algebra outweighs the answers: fewer passes and trials
 _MAX_PASSES_MANY_FUNCTIONS = 25
 # A choice must gain so many standard errors of the paired difference: small data should stay near the defaults.
 _SIGNIFICANCE = 0.5
+SMALLEST_GAIN = 1e-4  # nats an answer: a gain that means nothing should not weaken a prior, however sure it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,11 @@ class Trial:
         return cls(losses, weight, [run.state for run in runs], given.factor)
 
     @property
+    def converged(self) -> bool:
+        """Whether the fits of all folds did."""
+        return all(state.report.converged for state in self.states)
+
+    @property
     def loss(self) -> float:
         """Mean log loss, in nats an answer."""
         return float(np.average(self.losses, weights=self.weights))
@@ -79,7 +87,7 @@ def is_better(trial: Trial, best: Trial) -> bool:
     weights = trial.weights / trial.weights.sum()
     mean = float(weights @ gain)
     error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
-    return mean > _SIGNIFICANCE * error
+    return mean > max(_SIGNIFICANCE * error, SMALLEST_GAIN)
 
 
 def _put_together(runs: Sequence[Predicted]) -> tuple[Any, ...]:
@@ -124,18 +132,21 @@ class Fold:
         setting: Hyperparameters,
         warm: PopulationState | None,
         population: PopulationState | None = None,
+        *,
+        as_fitted: bool = False,
     ) -> Predicted:
-        """Fit, and predict the rows held out."""
+        """Fit, loosely or as the model will be, and predict the rows held out."""
         prior = candidate.prior(setting, self.space)
         people = self._people(setting)
+        most = _MAX_PASSES_MANY_FUNCTIONS if prior.n_functions > MANY_FUNCTIONS else _MAX_PASSES
         state = fit_population(
             people,
             prior,
             delta=self.delta,
             start=warm,
             population=population,
-            tolerance=_TOLERANCE,
-            max_passes=_MAX_PASSES_MANY_FUNCTIONS if prior.n_functions > MANY_FUNCTIONS else _MAX_PASSES,
+            tolerance=_TOLERANCE_AS_FITTED if as_fitted else _TOLERANCE,
+            max_passes=_MAX_PASSES_AS_FITTED if as_fitted else most,
             n_closed_form=3 if warm is None and population is None else 1,
             site_tolerance=1e-4,
             window=_WINDOW,

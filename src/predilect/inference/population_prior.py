@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from predilect.inference.basis import Functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 
-__all__ = ["LEAST_STRENGTH", "PopulationPrior", "dimension", "first_scale"]
+__all__ = ["LEAST_STRENGTH", "PopulationPrior", "dimension", "first_scale", "least_strength", "n_free_functions"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -21,6 +21,9 @@ FloatArray = npt.NDArray[np.float64]
 # rewarding it.
 LEAST_STRENGTH = 0.5
 _SMALLEST_FIRST_SCALE = 0.5
+# What J gains at most by one more direction of Σ that holds answers by heart, over what it pays for it per person and
+# unit of strength: .57 nats an answer, over half of log(v / s₀), which is about 9 where that happens.
+_GAIN_OVER_COST = 1.0 / 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,23 @@ class PopulationPrior:
 def dimension(prior: PopulationPrior) -> float:
     """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
     return _dimension(prior.scale * _spectrum(prior.K))
+
+
+def n_free_functions(prior: PopulationPrior) -> float:
+    """How many functions vary on their own: the participation ratio (tr K₀)² / tr K₀² of the prior's spectrum."""
+    return float(np.trace(prior.K)) ** 2 / float(np.vdot(prior.K, prior.K))
+
+
+def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> float:
+    """The strength below which J may be largest where answers are learned by heart.
+
+    Notes
+    -----
+    A direction over n items separates up to 2n answers without error (Cover's capacity), whoever gave them. It gains
+    J the log loss of so many answers, and costs ½ (U + ν₀) log(v / s₀) for its variance v.
+    """
+    by_heart = _GAIN_OVER_COST * min(2.0 * n_free_functions(prior), n_answers) - n_people
+    return max(LEAST_STRENGTH * dimension(prior), by_heart)
 
 
 def first_scale(prior: PopulationPrior, n_people: int) -> float:

@@ -12,12 +12,13 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from predilect.covariance.dense import factorise
+from predilect.covariance.dense import factorise, symmetrise
 from predilect.inference.candidate import Candidate
 from predilect.inference.expectation import Expectation, expectation
 from predilect.inference.maximisation import consensus_step, offset_step, threshold_step
@@ -31,15 +32,21 @@ __all__ = ["rigid_hyperparameters"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
-# decides only where a handful of answers say nothing. Scales and lengths are logarithmic, the weight is a log-odds.
+# Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior, which decides
+# only where answers say little: about the start, of s₀ about s_t. Scales and lengths are logarithmic, the weight is a
+# log-odds.
 _COORDINATES = {"scale": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
-_ROUNDS = 2  # the prior of the consensus is held within a round
+_ROUNDS, _MOST_ROUNDS = 2, 5  # at least and at most; the prior of the consensus is held within a round
 _MAX_EVALUATIONS = 30  # a round
 _TOLERANCE = 1e-6  # of the evidence: 1e-4 stops nats short of the top
 _MAX_PROFILE_STEPS = 3
 _STILL = 3e-3
 _CONSENSUS_SCALES = (1e-3, 1e3)
+# Lines: the first and the last distance between points, how many of them at most on a side, and the move below which a
+# round was the last.
+_FIRST_STEP, _LAST_STEP = math.log(3.0), 0.3
+_MOST_STEPS = 5
+_SMALL_MOVE = 0.2
 
 
 def rigid_hyperparameters(
@@ -94,28 +101,50 @@ def rigid_hyperparameters(
     search.learn_delta = delta is None and tied > 0.0
     search.learn_consensus = learn_consensus
 
-    for _ in range(_ROUNDS):
+    lines = ["scale"] if "scale" in names else []
+    if lines and learn_consensus:
+        lines += ["consensus_scale", "common scale"]
+    step = _FIRST_STEP
+    for k in range(_MOST_ROUNDS):
         search.start_round()
         if not names:
             search.evaluate(names, np.zeros(0))
-            continue
-        centre = _coordinates(names, search.setting)
-        search.setting = _climb(search, names, centre, centre_of_prior)
+        elif names != ["scale"]:
+            centre = _coordinates(names, search.setting)
+            search.setting = _climb(search, names, centre, centre_of_prior)
+        moves = [abs(search.climb_line(line, step)) for line in lines]
+        if k + 1 >= _ROUNDS and max(moves, default=0.0) < _SMALL_MOVE:
+            break
+        step = max(_LAST_STEP, 0.5 * step)
     search.start_round()
     return replace(search.setting, consensus_scale=search.consensus_scale)
+
+
+def _log_prior_of_scales(scale: float, consensus_scale: float) -> tuple[float, float]:
+    """Weak log prior of s₀ and s_t, and its slope in log s₀.
+
+    Where answers are few, any common scale fits them as well. The prior of its logarithm is Cauchy's, about utilities
+    that differ by as much as the noise of an answer: its tails let many answers go where they like.
+    """
+    total = scale + consensus_scale
+    size, ratio = math.log(total), math.log(scale / consensus_scale) / _COORDINATES["scale"][1]
+    slope = -2.0 * size / (1.0 + size**2) * scale / total - ratio / _COORDINATES["scale"][1]
+    return -math.log1p(size**2) - 0.5 * ratio**2, slope
 
 
 def _climb(search: _Rigid, names: list[str], centre: list[float], centre_of_prior: list[float]) -> Hyperparameters:
     """L-BFGS on the evidence plus the weak prior, the prior of the consensus held."""
     start = search.setting
     offset = np.array(centre) - np.array(centre_of_prior)
-    sd = np.array([_COORDINATES[name][1] for name in names])
     half_width = np.array([_COORDINATES[name][0] for name in names])
+    of_scale = np.array([name == "scale" for name in names])
+    precision = np.where(of_scale, 0.0, [_COORDINATES[name][1] ** -2.0 for name in names])
 
     def negative(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = search.evaluate(names, x)
+        log_prior, slope = _log_prior_of_scales(_hyperparameters(names, start, x).scale, search.consensus_scale)
         away = x + offset
-        return -value + 0.5 * float(np.sum((away / sd) ** 2)), -gradient + away / sd**2
+        return -value - log_prior + 0.5 * float(away**2 @ precision), -gradient - of_scale * slope + away * precision
 
     result = minimize(
         negative, np.zeros(len(names)), jac=True, method="L-BFGS-B",
@@ -123,6 +152,20 @@ def _climb(search: _Rigid, names: list[str], centre: list[float], centre_of_prio
         options={"maxfun": _MAX_EVALUATIONS, "ftol": _TOLERANCE},
     )  # fmt: skip
     return _hyperparameters(names, start, np.asarray(result.x))
+
+
+class _RigidState(NamedTuple):
+    """Where a search stands."""
+
+    setting: Hyperparameters
+    consensus_scale: float
+    delta: float
+    m: FloatArray
+    offset: FloatArray
+    precision: FloatArray
+    offset_precision: FloatArray
+    sites: Sites
+    current: Expectation | None
 
 
 class _Rigid:
@@ -164,6 +207,65 @@ class _Rigid:
             self.consensus_scale = float(np.clip(scale, *_CONSENSUS_SCALES))
         self.precision = inverse_K / self.consensus_scale
         self.offset_precision = 1.0 / (self.consensus_scale * prior.own_share)
+
+    def climb_line(self, line: str, step: float) -> float:
+        """Maximise the evidence, the consensus integrated out, over s₀, s_t or along the ridge of all scales.
+
+        Along the ridge s₀, s_t and δ² rise together. Answers say little of what the three share, and none of them can
+        leave a small value alone: the other two hold it back. Points lie ``step`` apart in the logarithm, and it ends
+        at the top of the parabola through the best three; returns how far that is.
+        """
+        values: dict[int, float] = {}
+        states: dict[int, _RigidState] = {}
+
+        def value(k: int) -> float:
+            if k not in values:
+                if states:
+                    near = min(states, key=lambda other: abs(other - k))
+                    self._go(states[near], step * (k - near), line)
+                evidence, _ = self.evaluate([], np.zeros(0))
+                log_prior, _ = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
+                values[k] = evidence - self._log_det_of_consensus() + log_prior
+                states[k] = self._state()
+            return values[k]
+
+        best = 0
+        value(0)
+        for direction in (1, -1):
+            while abs(best) < _MOST_STEPS and value(best + direction) > values[best]:
+                best += direction
+            if best:
+                break
+        below, above = (values.get(best + side, -math.inf) for side in (-1, 1))
+        curvature = 2.0 * values[best] - below - above
+        vertex = 0.5 * (above - below) / curvature if math.isfinite(curvature) and curvature > 0.0 else 0.0
+        self._go(states[best], step * vertex, line)
+        return step * (best + vertex)
+
+    def _state(self) -> _RigidState:
+        return _RigidState(
+            self.setting, self.consensus_scale, self.delta, self.m, self.offset, self.precision, self.offset_precision,
+            self.sites.copy(), self.current,
+        )  # fmt: skip
+
+    def _go(self, state: _RigidState, log_factor: float, line: str) -> None:
+        """Where another state is, with s₀, s_t or all scales ``exp(log_factor)`` times as large."""
+        factor = math.exp(log_factor)
+        of_people, of_consensus = line != "consensus_scale", line != "scale"
+        self.setting = replace(state.setting, scale=state.setting.scale * (factor if of_people else 1.0))
+        ratio = factor if of_consensus else 1.0
+        self.consensus_scale = ratio * state.consensus_scale
+        self.precision, self.offset_precision = state.precision / ratio, state.offset_precision / ratio
+        root = math.sqrt(factor) if of_people and of_consensus else 1.0
+        self.m, self.offset = root * state.m, root * state.offset
+        self.delta = root * state.delta if self.learn_delta else state.delta
+        self.sites, self.current = state.sites.copy(), state.current
+
+    def _log_det_of_consensus(self) -> float:
+        """½ log |I + s_t K H|: what the evidence loses when the consensus is integrated out, in nats."""
+        assert self.current is not None
+        value = factorise(symmetrise(self.precision + self.current.H)).log_det() - factorise(self.precision).log_det()
+        return 0.5 * (value + float(np.log1p(self.current.own_H / self.offset_precision).sum()))
 
     def evaluate(self, names: list[str], x: FloatArray) -> tuple[float, FloatArray]:
         """Evidence less the penalty of the consensus, both at its best, and the gradient in ``x``."""

@@ -27,6 +27,7 @@ from predilect.inference.candidate import Candidate
 from predilect.inference.held_out import (
     MANY_FUNCTIONS,
     MOST_PEOPLE,
+    SMALLEST_GAIN,
     Fold,
     Trial,
     is_better,
@@ -36,7 +37,7 @@ from predilect.inference.held_out import (
 )
 from predilect.inference.maximisation import tie_spread_of
 from predilect.inference.population import PopulationState
-from predilect.inference.population_prior import LEAST_STRENGTH, dimension
+from predilect.inference.population_prior import PopulationPrior, least_strength, n_free_functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.rigid import rigid_hyperparameters
 from predilect.posteriors.people import People, lay_out
@@ -48,17 +49,21 @@ Mask = npt.NDArray[np.bool_]
 
 DEFAULTS = {"strength": 30.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
 
-# The walk: which hyper-parameters, by what factor a step, and how far. What features explain (w, ℓ) is left to the
-# evidence: walking on them cost a third of the time and gained nothing on any data set tried.
-_STEPS = {"strength": math.sqrt(10.0), "scale": 2.0, "length_scale": 2.0}
-_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 1e3)}
-_WALK = ("strength", "scale", "strength")
-_WALK_WITH_KERNEL = ("length_scale", "strength")
+# The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
+# comes from the evidence, but where the same choices recur it takes w too small, so that one step up is tried.
+_STEPS = {"strength": math.sqrt(10.0), "scale": 2.0, "length_scale": 2.0, "feature_weight": 8.0}
+_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
+_WALK = ("strength", "scale", "feature_weight", "strength")
+_WALK_WITH_KERNEL = ("length_scale", "feature_weight", "strength")
 _MAX_TRIALS = 10
 _FEWEST_HELD_OUT = 20.0
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
 _PEOPLE_FOR_BASIS = (160, 500)  # a quarter of the crowd, within these
+# People are few if there are less of them than that share of the functions that may vary on their own.
+_FEW_PEOPLE = 0.5
+# Prior variance of a person's utility about the consensus that stands for none, and up to which that is worth a try.
+_POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
 
@@ -198,6 +203,8 @@ def select_model(
     if "tie_spread" in free:
         best = search.with_own_thresholds(best)
     best = search.walk(best)
+    best = search.kept_from_heart(best)
+    best = search.or_pooled(best, delta, executor)
     if traits is not None and not traits_must:
         best = search.with_traits(best, traits)
     setting = replace(best.setting, variance_factor=best.trial.factor)
@@ -244,11 +251,11 @@ class _Search:
 
     def run(
         self, candidate: Candidate, setting: Hyperparameters, warm: Trial | None,
-        population: PopulationState | None = None,
+        population: PopulationState | None = None, *, as_fitted: bool = False,
     ) -> Trial:  # fmt: skip
         """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers."""
         runs = [
-            fold.run(candidate, setting, None if warm is None else warm.states[i], population)
+            fold.run(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
             for i, fold in enumerate(self.folds)
         ]
         trial = Trial.of(runs, None if "variance_factor" in self.free else Calibration.of(setting))
@@ -261,16 +268,16 @@ class _Search:
     def walk(self, best: _Found) -> _Found:
         """One hyper-parameter at a time, as long as held-out answers gain."""
         first = best.candidate.prior(best.setting, self.space)
-        least = LEAST_STRENGTH * dimension(first)
+        least = self.least_strength(first)
         names: tuple[str, ...] = _WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK
-        if first.n_functions > MANY_FUNCTIONS:
-            names = ("strength",)
         tried = {best.setting}
         most = len(self.trials) - 1 + _MAX_TRIALS
         for name in names:
-            if name not in self.free:
+            functions = best.candidate.functions
+            weightless = functions is not None and not functions.has_weight
+            if name not in self.free or (name == "feature_weight" and weightless):
                 continue
-            for direction in (-1, 1):
+            for direction in (-1, 1) if name != "feature_weight" else (1,):
                 moved = False
                 while len(self.trials) < most:
                     setting = _step(best.setting, name, direction, least)
@@ -285,6 +292,41 @@ class _Search:
                 if moved:
                     break
         return best
+
+    def least_strength(self, prior: PopulationPrior) -> float:
+        """Below it a fold may learn its answers by heart."""
+        people = self.folds[0].people
+        return least_strength(prior, people.n_active, people.n_answers)
+
+    def kept_from_heart(self, best: _Found) -> _Found:
+        """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour.
+
+        Trials are too short to show that a setting learns by heart. Where people are many that cannot happen.
+        """
+        prior = best.candidate.prior(best.setting, self.space)
+        few = self.folds[0].people.n_active < _FEW_PEOPLE * n_free_functions(prior)
+        if not few or "strength" not in self.free:
+            return best
+        trial = self.run(best.candidate, best.setting, best.trial, as_fitted=True)
+        best = replace(best, trial=trial)
+        while (setting := _step(best.setting, "strength", 1, 0.0)) is not None:
+            trial = self.run(best.candidate, setting, best.trial if best.trial.converged else None, as_fitted=True)
+            if best.trial.converged and trial.loss > best.trial.loss - SMALLEST_GAIN:
+                break
+            best = replace(best, setting=setting, trial=trial)
+        return best
+
+    def or_pooled(self, best: _Found, delta: float | None, executor: ThreadPoolExecutor | None) -> _Found:
+        """The same, or the limit in which everybody is the crowd, if held-out answers are no worse off."""
+        if not {"strength", "scale"} <= set(self.free) or best.setting.scale > _LARGEST_SCALE_NEAR_POOLED:
+            return best
+        setting = replace(best.setting, strength=_RANGES["strength"][1], scale=_POOLED_SCALE, trait_scale=0.0)
+        free = [name for name in self.free if name == "consensus_scale"]
+        setting = rigid_hyperparameters(
+            self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
+        )
+        trial = self.run(best.candidate, setting, None)
+        return replace(best, setting=setting, trial=trial) if _is_lower(trial, best.trial) else best
 
     def with_own_thresholds(self, best: _Found) -> _Found:
         """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
@@ -326,8 +368,8 @@ def _by_evidence(
     """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension."""
     setting = rigid_hyperparameters(people, space, start, free, candidate=candidate, delta=delta, executor=executor)
     if "strength" in free:
-        n = dimension(candidate.prior(setting, space))
-        setting = replace(setting, strength=max(DEFAULTS["strength"], LEAST_STRENGTH * n))
+        least = least_strength(candidate.prior(setting, space), people.n_active, people.n_answers)
+        setting = replace(setting, strength=max(DEFAULTS["strength"], least))
     return setting
 
 
@@ -337,7 +379,8 @@ def _first_trait_scale(setting: Hyperparameters, traits: FloatArray) -> float:
 
 def _step(setting: Hyperparameters, name: str, direction: int, least_strength: float) -> Hyperparameters | None:
     """The setting one step along, or None at the end of the range."""
-    value = getattr(setting, name) * _STEPS[name] ** direction
+    value, factor = getattr(setting, name), _STEPS[name] ** direction
+    value = value * factor / (1.0 - value + value * factor) if name == "feature_weight" else value * factor
     low, high = _RANGES[name]
     if name == "strength":
         low = max(low, least_strength)
