@@ -168,3 +168,19 @@ def test_progress_is_told():
     told: list[int] = []
     found = select(CROWD, ["strength"], progress=told.append)
     assert told == list(range(1, len(found.trials) + 1))
+
+
+def test_a_tie_that_is_the_only_one_can_be_held_out():
+    # The rest of the answers holds none, but that does not make it impossible.
+    rows = crowd(7, 3, 5, 14, delta=0.0)
+    rows.outcome[8] = 0
+    answers = comparisons(rows)
+    tied = answers.outcome == 0
+    assert tied.sum() == 1
+    fold = held_out.Fold(answers, tied, FeatureSpace.empty(5), None, None, None, None)
+    assert 0.0 < fold.delta < 0.1
+    found = select(answers)
+    assert found.trials
+    assert all(np.isfinite(trial["log_loss"]) for trial in found.trials)
+    given = held_out.Fold(answers, tied, FeatureSpace.empty(5), None, 0.3, None, None)
+    assert given.delta == 0.3

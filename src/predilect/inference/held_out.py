@@ -16,7 +16,7 @@ from predilect.inference.calibration import Calibration, variance_factor
 from predilect.inference.candidate import Candidate
 from predilect.inference.population import PopulationState, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
-from predilect.likelihoods.probit import tilted
+from predilect.likelihoods.probit import threshold_for_tie_share, tilted
 from predilect.posteriors.people import People, lay_out
 
 __all__ = ["Fold", "Trial", "is_better", "masks_of_folds", "some_people", "with_items_of"]
@@ -28,6 +28,7 @@ MOST_PEOPLE = 1000
 _ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
 _HEAVY_VOTER = 200  # answers
 _ENOUGH_ANSWERS = 5000
+_UNSEEN = 0.5  # answers that what may happen, but did not, counts for
 _TOLERANCE = 1e-4
 _MAX_PASSES = 28
 _WINDOW = 3  # iterations: settings are compared, not kept
@@ -111,10 +112,14 @@ class Fold:
         delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
     ) -> None:  # fmt: skip
         self.comparisons, self.held_out = comparisons, test
-        self.people = lay_out(comparisons.take(~test), n_basis=n_basis)
+        train = comparisons.take(~test)
+        self.people = lay_out(train, n_basis=n_basis)
         self.traits = traits
         self.test = comparisons.take(test)
         self.space = space
+        if delta is None and comparisons.has_ties and not train.has_ties:
+            # Nothing is there to learn it from, but without one the ties held out would be impossible.
+            delta = threshold_for_tie_share(_UNSEEN / (train.n_answers + 2.0 * _UNSEEN))
         self.delta = delta
         self.executor = executor
 
