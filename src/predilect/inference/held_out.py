@@ -19,7 +19,7 @@ from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.likelihoods.probit import threshold_for_tie_share, tilted
 from predilect.posteriors.people import People, lay_out
 
-__all__ = ["Fold", "Trial", "is_better", "masks_of_folds", "some_people", "with_items_of"]
+__all__ = ["Fold", "Trial", "is_better", "masks_of_folds", "some_people", "with_items_of", "with_moderate_counts"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,6 +28,7 @@ MOST_PEOPLE = 1000
 _ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
 _HEAVY_VOTER = 200  # answers
 _ENOUGH_ANSWERS = 5000
+_MOST_TYPICAL = 5.0  # rows
 _UNSEEN = 0.5  # answers that what may happen, but did not, counts for
 _TOLERANCE = 1e-4
 _MAX_PASSES = 28
@@ -195,6 +196,21 @@ def some_people(
     codes, user = np.unique(rows.user, return_inverse=True)
     users = Vocabulary(rows.users.labels(codes))
     return replace(rows, users=users, user=user.astype(np.int32)), codes.astype(np.int64)
+
+
+def with_moderate_counts(comparisons: Comparisons) -> Comparisons:
+    """The same answers, no row of which counts more than five typical rows (the median's).
+
+    All copies of a row are held out together, since a model that saw some of them would know the others by heart: they
+    are one surprise or none, however many they are. One person who repeats an answer 10⁴ times would otherwise decide
+    how sure everybody's chances may be.
+    """
+    if not comparisons.n_rows:
+        return comparisons
+    most = _MOST_TYPICAL * float(np.median(comparisons.weight))
+    if comparisons.weight.max() <= most:
+        return comparisons
+    return replace(comparisons, weight=np.minimum(comparisons.weight, most))
 
 
 def with_items_of(comparisons: Comparisons, space: FeatureSpace) -> tuple[Comparisons, FeatureSpace]:
