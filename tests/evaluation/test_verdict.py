@@ -195,6 +195,27 @@ def test_a_fold_that_trains_on_no_tie_is_told_the_threshold():
     assert "1 of the held-out answers" in told.ties.sentence
 
 
+def test_five_people_with_twenty_answers_each_are_judged():
+    verdict = judge(Population(**FIXED), comparisons(crowd(2, 5, 5, 22, person_sd=2.0)))
+    assert verdict.personal.outcome != "unknown"
+    assert verdict.personal.n_people == 5
+    four = judge(Population(**FIXED), comparisons(crowd(2, 7, 5, [22, 22, 22, 22, 12, 5, 2])))
+    assert four.personal.outcome == "unknown"
+    assert "only 7 people answered two different questions" in four.personal.sentence
+    assert "or 5 who answered 20 each" in four.personal.sentence
+
+
+def test_one_person_who_repeats_an_answer_does_not_decide_the_verdict():
+    rows = crowd(4, 30, 5, 12, person_sd=1.5)
+    once = judge(Population(**FIXED), comparisons(rows)).personal
+    rows.weight[3] = 1e4
+    often = judge(Population(**FIXED), comparisons(rows)).personal
+    # The one ranking for all is the repeated answer's, and so worse; but the loss with personal ones stays everybody's.
+    assert often.gain > once.gain
+    assert abs(often.log_loss - once.log_loss) < 0.03
+    assert often.n_answers > 1e4
+
+
 def test_many_items_take_two_folds_and_many_rows_fewer_people(monkeypatch):
     monkeypatch.setattr(held_out, "_MANY_ITEMS", 5)
     data = comparisons(camps(0))
@@ -214,7 +235,7 @@ def test_many_items_take_two_folds_and_many_rows_fewer_people(monkeypatch):
         (crowd(0, 3, 5, 20), "only 3 people answered two different questions or more, and it takes 10"),
         (crowd(0, 1, 5, 40), "all answers are one person's"),
         (crowd(0, 60, 5, 1), "nobody answered two different questions or more"),
-        (crowd(0, 9, 5, 30), "only 9 people"),
+        (crowd(0, 9, 5, 12), "only 9 people"),
     ],
 )
 def test_too_little_is_said_and_is_no_error(rows, said):

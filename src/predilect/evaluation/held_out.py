@@ -14,12 +14,13 @@ from sklearn.base import clone
 from predilect.data import Comparisons, ItemFeatures, Vocabulary
 from predilect.errors import ConvergenceWarning, DataWarning
 
-__all__ = ["FEWEST_PEOPLE", "Trial", "Watch", "drawn_people"]
+__all__ = ["BUSY", "FEWEST_BUSY", "FEWEST_PEOPLE", "Trial", "Watch", "drawn_people"]
 
 FloatArray = npt.NDArray[np.float64]
 Watch = Callable[[str, int], None]
 
-FEWEST_PEOPLE = 10
+# So few people are enough if they answered so much each: what each says of the difference is then known well.
+FEWEST_PEOPLE, FEWEST_BUSY, BUSY = 10, 5, 20
 _MOST_ROWS = 100_000
 # Above, a fit is mostly items x items algebra: two of the folds are enough, as each holds out a share of everybody.
 _MANY_ITEMS = 300

@@ -16,11 +16,12 @@ from sklearn.base import clone
 
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.errors import DataError
-from predilect.evaluation.held_out import FEWEST_PEOPLE, Trial, Watch, drawn_people
+from predilect.evaluation.held_out import BUSY, FEWEST_BUSY, FEWEST_PEOPLE, Trial, Watch, drawn_people
 from predilect.evaluation.metrics import accuracy, answer_losses
 from predilect.evaluation.paired import paired_difference
 from predilect.evaluation.verdict import Contest, Verdict, outcome_of
 from predilect.evaluation.wording import judged, not_judged
+from predilect.inference.held_out import with_moderate_counts
 
 __all__ = ["judge"]
 
@@ -149,7 +150,7 @@ def _contest(
     question: str, trial: Trial, model: FloatArray, baseline: FloatArray, n_bootstrap: int, seed: int
 ) -> Contest:
     asked = trial.asked
-    y, w = asked.outcome, asked.weight
+    y, w = asked.outcome, with_moderate_counts(asked).weight  # whoever repeats an answer decides nothing alone
     ours, theirs = answer_losses(y, model), answer_losses(y, baseline)
     gain = paired_difference(theirs, ours, asked.user, seed, weight=w, n_resamples=n_bootstrap)
     return Contest(
@@ -175,12 +176,13 @@ def _too_little(comparisons: Comparisons, some: Comparisons, fold: npt.NDArray[n
         return "no column says who answered. Name it (--user NAME, user=...)"
     if comparisons.n_users == 1:
         return "all answers are one person's, so that the one ranking is that person's own. Ask more people"
-    n_people = len(np.unique(some.user[fold >= 0]))
-    if n_people < FEWEST_PEOPLE:
+    answers_of = np.bincount(some.user[fold >= 0], some.weight[fold >= 0])
+    n_people = int(np.count_nonzero(answers_of))
+    if n_people < FEWEST_PEOPLE and np.count_nonzero(answers_of >= BUSY) < FEWEST_BUSY:
         who = {0: "nobody", 1: "only 1 person"}.get(n_people, f"only {n_people} people")
         return (
-            f"{who} answered two different questions or more, and it takes {FEWEST_PEOPLE}. Ask more people, "
-            "several questions each"
+            f"{who} answered two different questions or more, and it takes {FEWEST_PEOPLE}, or {FEWEST_BUSY} who "
+            f"answered {BUSY} each. Ask more people, several questions each"
         )
     n_held_out = int((fold >= 0).sum())
     if n_held_out < _FEWEST_HELD_OUT:
