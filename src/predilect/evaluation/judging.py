@@ -117,10 +117,17 @@ def judge(
         )
 
     favoured: FloatArray | None = None
+    islands = trial.islands() if has_features else None
     try:
         # Personal first: what it cannot fit, thousands of items say, should not wait for the other.
         personal = trial.run("personal rankings", clone(base).set_params(personal=True), features)
-        pooled = trial.run("one ranking for all", clone(base).set_params(personal=False), features)
+        all_as_one = clone(base).set_params(personal=False)
+        if islands is not None:
+            # On the functions that personal rankings hang on: it would take the items themselves, which take long to
+            # fit, and of which there is nothing to learn where each is one person's.
+            chosen = trial.chosen["personal rankings"]
+            all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
+        pooled = trial.run("one ranking for all", all_as_one, features)
         hold("personal", personal, pooled)
         favoured = personal if contests["personal"].outcome == "better" else pooled
     except DataError as error:
@@ -134,7 +141,9 @@ def judge(
                 plain = clone(base).set_params(personal=contests["personal"].outcome == "better")
                 if "basis" in plain.get_params():  # one of attributes cannot do without them
                     plain.set_params(basis="auto")
-                hold(question, favoured, trial.run("no item features", plain, None))
+                if islands is not None:
+                    plain.set_params(personal=False)
+                hold(question, favoured, trial.run("no item features", plain, None, islands))
             elif n_ties < _FEWEST_TIES:
                 contests[question] = not_judged(
                     question, f"{n_ties} of the held-out answers are ties, and it takes {_FEWEST_TIES}"
