@@ -58,6 +58,18 @@ def test_interval_covers() -> None:
     assert abs(hits / 200 - 0.94) < STATISTICAL * math.sqrt(0.94 * 0.06 / 200)
 
 
+@pytest.mark.parametrize("n_groups", [5, 9])
+def test_interval_covers_where_people_are_few(n_groups) -> None:
+    rng = np.random.default_rng(6)
+    hits = 0
+    for seed in range(400):
+        who = np.repeat(np.arange(n_groups), rng.integers(5, 40, n_groups))
+        loss = 0.3 + rng.standard_normal(n_groups)[who] + rng.standard_normal(len(who))
+        result = paired_difference(loss, np.zeros(len(who)), who, seed, n_resamples=300)
+        hits += result.lower < 0.3 < result.upper
+    assert abs(hits / 400 - 0.94) < STATISTICAL * math.sqrt(0.94 * 0.06 / 400)
+
+
 def test_same_seed_same_interval() -> None:
     rng = np.random.default_rng(5)
     a, b, who = rng.random(90), rng.random(90), np.repeat(np.arange(30), 3)

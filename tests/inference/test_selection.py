@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -206,3 +207,56 @@ def test_progress_is_told():
     told: list[int] = []
     found = select(CROWD, ["strength"], progress=told.append)
     assert told == list(range(1, len(found.trials) + 1))
+
+
+def test_a_tie_that_is_the_only_one_can_be_held_out():
+    # The rest of the answers holds none, but that does not make it impossible.
+    rows = crowd(7, 3, 5, 14, delta=0.0)
+    rows.outcome[8] = 0
+    answers = comparisons(rows)
+    tied = answers.outcome == 0
+    assert tied.sum() == 1
+    fold = held_out.Fold(answers, tied, FeatureSpace.empty(5), None, None, None, None)
+    assert 0.0 < fold.delta < 0.1
+    found = select(answers)
+    assert found.trials
+    assert all(np.isfinite(trial["log_loss"]) for trial in found.trials)
+    given = held_out.Fold(answers, tied, FeatureSpace.empty(5), None, 0.3, None, None)
+    assert given.delta == 0.3
+
+
+def test_no_row_counts_more_than_five_typical_ones():
+    rows = crowd(3, 20, 5, 10)
+    weight = np.random.default_rng(0).choice([1.0, 2.0, 3.0], size=len(rows.user))
+    rows.weight = weight
+    ordinary = comparisons(rows)
+    typical = float(np.median(ordinary.weight))
+    assert held_out.with_moderate_counts(ordinary) is ordinary
+    weight[7] = 1e4
+    often = comparisons(rows)
+    counted = held_out.with_moderate_counts(often)
+    np.testing.assert_array_equal(counted.weight, np.where(often.weight > 1e3, 5.0 * typical, often.weight))
+    many = replace(often, weight=1e3 * ordinary.weight)  # everybody's answers are counts
+    assert held_out.with_moderate_counts(many) is many
+    assert held_out.with_moderate_counts(often.take(often.outcome > 9)).n_rows == 0
+
+
+@pytest.mark.slow  # two fits
+def test_one_person_who_repeats_an_answer_costs_the_others_nothing():
+    rows = crowd(11, 40, 6, 20, person_sd=0.8)
+    one_of_them = np.flatnonzero(rows.user == 0)[:1]
+    left, right = np.triu_indices(6, 1)
+    users = np.repeat(np.arange(1, 40), len(left))
+    left, right = np.tile(left, 39), np.tile(right, 39)
+    p = ndtr(rows.truth[users, left] - rows.truth[users, right])
+
+    def loss_of_others(copies: float) -> float:
+        rows.weight = np.ones(len(rows.user))
+        rows.weight[one_of_them] += copies
+        model = Population(n_jobs=1).fit(comparisons(rows))
+        queries = {"user": users, "left": left, "right": right}
+        q = model.predict_proba(queries)[:, [0, 2]]
+        chance = np.column_stack([p, 1.0 - p])
+        return -float(np.mean(np.sum(chance * np.log(q), axis=1)))
+
+    assert loss_of_others(1e4) < loss_of_others(0.0) + 0.002

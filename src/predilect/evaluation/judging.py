@@ -16,11 +16,12 @@ from sklearn.base import clone
 
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.errors import DataError
-from predilect.evaluation.held_out import FEWEST_PEOPLE, Trial, Watch, drawn_people
+from predilect.evaluation.held_out import BUSY, FEWEST_BUSY, FEWEST_PEOPLE, Trial, Watch, drawn_people
 from predilect.evaluation.metrics import accuracy, answer_losses
 from predilect.evaluation.paired import paired_difference
 from predilect.evaluation.verdict import Contest, Verdict, outcome_of
 from predilect.evaluation.wording import judged, not_judged
+from predilect.inference.held_out import with_moderate_counts
 
 __all__ = ["judge"]
 
@@ -116,10 +117,17 @@ def judge(
         )
 
     favoured: FloatArray | None = None
+    islands = trial.islands() if has_features else None
     try:
         # Personal first: what it cannot fit, thousands of items say, should not wait for the other.
         personal = trial.run("personal rankings", clone(base).set_params(personal=True), features)
-        pooled = trial.run("one ranking for all", clone(base).set_params(personal=False), features)
+        all_as_one = clone(base).set_params(personal=False)
+        if islands is not None:
+            # On the functions that personal rankings hang on: it would take the items themselves, which take long to
+            # fit, and of which there is nothing to learn where each is one person's.
+            chosen = trial.chosen["personal rankings"]
+            all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
+        pooled = trial.run("one ranking for all", all_as_one, features)
         hold("personal", personal, pooled)
         favoured = personal if contests["personal"].outcome == "better" else pooled
     except DataError as error:
@@ -133,7 +141,9 @@ def judge(
                 plain = clone(base).set_params(personal=contests["personal"].outcome == "better")
                 if "basis" in plain.get_params():  # one of attributes cannot do without them
                     plain.set_params(basis="auto")
-                hold(question, favoured, trial.run("no item features", plain, None))
+                if islands is not None:
+                    plain.set_params(personal=False)
+                hold(question, favoured, trial.run("no item features", plain, None, islands))
             elif n_ties < _FEWEST_TIES:
                 contests[question] = not_judged(
                     question, f"{n_ties} of the held-out answers are ties, and it takes {_FEWEST_TIES}"
@@ -149,7 +159,7 @@ def _contest(
     question: str, trial: Trial, model: FloatArray, baseline: FloatArray, n_bootstrap: int, seed: int
 ) -> Contest:
     asked = trial.asked
-    y, w = asked.outcome, asked.weight
+    y, w = asked.outcome, with_moderate_counts(asked).weight  # whoever repeats an answer decides nothing alone
     ours, theirs = answer_losses(y, model), answer_losses(y, baseline)
     gain = paired_difference(theirs, ours, asked.user, seed, weight=w, n_resamples=n_bootstrap)
     return Contest(
@@ -175,12 +185,13 @@ def _too_little(comparisons: Comparisons, some: Comparisons, fold: npt.NDArray[n
         return "no column says who answered. Name it (--user NAME, user=...)"
     if comparisons.n_users == 1:
         return "all answers are one person's, so that the one ranking is that person's own. Ask more people"
-    n_people = len(np.unique(some.user[fold >= 0]))
-    if n_people < FEWEST_PEOPLE:
+    answers_of = np.bincount(some.user[fold >= 0], some.weight[fold >= 0])
+    n_people = int(np.count_nonzero(answers_of))
+    if n_people < FEWEST_PEOPLE and np.count_nonzero(answers_of >= BUSY) < FEWEST_BUSY:
         who = {0: "nobody", 1: "only 1 person"}.get(n_people, f"only {n_people} people")
         return (
-            f"{who} answered two different questions or more, and it takes {FEWEST_PEOPLE}. Ask more people, "
-            "several questions each"
+            f"{who} answered two different questions or more, and it takes {FEWEST_PEOPLE}, or {FEWEST_BUSY} who "
+            f"answered {BUSY} each. Ask more people, several questions each"
         )
     n_held_out = int((fold >= 0).sum())
     if n_held_out < _FEWEST_HELD_OUT:

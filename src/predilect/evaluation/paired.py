@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
 
 from predilect.errors import DataError
 
@@ -27,7 +28,7 @@ class PairedDifference:
     standard_error : float
         From the spread between groups (answers of one person are not independent). NaN for a single group.
     lower, upper : float
-        95 % interval from a bootstrap over groups. NaN for a single group.
+        95 % interval from a bootstrap over groups, expanded as Student's t is for so few. NaN for a single group.
     n_groups : int
     """
 
@@ -77,7 +78,10 @@ def paired_difference(
     Notes
     -----
     The mean is a ratio, Σ_g (sum of the group) / Σ_g (answers of the group); its standard error is the linearised one,
-    sqrt(G/(G-1) Σ_g (d_g - n_g mean)²) / n. O(n log n + groups x resamples) time.
+    sqrt(G/(G-1) Σ_g (d_g - n_g mean)²) / n. Resampled means spread too little by √((G-1)/G), and say nothing of how
+    little is known of the spread itself: the distances of their quantiles from the mean are multiplied by √(G/(G-1))
+    t/z, the 97.5 % quantiles of Student's t with G - 1 degrees of freedom and of the normal (Hesterberg 2015, expanded
+    percentile interval): by 1.6 for five groups, 1.04 for fifty. O(n log n + groups x resamples) time.
     """
     a, b = np.asarray(losses_a, dtype=float), np.asarray(losses_b, dtype=float)
     w = np.ones(a.shape) if weight is None else np.asarray(weight, dtype=float)
@@ -98,7 +102,8 @@ def paired_difference(
         return PairedDifference(mean, float("nan"), float("nan"), float("nan"), n_groups)
     spread = ((sums - counts * mean) ** 2).sum() * n_groups / (n_groups - 1)
     draws = _resampled(sums, counts, n_resamples, np.random.default_rng(random_state))
-    lower, upper = np.quantile(draws, [0.025, 0.975])
+    expansion = np.sqrt(n_groups / (n_groups - 1)) * stdtrit(n_groups - 1, 0.975) / ndtri(0.975)
+    lower, upper = mean + expansion * (np.quantile(draws, [0.025, 0.975]) - mean)
     return PairedDifference(mean, float(np.sqrt(spread) / n), float(lower), float(upper), n_groups)
 
 

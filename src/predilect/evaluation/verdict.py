@@ -36,7 +36,7 @@ class Contest:
         Share of the answers that were the likeliest of the three.
     gain, lower, upper : float or None
         ``baseline_log_loss - log_loss``, positive where the first model is better, with its 95 % interval from a
-        bootstrap over people.
+        bootstrap over people, expanded as Student's t is where they are few.
     n_people : int
         Whose answers were held out.
     n_answers : float

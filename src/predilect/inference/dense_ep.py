@@ -59,10 +59,15 @@ def dense_pass(
     outcome, weight = people.outcome[rows], people.weight[rows]
     precision, linear = sites.precision[rows], sites.linear[rows]  # views: the sites change in place
     items, person = people.dense(user, law)
+    prior_var = person.prior_var
     state = person.condition(weight * precision, weight * linear)
     step, last, largest = 1.0, math.inf, 0.0
     for _ in range(n_sweeps):
-        largest = refresh_sites(outcome, weight, state.mean, state.var, precision, linear, own_delta, step)
+        # What the copies of a row leave of the variance that there is without them, which is at most the prior's: where
+        # they say nearly all there is to know, the difference has lost its digits and the bound has them.
+        total = weight * precision
+        share = np.maximum(1.0 - total * state.var, 1.0 / (1.0 + total * prior_var))
+        largest = refresh_sites(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step)
         if largest > last:
             step = max(0.5 * step, _SMALLEST_STEP)
         last = largest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -22,6 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # With so few items it is quicker to work on their covariance and to project the sums than to form people's own from Φ.
 _FEW_ITEMS = 600
+_ROUNDING = 1e-8  # of the largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,16 @@ class Expectation:
     curvature_delta: float
     largest_change: float
     ties: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all is finite, no margin had a variance below 0, and no answers took information away.
+
+        Otherwise the digits ran out, and a fit has not converged.
+        """
+        information = np.diagonal(self.H)
+        lost = float(information.min(initial=0.0)) < -_ROUNDING * float(information.max(initial=0.0))
+        return math.isfinite(self.evidence) and math.isfinite(self.largest_change) and not lost
 
 
 def expectation(

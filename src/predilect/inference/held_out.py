@@ -16,10 +16,10 @@ from predilect.inference.calibration import Calibration, variance_factor
 from predilect.inference.candidate import Candidate
 from predilect.inference.population import PopulationState, fit_population
 from predilect.inference.prior import FeatureSpace, Hyperparameters
-from predilect.likelihoods.probit import tilted
+from predilect.likelihoods.probit import threshold_for_tie_share, tilted
 from predilect.posteriors.people import People, lay_out
 
-__all__ = ["Fold", "Trial", "is_better", "masks_of_folds", "some_people", "with_items_of"]
+__all__ = ["Fold", "Trial", "is_better", "masks_of_folds", "some_people", "with_items_of", "with_moderate_counts"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,6 +28,8 @@ MOST_PEOPLE = 1000
 _ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
 _HEAVY_VOTER = 200  # answers
 _ENOUGH_ANSWERS = 5000
+_MOST_TYPICAL = 5.0  # rows
+_UNSEEN = 0.5  # answers that what may happen, but did not, counts for
 _TOLERANCE = 1e-4
 _MAX_PASSES = 28
 # As in the end: a setting that learns by heart shows it only after more passes than a trial has.
@@ -119,10 +121,14 @@ class Fold:
         delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
     ) -> None:  # fmt: skip
         self.comparisons, self.held_out = comparisons, test
-        self.people = lay_out(comparisons.take(~test), n_basis=n_basis)
+        train = comparisons.take(~test)
+        self.people = lay_out(train, n_basis=n_basis)
         self.traits = traits
         self.test = comparisons.take(test)
         self.space = space
+        if delta is None and comparisons.has_ties and not train.has_ties:
+            # Nothing is there to learn it from, but without one the ties held out would be impossible.
+            delta = threshold_for_tie_share(_UNSEEN / (train.n_answers + 2.0 * _UNSEEN))
         self.delta = delta
         self.executor = executor
 
@@ -201,6 +207,21 @@ def some_people(
     codes, user = np.unique(rows.user, return_inverse=True)
     users = Vocabulary(rows.users.labels(codes))
     return replace(rows, users=users, user=user.astype(np.int32)), codes.astype(np.int64)
+
+
+def with_moderate_counts(comparisons: Comparisons) -> Comparisons:
+    """The same answers, no row of which counts more than five typical rows (the median's).
+
+    All copies of a row are held out together, since a model that saw some of them would know the others by heart: they
+    are one surprise or none, however many they are. One person who repeats an answer 10⁴ times would otherwise decide
+    how sure everybody's chances may be.
+    """
+    if not comparisons.n_rows:
+        return comparisons
+    most = _MOST_TYPICAL * float(np.median(comparisons.weight))
+    if comparisons.weight.max() <= most:
+        return comparisons
+    return replace(comparisons, weight=np.minimum(comparisons.weight, most))
 
 
 def with_items_of(comparisons: Comparisons, space: FeatureSpace) -> tuple[Comparisons, FeatureSpace]:

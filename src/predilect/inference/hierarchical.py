@@ -221,7 +221,7 @@ def fit_hierarchical(
     final = settle(people, sites, Law(Sigma, mu), threshold, executor=executor)
     report = Report(
         method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
-        converged=abs(rise) <= tolerance, jitter=0.0, seconds=time.perf_counter() - began,
+        converged=abs(rise) <= tolerance and final.is_sound, jitter=0.0, seconds=time.perf_counter() - began,
         unit="nats an answer", advice="allow more iterations (max_iterations=...), or loosen the tolerance",
     )  # fmt: skip
     C = consensus_covariance(Sigma, final, prior.consensus_strength or 1.0)

@@ -145,7 +145,7 @@ def fit_khan(
     final = settle(people, sites, Law(Sigma, mu), threshold, executor=executor)
     report = Report(
         method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
-        converged=abs(rise) <= tolerance, jitter=root.jitter, seconds=time.perf_counter() - began,
+        converged=abs(rise) <= tolerance and final.is_sound, jitter=root.jitter, seconds=time.perf_counter() - began,
         unit="nats an answer", advice="allow more iterations (max_iterations=...), or loosen the tolerance",
     )  # fmt: skip
     posterior = PopulationPosterior(mu, consensus_covariance(Sigma, final, 1.0), Sigma, people, sites)

@@ -188,7 +188,7 @@ def fit_population(
     point = replace(point, log_tie_factor=log_tie_factor)
     search.passes += 1
     metric = search.metric(point, final)
-    residual /= people.n_answers
+    residual = residual / people.n_answers if final.is_sound else math.inf
     report = Report(
         method="population EP",
         iterations=search.passes,

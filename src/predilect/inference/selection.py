@@ -34,6 +34,7 @@ from predilect.inference.held_out import (
     masks_of_folds,
     some_people,
     with_items_of,
+    with_moderate_counts,
 )
 from predilect.inference.maximisation import tie_spread_of
 from predilect.inference.population import PopulationState
@@ -154,6 +155,7 @@ def select_model(
     population.md section 4. The evidence's choice costs some 40 E steps a basis, the walk about eight warm-started,
     loose fits, each to at most 1 000 people.
     """
+    comparisons = with_moderate_counts(comparisons)
     seeds = np.random.SeedSequence(random_state).spawn(6)
     kernel = any(functions is not None and len(functions.points) for functions in bases)
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE

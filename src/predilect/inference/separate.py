@@ -166,6 +166,7 @@ def fit_separate(
         begin[free] = result.x
         residual, converged = float(np.max(np.abs(result.jac), initial=0.0)), bool(result.success)
     final, there, Sigma, threshold = settled(begin, 1e-9)
+    converged = converged and final.is_sound
     posterior = PopulationPosterior(zero, np.zeros_like(Sigma), Sigma, people, sites)
     report = Report(
         method="EP person by person", iterations=n_evaluations, residual=residual, tolerance=tolerance,

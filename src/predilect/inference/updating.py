@@ -19,7 +19,7 @@ from predilect.inference.population import MOST_SETTLING_SWEEPS
 from predilect.inference.thresholds import threshold_at_rest
 from predilect.posteriors.law import Law
 from predilect.posteriors.overlay import Person, person_of
-from predilect.posteriors.people import People, Sites
+from predilect.posteriors.people import People, Sites, has_many_copies
 from predilect.scale.shards import Shard, map_shards
 
 __all__ = ["LOOSE_TOLERANCE", "SITE_TOLERANCE", "is_quick", "settled", "settled_together"]
@@ -75,7 +75,7 @@ def settled(
     person = person._replace(precision=person.precision.copy(), linear=person.linear.copy())
     items = person.items
     k = len(items)
-    if min(n, k) > largest_state // 8:
+    if min(n, k) > largest_state // 8 or has_many_copies(person.weight, largest_state):
         people, sites = person.layout(len(law.mean), largest_state)
         if people.is_heavy[0]:
             return _dense_at_rest(person, people, sites, law, delta, spread)

@@ -2,7 +2,9 @@
 
 A few people may hold most of the answers: thousands on hundreds of items. One rank-one update an answer would stream
 the whole state through the cache thousands of times; a handful of matrix products of the same size is far quicker.
-The results are those of :mod:`predilect.posteriors.compiled.person_state`.
+The results are those of :mod:`predilect.posteriors.compiled.person_state`, which a row of very many copies would cost
+its digits: there Q = Λ - Λ C Λ is a small difference of large numbers, and so is the variance of a margin. Here nothing
+is.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from predilect.covariance.dense import Factor, factorise, symmetrise
+from predilect.covariance.dense import Factor, factorise, semidefinite_root, symmetrise
+from predilect.posteriors.pairs import pair_variance
 
-__all__ = ["DensePerson", "DenseState"]
+__all__ = ["CountedPerson", "DensePerson", "DenseState"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -82,6 +85,14 @@ class DensePerson:
         else:
             self.prior = prior
 
+    @property
+    def prior_var(self) -> FloatArray:
+        """Prior variance of the margin of each answer, shape (n,)."""
+        if self.in_pair_space:
+            return np.asarray(np.diagonal(self.prior))
+        spread = self.prior[self.left] - self.prior[self.right]
+        return np.asarray(np.einsum("ij,ij->i", spread, spread))
+
     def condition(self, precision: FloatArray, linear: FloatArray) -> DenseState:
         """Posterior under sites, all copies of a row together; arrays of shape (n,)."""
         e = linear - precision * self.z_bar
@@ -117,3 +128,58 @@ class DensePerson:
 
     def _laplacian(self, precision: FloatArray) -> csr_array:
         return csr_array(self.X.T @ (self.X * precision[:, None]))
+
+
+class CountedPerson:
+    """The same for a person some of whose answers were given very often.
+
+    Parameters
+    ----------
+    left, right, mean
+        As in :class:`DensePerson`.
+    prior : array of float, shape (k, k)
+        S.
+
+    Notes
+    -----
+    What the answers say of the items, P = Xᵀ Λ X = F Fᵀ, is what at most k answers of precision 1 with margins Fᵀ f
+    would say, and those are worked on in their pair space: Q = F (I + Fᵀ S F)⁻¹ Fᵀ, never P - P S' P. About 8 k³ + n k
+    operations each time.
+    """
+
+    def __init__(
+        self,
+        left: npt.NDArray[np.int32],
+        right: npt.NDArray[np.int32],
+        prior: FloatArray,
+        mean: FloatArray,
+    ) -> None:
+        self.left, self.right, self.prior = left, right, prior
+        self.z_bar = mean[left] - mean[right]
+        self.prior_var = pair_variance(prior, left, right)
+        k = len(mean)
+        self._pairs = np.concatenate([left * k + right, right * k + left]).astype(np.int64)
+
+    def condition(self, precision: FloatArray, linear: FloatArray) -> DenseState:
+        """Posterior under sites; ``factor`` is that of I + Fᵀ S F, and ``alpha`` is Xᵀ α."""
+        S, F = self.prior, self._information(precision)
+        factor = factorise(symmetrise(np.eye(F.shape[1]) + F.T @ S @ F))
+        Z = factor.solve_lower(F.T @ S)
+        each = linear - precision * self.z_bar
+        e = np.subtract(np.bincount(self.left, each, len(S)), np.bincount(self.right, each, len(S)))
+        alpha = e - F @ factor.solve(F.T @ (S @ e))
+        shift = S @ alpha
+        spread = Z[:, self.left] - Z[:, self.right]
+        var = self.prior_var - np.einsum("ij,ij->j", spread, spread)
+        mean = self.z_bar + (shift[self.left] - shift[self.right])
+        return DenseState(mean, var, factor.log_det(), float(e @ shift), precision, alpha, factor)
+
+    def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
+        """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the person's own items."""
+        half = state.factor.solve_lower(self._information(state.precision).T)
+        return state.alpha, half.T @ half
+
+    def _information(self, precision: FloatArray) -> FloatArray:
+        k = len(self.prior)
+        between = np.bincount(self._pairs, np.concatenate([precision, precision]), k * k).reshape(k, k)
+        return semidefinite_root(np.diag(between.sum(axis=1)) - between)

@@ -149,7 +149,7 @@ def side_by_side(
         outcome=column("outcome"),
         weight=column("weight"),
         n_items=n_items,
-        shards=shards_of(answer_ptr, item_ptr, n_items, largest_state, n_basis),
+        shards=shards_of(answer_ptr, item_ptr, column("weight"), n_items, largest_state, n_basis),
         largest_state=largest_state,
         traits=column("traits"),
         tie_factor=column("tie_factor"),
@@ -224,7 +224,7 @@ def joined(
     )
     precision = np.concatenate((sites.precision, more_sites.precision))
     layout, sites = picked(both, Sites(precision, np.concatenate((sites.linear, more_sites.linear))), order)
-    shards = shards_of(layout.answer_ptr, layout.item_ptr, layout.n_items, layout.largest_state, n_basis)
+    shards = shards_of(layout.answer_ptr, layout.item_ptr, layout.weight, layout.n_items, layout.largest_state, n_basis)
     return replace(layout, shards=shards), sites
 
 

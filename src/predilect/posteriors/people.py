@@ -10,12 +10,12 @@ import numpy.typing as npt
 from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.posteriors.compiled.person_prediction import person_sums
-from predilect.posteriors.dense_person import DensePerson
+from predilect.posteriors.dense_person import CountedPerson, DensePerson
 from predilect.posteriors.law import Law
 from predilect.posteriors.sites import Sites
 from predilect.scale.shards import Shard, cut
 
-__all__ = ["LARGEST_STATE", "People", "Sites", "lay_out", "lay_out_columns", "shards_of"]
+__all__ = ["LARGEST_STATE", "People", "Sites", "has_many_copies", "lay_out", "lay_out_columns", "shards_of"]
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6
@@ -46,7 +46,8 @@ class People:
         Ranges of people, cut by work.
     largest_state : int
         People with min(answers, items) above it, or above an eighth of it and with more than twice as many answers as
-        items, are *heavy*: dense factorisations serve them better than rank-one updates. 0 makes everybody heavy.
+        items, are *heavy*: dense factorisations serve them better than rank-one updates. So are those with a row of
+        more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes everybody heavy.
     traits : float64[n_users, n_traits]
         What is known of the people, for a shift of their prior mean; by default nothing, no columns.
     tie_factor : float64[n_users]
@@ -76,7 +77,7 @@ class People:
             object.__setattr__(self, "traits", np.zeros((self.n_users, 0)))
         if not len(self.tie_factor):
             object.__setattr__(self, "tie_factor", np.ones(self.n_users))
-        is_heavy = _is_heavy(np.diff(self.answer_ptr), np.diff(self.item_ptr), self.largest_state)
+        is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
 
@@ -100,11 +101,13 @@ class People:
         """Number of answers: the sum of the weights."""
         return float(self.weight.sum())
 
-    def dense(self, user: int, law: Law) -> tuple[npt.NDArray[np.int32], DensePerson]:
+    def dense(self, user: int, law: Law) -> tuple[npt.NDArray[np.int32], DensePerson | CountedPerson]:
         """A person's own items, and the person in dense form."""
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
         mean = law.person_mean(items, self.traits[user])
+        if has_many_copies(self.weight[rows], self.largest_state):
+            return items, CountedPerson(self.left[rows], self.right[rows], law.covariance(items), mean)
         in_pair_space = rows.stop - rows.start <= len(items)
         prior = law.covariance(items) if in_pair_space else law.root(items)
         return items, DensePerson(self.left[rows], self.right[rows], prior, mean)
@@ -214,7 +217,7 @@ def lay_out_columns(
         outcome=np.array(outcome),
         weight=np.array(weight),
         n_items=n_items,
-        shards=shards_of(answer_ptr, item_ptr, n_items, largest_state, n_basis),
+        shards=shards_of(answer_ptr, item_ptr, weight, n_items, largest_state, n_basis),
         largest_state=largest_state,
         traits=np.ascontiguousarray(traits),
         tie_factor=np.ones(n_users) if tie_factor is None else tie_factor,
@@ -224,27 +227,49 @@ def lay_out_columns(
 def shards_of(
     answer_ptr: npt.NDArray[np.int64],
     item_ptr: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
     n_items: int,
     largest_state: int,
     n_basis: int | None,
 ) -> list[Shard]:
     """Ranges of people with about equal work."""
+    heavy = _are_heavy(answer_ptr, item_ptr, weight, largest_state)
     return cut(
-        _costs(np.diff(answer_ptr), np.diff(item_ptr), largest_state, n_basis or 0),
+        _costs(np.diff(answer_ptr), np.diff(item_ptr), heavy, n_basis or 0),
         max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
         _MOST_SHARDS,
     )
 
 
 def _costs(
-    n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], largest_state: int, n_basis: int
+    n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], heavy: npt.NDArray[np.bool_], n_basis: int
 ) -> npt.NDArray[np.float64]:
     """Multiply-adds of one EM pass over a person with n answers on k items (a replay, a sweep, the statistics)."""
     d = np.minimum(n, k).astype(float)
-    d[_is_heavy(n, k, largest_state)] = 0.0  # not worked on in shards
+    d[heavy] = 0.0  # not worked on in shards
     return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k + 0.5 * n_basis * d * (d + 8.0))
 
 
-def _is_heavy(n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], largest_state: int) -> npt.NDArray[np.bool_]:
+def has_many_copies(weight: npt.NDArray[np.float64], largest_state: int = LARGEST_STATE) -> bool:
+    """Whether rank-one updates would lose too many digits to a row of one person."""
+    return bool(weight.max(initial=0.0) > _many_copies(largest_state))
+
+
+def _many_copies(largest_state: int) -> int:
+    # Updates lose the prior variance times the square of (that variance times the copies) ulps: at 100 about 1e-8.
+    return max(largest_state, LARGEST_STATE) // 6
+
+
+def _are_heavy(
+    answer_ptr: npt.NDArray[np.int64],
+    item_ptr: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
+    largest_state: int,
+) -> npt.NDArray[np.bool_]:
+    n, k = np.diff(answer_ptr), np.diff(item_ptr)
     size = np.minimum(n, k)
-    return (size > largest_state) | ((size > largest_state // 8) & (n > 2 * k))
+    heavy = (size > largest_state) | ((size > largest_state // 8) & (n > 2 * k))
+    if has_many_copies(weight, largest_state):
+        many = np.concatenate(([0], np.cumsum(weight > _many_copies(largest_state))))
+        heavy |= np.diff(many[answer_ptr]) > 0
+    return heavy

@@ -25,20 +25,22 @@ _INNER_TOLERANCE = 1e-12
 
 
 @kernel
-def refresh_site(y, w, mu, v, lam, eta, delta):
-    """New (λ, η) of one of w identical answers, given the person's current posterior N(mu, v) of the margin."""
+def refresh_site(y, w, mu, v, share, lam, eta, delta):
+    """New (λ, η) of one of w identical answers, given the person's current posterior N(mu, v) of the margin.
+
+    ``share`` is 1 - w λ v, what v is of the variance without the copies. The caller knows it best: the difference has
+    no digits left where the copies say nearly all there is to know.
+    """
     if w == 1.0:
-        denominator = 1.0 - lam * v
-        v_c = v / denominator
-        m_c = (mu - v * eta) / denominator
+        v_c = v / share
+        m_c = (mu - v * eta) / share
         slope, curvature = moments_scalar(y, m_c, v_c, delta)
         denominator = 1.0 - curvature * v_c
         return curvature / denominator, (slope + curvature * m_c) / denominator
     # All w copies move together: iterate to the fixed point of the group against everything else, N(m_r, v_r).
     # Undamped, the copies overshoot in step (10^5 copies swing for ever), so the step is halved when they do.
-    denominator = 1.0 - w * lam * v
-    v_r = v / denominator
-    m_r = (mu - v * w * eta) / denominator
+    v_r = v / share
+    m_r = (mu - v * w * eta) / share
     step = 1.0
     last = 0.0
     for _ in range(_MAX_INNER):
@@ -71,11 +73,11 @@ def _change_of_margin(d_lam, d_eta, mean, v):
 
 
 @kernel
-def refresh_sites(outcome, weight, mean, v, lam, eta, delta, step):
+def refresh_sites(outcome, weight, mean, v, share, lam, eta, delta, step):
     """Move all of one person's sites at once, a ``step`` of the way, in place; the largest change of a margin."""
     largest = 0.0
     for p in range(outcome.shape[0]):
-        new_lam, new_eta = refresh_site(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], delta)
+        new_lam, new_eta = refresh_site(outcome[p], weight[p], mean[p], v[p], share[p], lam[p], eta[p], delta)
         d_lam = step * (new_lam - lam[p])
         d_eta = step * (new_eta - eta[p])
         largest = max(largest, _change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean[p], v[p]))
@@ -95,7 +97,8 @@ def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, 
             v, mean = direction(C, mu, p, -1, d, c)
         else:
             v, mean = direction(C, mu, la[g], lb[g], d, c)
-        new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, lam[g], eta[g], delta)
+        share = 1.0 - weight[g] * lam[g] * v
+        new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, share, lam[g], eta[g], delta)
         d_lam = new_lam - lam[g]
         d_eta = new_eta - eta[g]
         largest = max(largest, _change_of_margin(weight[g] * d_lam, weight[g] * d_eta, mean, v))
