@@ -70,8 +70,8 @@ class DensePerson:
 
     Notes
     -----
-    Pair space where n <= k: n³ operations each time, and O(n (n + k)) for the sums. Item space otherwise: k³ and n k, or,
-    where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
+    Pair space where n <= k: n³ operations each time, and O(n (n + k)) for the sums. Item space otherwise: k³ and n k,
+    or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
     """
 
     def __init__(
