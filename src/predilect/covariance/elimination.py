@@ -59,7 +59,7 @@ class Elimination:
         """
         n = matrix.shape[0]
         chosen = _independent(matrix)
-        if len(chosen) < _FEWEST * n or matrix.nnz > _FULL * n * n:
+        if len(chosen) <= _FEWEST * n or matrix.nnz > _FULL * n * n:
             return factorise(matrix.toarray())
         kept = np.setdiff1d(np.arange(n), chosen)
         pivots = matrix.diagonal()[chosen]
