@@ -91,12 +91,15 @@ def covariance_step(
 
     Notes
     -----
-    Positive definite for every ω. About 12 M³ operations.
+    Positive definite for every ω. 4 M³ operations for ω = 1, 6 for 2, and some 15 for others.
     """
     new = symmetrise((n_users * Sigma + Sigma @ current.D @ Sigma + strength * prior_mean) / (n_users + strength))
     if power == 1.0:
         return new
     factor = factorise(Sigma)
+    if power == 2.0:  # Σ' Σ⁻¹ Σ', which takes no eigenvectors
+        half = factor.solve_lower(new)
+        return symmetrise(half.T @ half)
     whitened = factor.solve_lower(factor.solve_lower(new).T)
     values, vectors = eigh(symmetrise(whitened), check_finite=False)
     root = factor.lower @ vectors

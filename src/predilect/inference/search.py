@@ -38,6 +38,7 @@ _MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTO
 _HISTORY_FLOATS = 4e7
 _SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
 _FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has the last word
+_SLOW_STEPS = 2  # the first may come from a start that another prior left far off
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
 _LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
 
@@ -179,15 +180,15 @@ class Search:
         Notes
         -----
         A step leaves at most the share U / (U + ν₀) of the way in Σ, and of J the square of it: with ν₀ >= U this takes
-        a handful of passes, without the M³ operations of L-BFGS's coordinates. Where a step gains more than half of
-        what the one before did, something else is slow, and L-BFGS takes over.
+        a handful of passes, without the M³ operations of L-BFGS's coordinates. Where steps gain more than half of what
+        the one before did, something else is slow, and L-BFGS takes over.
         """
         prior = self.prior
         few = len(point.m) < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
         if few or prior.strength < self.people.n_active:
             return point, math.inf, True
         current = self.evaluate(point, n_sweeps=3)
-        value, gain = current.evidence + self.log_prior(point), math.inf
+        value, gain, n_slow = current.evidence + self.log_prior(point), math.inf, 0
         while self.passes < max_passes - 1:
             new = self._step(point, current, power=1.0)
             current = self.evaluate(new)
@@ -197,7 +198,8 @@ class Search:
                 self.progress(self.passes, value)
             if abs(gain) <= tolerance / self.window:  # L-BFGS has to rise by less than the tolerance over a window
                 return point, abs(gain), False
-            if gain > 0.5 * last or gain < 0.0:
+            n_slow += gain > 0.5 * last
+            if n_slow == _SLOW_STEPS or gain < 0.0:
                 break
         return point, abs(gain), True
 

@@ -19,7 +19,7 @@ __all__ = ["LARGEST_STATE", "People", "Sites", "lay_out", "lay_out_columns", "sh
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6
-_COST_PER_ENTRY = 20.0  # of the items x items sums that each shard has to itself
+_COST_PER_ENTRY = 60.0  # of the items x items sums that each shard has to itself
 _MOST_SHARDS = 16
 LARGEST_STATE = 230
 
