@@ -52,6 +52,9 @@ def test_a_diagonal_matrix_is_its_own_root():
     assert factor.jitter == 0.0
     np.testing.assert_array_equal(factor.lower, np.diag(np.sqrt(variances)))
     np.testing.assert_allclose(factor.inverse(), np.diag(1.0 / variances), rtol=EXACT)
+    A = with_condition(100.0, 4)
+    lower = factorise(A).lower
+    np.testing.assert_allclose(lower @ factorise(A).solve_lower(np.diag(variances)), np.diag(variances), atol=EXACT)
     # and one that is nearly so is not taken for it
     A = np.eye(20)
     A[19, 18] = A[18, 19] = 0.5

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
-from scipy.linalg.lapack import dpotri, dpstrf
+from scipy.linalg.lapack import dpotri, dpstrf, dtrtri
 
 from predilect.errors import PredilectError
 
@@ -54,7 +54,9 @@ class Factor:
         return np.asarray(cho_solve((self.lower, True), right, check_finite=False))
 
     def solve_lower(self, right: FloatArray) -> FloatArray:
-        """L⁻¹ right."""
+        """L⁻¹ right; for a diagonal matrix a third of the operations."""
+        if right.shape == self.lower.shape and len(right) and is_diagonal(right):
+            return np.asarray(dtrtri(self.lower, lower=1)[0] * np.diagonal(right))
         return np.asarray(solve_triangular(self.lower, right, lower=True, check_finite=False))
 
     def inverse(self) -> FloatArray:

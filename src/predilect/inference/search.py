@@ -138,7 +138,7 @@ class Search:
     def log_prior(self, point: Point) -> float:
         """All of J but the evidence."""
         factor = factorise(point.Sigma)
-        spread = factor.solve_lower(self.root)
+        spread = factor.solve_lower(self.root).T  # whose rows lie together, for the product
         value = -0.5 * self.prior.strength * (factor.log_det() + np.vdot(spread, spread))
         return float(value - 0.5 * point.m @ self.precision @ point.m) + self._log_prior_of_rest(point)
 
