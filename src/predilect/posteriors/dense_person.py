@@ -177,7 +177,8 @@ class DensePerson:
     def _of_items(self, of_answers: FloatArray) -> FloatArray:
         """Xᵀ times a vector."""
         k = self.n_items
-        return np.bincount(self.left, of_answers, k) - np.bincount(self.right, of_answers, k)
+        sums = np.bincount(self.left, of_answers, k) - np.bincount(self.right, of_answers, k)
+        return np.asarray(sums, dtype=float)
 
 
 def _is_tame(L: FloatArray) -> bool:
