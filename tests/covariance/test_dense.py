@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.covariance.dense import NotPositiveDefiniteError, factorise, semidefinite_root, symmetrise
+from predilect.covariance.dense import (
+    NotPositiveDefiniteError,
+    factorise,
+    inverse_and_log_det,
+    semidefinite_root,
+    symmetrise,
+)
 from predilect.covariance.kernels import squared_exponential
-from tolerances import EXACT, ITERATIVE
+from tolerances import CONVERGED, EXACT, ITERATIVE
 
 
 def with_condition(condition: float, n: int = 8, seed: int = 0) -> np.ndarray:
@@ -29,6 +35,30 @@ def test_factor_solve_inverse_and_log_determinant():
     np.testing.assert_allclose(factor.inverse() @ A, np.eye(8), atol=EXACT)
     np.testing.assert_array_equal(factor.inverse(), factor.inverse().T)
     assert abs(factor.log_det() - np.linalg.slogdet(A)[1]) < EXACT
+
+
+@pytest.mark.parametrize("n", [1, 30, 249, 251, 700])  # whole, halved once, and twice
+def test_inverse_and_log_determinant_at_once(n):
+    A = with_condition(1e4, n, seed=n)
+    inverse, log_det = inverse_and_log_det(A)
+    np.testing.assert_allclose(inverse @ A, np.eye(n), atol=EXACT)
+    np.testing.assert_allclose(inverse, inverse.T, atol=EXACT)
+    assert abs(log_det - np.linalg.slogdet(A)[1]) < CONVERGED
+
+
+def test_a_diagonal_matrix_is_its_own_root():
+    variances = np.array([4.0, 0.25, 1e-30, 9.0])
+    factor = factorise(np.diag(variances))
+    assert factor.jitter == 0.0
+    np.testing.assert_array_equal(factor.lower, np.diag(np.sqrt(variances)))
+    np.testing.assert_allclose(factor.inverse(), np.diag(1.0 / variances), rtol=EXACT)
+    A = with_condition(100.0, 4)
+    lower = factorise(A).lower
+    np.testing.assert_allclose(lower @ factorise(A).solve_lower(np.diag(variances)), np.diag(variances), atol=EXACT)
+    # and one that is nearly so is not taken for it
+    A = np.eye(20)
+    A[19, 18] = A[18, 19] = 0.5
+    np.testing.assert_allclose(factorise(A).inverse(), np.linalg.inv(A), atol=EXACT)
 
 
 def test_a_condition_of_ten_billion_needs_no_jitter():

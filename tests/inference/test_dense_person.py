@@ -11,13 +11,14 @@ import pytest
 from predilect.inference.expectation import expectation
 from predilect.inference.maximisation import consensus_step
 from predilect.inference.population import PopulationPrior, fit_population, settle
+from predilect.posteriors import dense_person
 from predilect.posteriors.dense_person import DensePerson
 from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
 from predilect.scale.shards import workers
 from referees.dense_population import design
-from simulate import comparisons, crowd, random_covariance, random_pairs
+from simulate import comparisons, crowd, laid_out, random_covariance, random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 DELTA = 0.4
@@ -74,6 +75,28 @@ def test_expectations_are_the_same_on_both_paths(heaviest, delta):
     np.testing.assert_allclose(sites.linear, dense_sites.linear, atol=CONVERGED)
 
 
+@pytest.mark.parametrize("n_items", [40, 320])  # more answers than items, and the other way round
+def test_a_person_with_hundreds_of_answers_rests_where_updates_of_rank_one_lead(n_items):
+    people = laid_out(crowd(3, 1, n_items, 300, delta=DELTA))
+    Sigma, m = 2.0 * np.eye(n_items) + 0.5, np.zeros(n_items)
+    one, sites = settled(replace(people, largest_state=10**9), Sigma, m)
+    other, dense_sites = settled(replace(people, largest_state=0), Sigma, m)
+    assert_alike(one, other)
+    np.testing.assert_allclose(sites.precision, dense_sites.precision, atol=CONVERGED)
+    np.testing.assert_allclose(sites.linear, dense_sites.linear, atol=CONVERGED)
+
+
+def test_the_inverse_of_the_prior_makes_no_difference(monkeypatch):
+    people = lay_out(weighted(3.0), largest_state=0)
+    Sigma, m = population(0)
+    _, person = people.dense(3, Law(Sigma, m))
+    assert len(person.prior_precision)
+    by_inverse, _ = settled(people, Sigma, m)
+    monkeypatch.setattr(dense_person, "_LARGEST_CONDITION", 0.0)
+    by_root, _ = settled(people, Sigma, m)
+    assert_alike(by_inverse, by_root)
+
+
 def test_one_sweep_from_the_fixed_point_stays_there():
     people = lay_out(CROWD, largest_state=0)
     Sigma, m = population(0)
@@ -85,8 +108,8 @@ def test_one_sweep_from_the_fixed_point_stays_there():
 
 
 def test_heavy_and_light_people_side_by_side():
-    # 14 is heavy for those with 30 and 60 answers only (min(answers, items) is 9, an eighth of 64 is 8).
-    mixed, light = lay_out(CROWD, largest_state=64), lay_out(CROWD, largest_state=10**9)
+    # Only those with 30 and 60 answers on 9 items take more than 12³ operations a sweep.
+    mixed, light = lay_out(CROWD, largest_state=12), lay_out(CROWD, largest_state=10**9)
     np.testing.assert_array_equal(mixed.heavy, [1, 3])
     Sigma, m = population(1)
     one, sites = settled(mixed, Sigma, m)
@@ -109,7 +132,7 @@ def posteriors():
     sites = Sites.flat(light.n_rows)
     current = settle(light, sites, Law(Sigma, m), DELTA, tolerance=1e-12)
     _, C_m = consensus_step(m, np.linalg.inv(random_covariance(np.random.default_rng(5), N_ITEMS, 4.0)), current)
-    return [PopulationPosterior(m, C_m, Sigma, lay_out(CROWD, largest_state=n), sites) for n in (10**9, 0, 64)]
+    return [PopulationPosterior(m, C_m, Sigma, lay_out(CROWD, largest_state=n), sites) for n in (10**9, 0, 12)]
 
 
 def test_margins_are_the_same_on_all_paths(posteriors):

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import multivariate_normal
 
+from predilect.inference import pooled
 from predilect.inference.pooled import fit_pooled, laplacian
 from referees.dense_population import design
 from simulate import answers, comparisons, crowd, random_covariance, random_pairs
@@ -114,6 +115,24 @@ def test_an_item_that_never_wins_stays_finite(scale):
     assert np.all(np.isfinite(ours.C_m))
     assert ours.m[2] < min(ours.m[0], ours.m[1])
     assert abs(ours.m[0] - ours.m[1]) < 10
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+@pytest.mark.parametrize("scale", [0.25, 16.0])
+def test_many_items_that_are_alike_to_no_other_are_fitted_the_same(delta, scale, monkeypatch):
+    # By conjugate gradients and elimination what dense algebra finds; and where the gradients may not finish.
+    rows = comparisons(crowd(6, 3, 60, 90, delta=delta))
+    K = np.diag(np.linspace(0.5, 2.0, rows.n_items))
+    dense = fit_pooled(rows, K, scale, delta=delta)
+    monkeypatch.setattr(pooled, "_MANY_ITEMS", 1)
+    for most in (300, 1):
+        monkeypatch.setattr(pooled, "_MOST_SOLVING", most)
+        sparse = fit_pooled(rows, K, scale, delta=delta)
+        assert sparse.report.converged
+        assert sparse.prior.precision.ndim == 1
+        np.testing.assert_allclose(sparse.m, dense.m, atol=CONVERGED)
+        np.testing.assert_allclose(sparse.C_m, dense.C_m, atol=CONVERGED)
+        assert abs(sparse.evidence - dense.evidence) < CONVERGED * abs(dense.evidence)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -124,6 +124,25 @@ def test_the_stop_rule_ends_within_a_hair_of_a_long_run(name):
     assert abs(third.objective - long_run.objective) / people.n_answers < 1e-5
 
 
+def test_where_the_prior_outweighs_the_people_closed_form_steps_find_what_lbfgs_finds(spy, monkeypatch):
+    n_items = 12
+    people = laid_out(crowd(9, 5, n_items, 30, delta=0.4))
+    prior = PopulationPrior(alike(n_items), 15.0, 0.5, 2.0)
+    by_lbfgs = fit_population(people, prior, **TIGHT)
+    assert spy.accepted
+    spy.accepted.clear()
+    monkeypatch.setattr(search, "_FUNCTIONS_FOR_FIXED_POINT", n_items)
+    by_steps = fit_population(people, prior, **TIGHT)
+    assert not spy.accepted
+    assert by_steps.report.converged
+    assert abs(by_steps.objective - by_lbfgs.objective) < ITERATIVE
+    for name in ("m", "Sigma", "C_m", "delta"):
+        np.testing.assert_allclose(getattr(by_steps, name), getattr(by_lbfgs, name), atol=1e-4, err_msg=name)
+    # More people than the prior is worth: L-BFGS again.
+    fit_population(laid_out(crowd(9, 16, n_items, 30, delta=0.4)), prior)
+    assert spy.accepted
+
+
 def test_a_long_run_ends_where_the_closed_form_steps_stand_still(problem):
     # The fixed point of ECM and the maximum found by L-BFGS are one point, by two unrelated algorithms.
     _, people, prior, state = problem

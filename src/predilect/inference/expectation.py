@@ -13,6 +13,7 @@ import numpy.typing as npt
 from predilect.covariance.dense import symmetrise
 from predilect.inference.compiled.person_ep import em_pass
 from predilect.inference.dense_ep import PersonPass, dense_pass
+from predilect.posteriors.compiled.dense_rows import add_person
 from predilect.posteriors.law import Law
 from predilect.posteriors.people import People, Sites
 from predilect.scale.shards import Shard, map_shards
@@ -137,12 +138,12 @@ def expectation(
         for whole, summand in zip(total, part, strict=True):
             whole += summand
         total.out[3] = largest
-    if not law.has_basis:
-        for lower in (total.H, total.D):
-            lower += np.tril(lower, -1).T
     for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
         _add_dense(total, person, law, people.traits[person.user])
         ties[person.user] = person.ties
+    if not law.has_basis:
+        for lower in (total.H, total.D):
+            lower += np.tril(lower, -1).T
     H, D, r, r_traits = total.H, total.D, total.r, total.r_traits
     if law.has_basis:
         H, r, r_traits = symmetrise(law.Phi.T @ H), law.Phi.T @ r, law.Phi.T @ r_traits
@@ -195,9 +196,7 @@ def _add_dense(total: _Sums, person: PersonPass, law: Law, traits: FloatArray) -
         total.H[items] += Q @ rows
         total.D[:] += np.outer(x @ rows, x @ rows)
     else:
-        own = np.ix_(items, items)
-        total.H[own] += Q
-        total.D[own] += np.outer(x, x) - Q
+        add_person(items, x, Q, total.H, total.D)
     if len(total.own_H):
         total.own_H[items] += np.diagonal(Q)
         total.own_D[items] += x * x - np.diagonal(Q)

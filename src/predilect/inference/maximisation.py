@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from predilect.covariance.dense import factorise, symmetrise
+from predilect.covariance.dense import Factor, factorise, symmetrise
 from predilect.inference.expectation import Expectation
 
 __all__ = [
+    "consensus_mode",
     "consensus_step",
     "covariance_step",
     "effects_step",
@@ -26,6 +27,11 @@ FloatArray = npt.NDArray[np.float64]
 
 _LARGEST_LOG_STEP = 1.0
 _MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3
+
+
+def consensus_mode(m: FloatArray, precision: FloatArray, current: Expectation) -> FloatArray:
+    """The first of what :func:`consensus_step` returns; without the covariance, M³/3 operations."""
+    return _consensus(m, precision, current)[0]
 
 
 def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, FloatArray]:
@@ -48,8 +54,13 @@ def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -
     -----
     C_m = ((s_t K_t)⁻¹ + H)⁻¹, m' = C_m (r + H m): the Newton step of J in m. M³ operations.
     """
+    m_new, factor = _consensus(m, precision, current)
+    return m_new, factor.inverse()
+
+
+def _consensus(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, Factor]:
     factor = factorise(symmetrise(precision + current.H))
-    return factor.solve(current.r + current.H @ m), factor.inverse()
+    return factor.solve(current.r + current.H @ m), factor
 
 
 def covariance_step(
@@ -80,12 +91,15 @@ def covariance_step(
 
     Notes
     -----
-    Positive definite for every ω. About 12 M³ operations.
+    Positive definite for every ω. 4 M³ operations for ω = 1, 6 for 2, and some 15 for others.
     """
     new = symmetrise((n_users * Sigma + Sigma @ current.D @ Sigma + strength * prior_mean) / (n_users + strength))
     if power == 1.0:
         return new
     factor = factorise(Sigma)
+    if power == 2.0:  # Σ' Σ⁻¹ Σ', which takes no eigenvectors
+        half = factor.solve_lower(new)
+        return symmetrise(half.T @ half)
     whitened = factor.solve_lower(factor.solve_lower(new).T)
     values, vectors = eigh(symmetrise(whitened), check_finite=False)
     root = factor.lower @ vectors

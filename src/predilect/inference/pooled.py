@@ -10,8 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
+from scipy.sparse import coo_array, csr_array, diags_array
 
-from predilect.covariance.dense import Factor, factorise
+from predilect.covariance.conjugate_gradients import conjugate_gradients, jacobi
+from predilect.covariance.dense import Factor, factorise, is_diagonal
+from predilect.covariance.elimination import Elimination
 from predilect.data import Comparisons
 from predilect.inference.report import Report
 from predilect.likelihoods.probit import at, threshold_for_tie_share
@@ -30,40 +33,10 @@ _THRESHOLD_TOLERANCE = 1e-4  # in log δ
 # Standard deviation of a weak prior of log δ about the tie share's own δ: it decides only for a handful of answers, of
 # which the evidence may say that nothing but ties can ever happen.
 _THRESHOLD_SD = 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class PooledState:
-    """Laplace approximation of the pooled model.
-
-    Attributes
-    ----------
-    m : array of float, shape (M,)
-        Mode.
-    C_m : array of float, shape (M, M)
-        Inverse of the negative Hessian at the mode.
-    delta : float
-        Tie threshold.
-    evidence : float
-        Laplace's log evidence, in nats.
-    report : Report
-        How Newton's method went.
-    """
-
-    m: FloatArray
-    C_m: FloatArray
-    delta: float
-    evidence: float
-    report: Report
-
-
-@dataclass(frozen=True, slots=True)
-class _Mode:
-    m: FloatArray
-    factor: Factor
-    evidence: float
-    iterations: int
-    step: float
+# Items whose answers, where no kernel connects them, are told as a sparse matrix; with fewer a dense one is as quick.
+_MANY_ITEMS = 1000
+_SOLVED = 1e-10  # of a Newton step by conjugate gradients
+_MOST_SOLVING = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +61,10 @@ class PooledAnswers:
 
 
 class PooledPrior(NamedTuple):
-    """Precision (s_t K)⁻¹ of the utilities, or of the weights of functions Φ of the items, and log |s_t K|."""
+    """Precision (s_t K)⁻¹ of the utilities, or of the weights of functions Φ of the items, and log |s_t K|.
+
+    The precision is its diagonal alone, shape (M,), where many items are alike to no other.
+    """
 
     precision: FloatArray
     log_det: float
@@ -98,8 +74,37 @@ class PooledPrior(NamedTuple):
     @classmethod
     def of(cls, K: FloatArray, consensus_scale: float, Phi: FloatArray | None = None) -> PooledPrior:
         """From the covariance at unit scale, shape (M, M) with M = n_items unless there is a Φ, and s_t."""
+        if Phi is None and len(K) >= _MANY_ITEMS and is_diagonal(K):
+            variances = consensus_scale * np.diagonal(K)
+            return cls(1.0 / variances, float(np.log(variances).sum()), 0.0)
         factor = factorise(consensus_scale * K)
         return cls(factor.inverse(), factor.log_det(), factor.jitter, Phi)
+
+    def times(self, m: FloatArray) -> FloatArray:
+        """The precision times m."""
+        return np.asarray(self.precision @ m if self.precision.ndim == 2 else self.precision * m)
+
+    def factor(self, rows: PooledAnswers, weight: FloatArray) -> Factor | Elimination:
+        """Of the precision plus the :meth:`information` of the answers."""
+        if self.precision.ndim == 2:
+            return factorise(self.precision + self.information(rows, weight))
+        return Elimination.of(self._sparse(rows, weight))
+
+    def solve(self, rows: PooledAnswers, weight: FloatArray, right: FloatArray) -> FloatArray:
+        """The same sum's inverse times a vector, without its factor where the sum is sparse."""
+        if self.precision.ndim == 2:
+            return self.factor(rows, weight).solve(right)
+        A = self._sparse(rows, weight)
+        found = conjugate_gradients(
+            A.dot, right, precondition=jacobi(A.diagonal()), tolerance=_SOLVED, max_iterations=_MOST_SOLVING
+        )
+        return found.x if found.converged else Elimination.of(A).solve(right)
+
+    def _sparse(self, rows: PooledAnswers, weight: FloatArray) -> csr_array:
+        n = rows.n_items
+        half = csr_array(coo_array((weight, (rows.left, rows.right)), shape=(n, n)))
+        off = half + half.T
+        return csr_array(diags_array(np.asarray(off.sum(axis=1)) + self.precision) - off)
 
     def utilities(self, m: FloatArray) -> FloatArray:
         """Of the items, shape (n_items,)."""
@@ -119,6 +124,49 @@ class PooledPrior(NamedTuple):
             x = self.Phi[rows.left[some]] - self.Phi[rows.right[some]]
             total += x.T @ (weight[some, None] * x)
         return total
+
+
+@dataclass(frozen=True, slots=True)
+class PooledState:
+    """Laplace approximation of the pooled model.
+
+    Attributes
+    ----------
+    m : array of float, shape (M,)
+        Mode.
+    delta : float
+        Tie threshold.
+    evidence : float
+        Laplace's log evidence, in nats.
+    report : Report
+        How Newton's method went.
+    information : array of float, shape (n_rows,)
+        Precision that each row of answers has at the mode.
+    rows, prior : PooledAnswers, PooledPrior
+    """
+
+    m: FloatArray
+    delta: float
+    evidence: float
+    report: Report
+    information: FloatArray
+    rows: PooledAnswers
+    prior: PooledPrior
+
+    @property
+    def C_m(self) -> FloatArray:
+        """Inverse of the negative Hessian at the mode, shape (M, M); made anew at each call."""
+        return self.prior.factor(self.rows, self.information).inverse()
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    m: FloatArray
+    information: FloatArray
+    jitter: float
+    evidence: float
+    iterations: int
+    step: float
 
 
 def laplacian(n_items: int, left: npt.ArrayLike, right: npt.ArrayLike, weight: FloatArray) -> FloatArray:
@@ -155,7 +203,8 @@ def fit_pooled(
     Notes
     -----
     population.md section 4 at Σ = 0, where the consensus step is Newton's step. O(n_answers + n_items³) a step; with
-    functions O(n_answers M² + M³).
+    functions O(n_answers M² + M³). Where many items are alike to no other, steps take conjugate gradients on a sparse
+    matrix, and the evidence one factorisation by elimination.
     """
     began = time.perf_counter()
     rows = PooledAnswers.of(comparisons.pooled())
@@ -180,8 +229,9 @@ def fit_pooled(
         )
         delta = math.exp(float(search.x))
     best = mode(0.0 if delta is None else delta)
-    report = _report(best, total_steps, max(prior.jitter, best.factor.jitter), began)
-    return PooledState(best.m, best.factor.inverse(), 0.0 if delta is None else delta, best.evidence, report)
+    report = _report(best, total_steps, max(prior.jitter, best.jitter), began)
+    delta = 0.0 if delta is None else delta
+    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
 
 
 def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> PooledState:
@@ -205,8 +255,8 @@ def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: F
     """
     began = time.perf_counter()
     best = _newton(rows, prior, delta, start)
-    report = _report(best, best.iterations, best.factor.jitter, began)
-    return PooledState(best.m, best.factor.inverse(), delta, best.evidence, report)
+    report = _report(best, best.iterations, best.jitter, began)
+    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
 
 
 def _report(best: _Mode, iterations: int, jitter: float, began: float) -> Report:
@@ -225,26 +275,23 @@ def _report(best: _Mode, iterations: int, jitter: float, began: float) -> Report
 
 def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> _Mode:
     """Newton's method with step halving on the log posterior, which is concave."""
-    n_items, precision = rows.n_items, prior.precision
+    n_items = rows.n_items
 
     def log_posterior(m: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         f = prior.utilities(m)
         value, slope, curvature, _, _ = at(rows.outcome, f[rows.left] - f[rows.right], delta)
-        return float(rows.weight @ value) - 0.5 * float(m @ precision @ m), slope, curvature
+        return float(rows.weight @ value) - 0.5 * float(m @ prior.times(m)), slope, curvature
 
     m = start
     value, slope, curvature = log_posterior(m)
     size = math.inf
     iterations = 0
-    while True:
-        factor = factorise(precision + prior.information(rows, rows.weight * curvature))
-        if size <= _NEWTON_TOLERANCE or iterations == _MAX_NEWTON:
-            break
+    while size > _NEWTON_TOLERANCE and iterations < _MAX_NEWTON:
         iterations += 1
         flow = rows.weight * slope
         of_items = np.bincount(rows.left, flow, n_items) - np.bincount(rows.right, flow, n_items)
-        gradient = prior.gather(np.asarray(of_items, dtype=float)) - precision @ m
-        step = factor.solve(gradient)
+        gradient = prior.gather(np.asarray(of_items, dtype=float)) - prior.times(m)
+        step = prior.solve(rows, rows.weight * curvature, gradient)
         moved = prior.utilities(step)
         size = float(np.abs(moved[rows.left] - moved[rows.right]).max(initial=0.0))
         for _ in range(_MAX_HALVINGS):
@@ -255,4 +302,7 @@ def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatA
             step = 0.5 * step
         m = m + step
         value, slope, curvature = new_value, new_slope, new_curvature
-    return _Mode(m, factor, value - 0.5 * (prior.log_det + factor.log_det()), iterations, size)
+    information = rows.weight * curvature
+    factor = prior.factor(rows, information)
+    evidence = value - 0.5 * (prior.log_det + factor.log_det())
+    return _Mode(m, information, factor.jitter, evidence, iterations, size)

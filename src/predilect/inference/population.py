@@ -174,8 +174,9 @@ def fit_population(
         log_tie_factor = start.log_tie_factor if same else point.log_tie_factor
         point = Point(start.m, start.Sigma, delta or 0.0, offset, own_scale, B, log_tie_factor)
     search.sites = sites
-    point, metric = search.closed_form(point, n_closed_form)
-    residual, again = math.inf, True
+    point, residual, again = search.fixed_point(point, tolerance * people.n_answers, max_passes)
+    if again:
+        point, metric = search.closed_form(point, n_closed_form if math.isinf(residual) else 0)
     while again and search.passes < max_passes:
         point, residual, again = search.lbfgs(point, metric, tolerance * people.n_answers, max_passes)
         if again:

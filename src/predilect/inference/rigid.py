@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from predilect.covariance.dense import factorise, symmetrise
 from predilect.inference.candidate import Candidate
 from predilect.inference.expectation import Expectation, expectation
-from predilect.inference.maximisation import consensus_step, offset_step, threshold_step
+from predilect.inference.maximisation import consensus_mode, consensus_step, offset_step, threshold_step
 from predilect.inference.population_prior import PopulationPrior
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.likelihoods.probit import threshold_for_tie_share
@@ -276,7 +276,7 @@ class _Rigid:
             current = expectation(
                 self.people, self.sites, law, self.delta, n_sweeps=4, tolerance=1e-3, executor=self.executor
             )
-            m, _ = consensus_step(self.m, self.precision, current)
+            m = consensus_mode(self.m, self.precision, current)
             if step == _MAX_PROFILE_STEPS or np.abs(m - self.m).max() < _STILL * (1.0 + np.abs(m).max()):
                 break
             self.m = m

@@ -16,6 +16,7 @@ from scipy.optimize import Bounds, minimize
 from predilect.covariance.dense import factorise, symmetrise
 from predilect.inference.expectation import Expectation, expectation
 from predilect.inference.maximisation import (
+    consensus_mode,
     consensus_step,
     covariance_step,
     effects_step,
@@ -36,6 +37,8 @@ Progress = Callable[[int, float], None]
 _MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTORY_FLOATS
 _HISTORY_FLOATS = 4e7
 _SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
+_FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has the last word
+_SLOW_STEPS = 2  # the first may come from a start that another prior left far off
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
 _LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
 
@@ -135,7 +138,7 @@ class Search:
     def log_prior(self, point: Point) -> float:
         """All of J but the evidence."""
         factor = factorise(point.Sigma)
-        spread = factor.solve_lower(self.root)
+        spread = factor.solve_lower(self.root).T  # whose rows lie together, for the product
         value = -0.5 * self.prior.strength * (factor.log_det() + np.vdot(spread, spread))
         return float(value - 0.5 * point.m @ self.precision @ point.m) + self._log_prior_of_rest(point)
 
@@ -161,26 +164,61 @@ class Search:
 
     def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Metric]:
         """The M step of population.md section 4, over-relaxed by 2; returns the point and its metric."""
-        prior = self.prior
         current = self.evaluate(point, n_sweeps=3)
         for _ in range(n_steps):
-            n_active = self.people.n_active
-            delta, log_tie_factor = self._thresholds(point, current)
-            point = Point(
-                m=consensus_step(point.m, self.precision, current)[0],
-                Sigma=covariance_step(point.Sigma, current, n_active, prior.scale * prior.K, prior.strength, power=2.0),
-                delta=delta,
-                offset=offset_step(point.offset, self.offset_precision, current),
-                own_scale=own_scale_step(
-                    point.own_scale, prior.own_share, current, len(self.people.item_idx), prior.scale, prior.strength
-                ),
-                B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
-                log_tie_factor=log_tie_factor,
-            )
+            point = self._step(point, current, power=2.0)
             current = self.evaluate(point)
             if self.progress:
                 self.progress(self.passes, math.nan)
         return point, self.metric(point, current)
+
+    def fixed_point(self, point: Point, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
+        """Plain M steps to their end, where the prior outweighs the people; else nothing, and L-BFGS has to go on.
+
+        Returns the point, J's last rise, and whether to go on.
+
+        Notes
+        -----
+        A step leaves at most the share U / (U + ν₀) of the way in Σ, and of J the square of it: with ν₀ >= U this takes
+        a handful of passes, without the M³ operations of L-BFGS's coordinates. Where steps gain more than half of what
+        the one before did, something else is slow, and L-BFGS takes over.
+        """
+        prior = self.prior
+        few = len(point.m) < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
+        if few or prior.strength < self.people.n_active:
+            return point, math.inf, True
+        current = self.evaluate(point, n_sweeps=3)
+        value, gain, n_slow = current.evidence + self.log_prior(point), math.inf, 0
+        while self.passes < max_passes - 1:
+            new = self._step(point, current, power=1.0)
+            current = self.evaluate(new)
+            before, last, value = value, gain, current.evidence + self.log_prior(new)
+            gain, point = value - before, new
+            if self.progress:
+                self.progress(self.passes, value)
+            if abs(gain) <= tolerance / self.window:  # L-BFGS has to rise by less than the tolerance over a window
+                return point, abs(gain), False
+            n_slow += gain > 0.5 * last
+            if n_slow == _SLOW_STEPS or gain < 0.0:
+                break
+        return point, abs(gain), True
+
+    def _step(self, point: Point, current: Expectation, power: float) -> Point:
+        prior = self.prior
+        delta, log_tie_factor = self._thresholds(point, current)
+        return Point(
+            m=consensus_mode(point.m, self.precision, current),
+            Sigma=covariance_step(
+                point.Sigma, current, self.people.n_active, prior.scale * prior.K, prior.strength, power=power
+            ),
+            delta=delta,
+            offset=offset_step(point.offset, self.offset_precision, current),
+            own_scale=own_scale_step(
+                point.own_scale, prior.own_share, current, len(self.people.item_idx), prior.scale, prior.strength
+            ),
+            B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
+            log_tie_factor=log_tie_factor,
+        )
 
     def _thresholds(self, point: Point, current: Expectation) -> tuple[float, FloatArray]:
         """The M step of δ and of what people multiply it by."""

@@ -13,14 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
-from predilect.covariance.dense import Factor, factorise, semidefinite_root, symmetrise
+from predilect.covariance.dense import Factor, factorise, inverse_and_log_det, semidefinite_root, symmetrise
+from predilect.posteriors.compiled.dense_rows import gather, pair_covariance, pair_variances, weighted_rows
 from predilect.posteriors.pairs import pair_variance
 
 __all__ = ["CountedPerson", "DensePerson", "DenseState"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# With λ g above it, the variance of a margin comes from the diagonal of B⁻¹, and keeps 12 digits.
+_TOLD = 1e-3
+# S⁻¹ + P serves where S has no direction of nearly no variance, and no answer a precision far beyond the prior's:
+# what is lost is about eps times the first, and eps times the square of the second.
+_LARGEST_CONDITION, _TAME = 1e4, 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,10 @@ class DenseState:
         eᵀ C e with e = η - Λ z̄.
     precision, alpha : arrays of float, shape (n,)
         The sites' precisions, and α = η - Λ mean.
+    inverse : array of float, shape (n, n), (k, k) or (0, 0)
+        B⁻¹ for B = I + Λ^½ G Λ^½; in item space (S⁻¹ + P)⁻¹ with P = Xᵀ Λ X; empty where there is a factor.
+    factor : Factor or None
+        In item space of I + Lᵀ P L, where S⁻¹ would lose digits.
     """
 
     mean: FloatArray
@@ -45,7 +55,8 @@ class DenseState:
     quadratic: float
     precision: FloatArray
     alpha: FloatArray
-    factor: Factor
+    inverse: FloatArray
+    factor: Factor | None = None
 
 
 class DensePerson:
@@ -57,11 +68,13 @@ class DensePerson:
         Answers, as positions in the person's own items.
     prior, mean : arrays of float, shapes (k, k) and (k,)
         Prior of the utilities of those items: their covariance S where n <= k, and otherwise L, (k, d), with S = L Lᵀ.
+    items : array of int, shape (k,), optional
+        Where n <= k ``prior`` may be that of more items, of which these are the person's own.
 
     Notes
     -----
-    Pair space where n <= k: about 1.5 n³ operations each time, and 3 n³ for the sums. Item space otherwise:
-    3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
+    Pair space where n <= k: n³ operations each time, and O(n (n + k)) for the sums. Item space otherwise: k³ and n k,
+    or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
     """
 
     def __init__(
@@ -70,20 +83,23 @@ class DensePerson:
         right: npt.NDArray[np.int32],
         prior: FloatArray,
         mean: FloatArray,
+        items: npt.NDArray[np.int32] | None = None,
     ) -> None:
         self.left, self.right = left, right
-        n, k = len(left), len(mean)
-        self.in_pair_space = n <= k
+        n, self.n_items = len(left), len(mean)
+        self.in_pair_space = n <= self.n_items
         self.z_bar = mean[left] - mean[right]
-        place = np.arange(n)
-        self.X = csr_array(
-            (np.repeat([1.0, -1.0], n), (np.concatenate([place, place]), np.concatenate([left, right]))), shape=(n, k)
-        )
         if self.in_pair_space:
-            rows = prior[left] - prior[right]
-            self.prior = rows[:, left] - rows[:, right]  # G
+            items = np.arange(self.n_items, dtype=np.int32) if items is None else items
+            self.prior = np.empty((n, n))  # G
+            pair_covariance(prior, items, left, right, np.empty(self.n_items), self.prior)
         else:
-            self.prior = prior
+            self.prior = np.ascontiguousarray(prior)
+            self.prior_precision, self.prior_log_det, self._tame = np.zeros((0, 0)), 0.0, -1.0
+            if _is_tame(self.prior):
+                factor = Factor(self.prior, 0.0)
+                self.prior_precision, self.prior_log_det = factor.inverse(), factor.log_det()
+                self._tame = _TAME / float(np.einsum("ij,ij->i", self.prior, self.prior).max())
 
     @property
     def prior_var(self) -> FloatArray:
@@ -97,37 +113,83 @@ class DensePerson:
         """Posterior under sites, all copies of a row together; arrays of shape (n,)."""
         e = linear - precision * self.z_bar
         if self.in_pair_space:
+            G, g = self.prior, np.diagonal(self.prior)
             root = np.sqrt(precision)
-            factor = factorise(np.eye(len(root)) + root[:, None] * self.prior * root)
-            Z = factor.solve_lower(root[:, None] * self.prior)
+            B = root[:, None] * G * root
+            B.ravel()[:: len(B) + 1] += 1.0
+            inverse, log_det = inverse_and_log_det(B)
             # α first and the mean from it: a site of high precision would magnify the mean's rounding in η - Λ mean.
-            alpha = e - root * factor.solve(root * (self.prior @ e))
-            shift = self.prior @ alpha
-            var = np.diagonal(self.prior) - np.einsum("ij,ij->j", Z, Z)
-            return DenseState(self.z_bar + shift, var, factor.log_det(), float(e @ shift), precision, alpha, factor)
+            alpha = e - root * (inverse @ (root * (G @ e)))
+            shift = G @ alpha
+            told = precision * g > _TOLD
+            var = np.empty(len(g))
+            # C = Λ^-½ (I - B⁻¹) Λ^-½ is exact to rounding of 1 / λ: not where an answer says next to nothing.
+            var[told] = (1.0 - np.diagonal(inverse)[told]) / precision[told]
+            rows = G[~told] * root
+            var[~told] = g[~told] - np.einsum("ij,ij->i", rows @ inverse, rows)
+            return DenseState(self.z_bar + shift, var, log_det, float(e @ shift), precision, alpha, inverse)
+        if precision.max() <= self._tame:
+            return self._by_precision(precision, linear, e)
         L = self.prior
-        factor = factorise(symmetrise(np.eye(L.shape[1]) + L.T @ (self._laplacian(precision) @ L)))
-        V = factor.solve_lower(L.T)  # S = Vᵀ V
-        g = V @ (self.X.T @ e)
-        spread = V[:, self.left] - V[:, self.right]
-        mean = self.z_bar + spread.T @ g
-        var = np.einsum("ij,ij->j", spread, spread)
-        return DenseState(mean, var, factor.log_det(), float(g @ g), precision, linear - precision * mean, factor)
+        PL = np.zeros_like(L)
+        weighted_rows(L, self.left, self.right, precision, PL)
+        B = symmetrise(L.T @ PL)
+        B.ravel()[:: len(B) + 1] += 1.0
+        factor = factorise(B)
+        V = np.ascontiguousarray(factor.solve_lower(L.T).T)  # S = V Vᵀ
+        shift = V @ (V.T @ self._of_items(e))
+        mean = self.z_bar + shift[self.left] - shift[self.right]
+        var = np.empty(len(mean))
+        pair_variances(V, self.left, self.right, var)
+        quadratic = float(e @ (mean - self.z_bar))
+        alpha = linear - precision * mean
+        return DenseState(mean, var, factor.log_det(), quadratic, precision, alpha, np.zeros((0, 0)), factor)
+
+    def _by_precision(self, precision: FloatArray, linear: FloatArray, e: FloatArray) -> DenseState:
+        """The posterior from S⁻¹ + P: a third of the operations."""
+        S, log_det = inverse_and_log_det(self.prior_precision + self._laplacian(precision))
+        shift = S @ self._of_items(e)
+        left, right = self.left, self.right
+        mean = self.z_bar + shift[left] - shift[right]
+        diagonal = np.diagonal(S)
+        var = diagonal[left] + diagonal[right] - 2.0 * S[left, right]
+        quadratic, alpha = float(e @ (mean - self.z_bar)), linear - precision * mean
+        return DenseState(mean, var, log_det + self.prior_log_det, quadratic, precision, alpha, S)
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
         """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the person's own items."""
-        x = np.asarray(self.X.T @ state.alpha)
+        x = self._of_items(state.alpha)
+        left, right = self.left, self.right
         if self.in_pair_space:
             root = np.sqrt(state.precision)
-            half = state.factor.solve_lower(np.diag(root))
-            half = np.asarray((self.X.T @ half.T).T)
-            return x, half.T @ half
+            one_side, Q = np.zeros((self.n_items, len(left))), np.zeros((self.n_items, self.n_items))
+            gather(root[:, None] * state.inverse * root, left, right, one_side)
+            gather(np.ascontiguousarray(one_side.T), left, right, Q)
+            return x, Q
         P = self._laplacian(state.precision)
-        half = state.factor.solve_lower(np.asarray((P @ self.prior).T))
-        return x, symmetrise(P.toarray() - half.T @ half)
+        if state.factor is None:
+            PS, PSP = np.zeros_like(P), np.zeros_like(P)
+            weighted_rows(state.inverse, left, right, state.precision, PS)
+            weighted_rows(np.ascontiguousarray(PS.T), left, right, state.precision, PSP)
+            return x, P - PSP
+        PL = np.zeros_like(self.prior)
+        weighted_rows(self.prior, left, right, state.precision, PL)
+        half = state.factor.solve_lower(PL.T)
+        return x, P - half.T @ half
 
-    def _laplacian(self, precision: FloatArray) -> csr_array:
-        return csr_array(self.X.T @ (self.X * precision[:, None]))
+    def _laplacian(self, precision: FloatArray) -> FloatArray:
+        """P = Xᵀ Λ X."""
+        k = self.n_items
+        off = np.bincount(self.left.astype(np.int64) * k + self.right, precision, k * k).reshape(k, k)
+        P = -(off + off.T)
+        P.ravel()[:: k + 1] = -P.sum(axis=1)
+        return np.asarray(P)
+
+    def _of_items(self, of_answers: FloatArray) -> FloatArray:
+        """Xᵀ times a vector."""
+        k = self.n_items
+        sums = np.bincount(self.left, of_answers, k) - np.bincount(self.right, of_answers, k)
+        return np.asarray(sums, dtype=float)
 
 
 class CountedPerson:
@@ -172,10 +234,11 @@ class CountedPerson:
         spread = Z[:, self.left] - Z[:, self.right]
         var = self.prior_var - np.einsum("ij,ij->j", spread, spread)
         mean = self.z_bar + (shift[self.left] - shift[self.right])
-        return DenseState(mean, var, factor.log_det(), float(e @ shift), precision, alpha, factor)
+        return DenseState(mean, var, factor.log_det(), float(e @ shift), precision, alpha, np.zeros((0, 0)), factor)
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
         """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the person's own items."""
+        assert state.factor is not None
         half = state.factor.solve_lower(self._information(state.precision).T)
         return state.alpha, half.T @ half
 
@@ -183,3 +246,12 @@ class CountedPerson:
         k = len(self.prior)
         between = np.bincount(self._pairs, np.concatenate([precision, precision]), k * k).reshape(k, k)
         return semidefinite_root(np.diag(between.sum(axis=1)) - between)
+
+
+def _is_tame(L: FloatArray) -> bool:
+    """Whether L is a Cholesky factor without tiny elements on its diagonal."""
+    if len(L) != L.shape[1]:
+        return False
+    diagonal = np.diagonal(L)
+    low, high = float(diagonal.min()), float(diagonal.max())
+    return low > 0.0 and high * high <= _LARGEST_CONDITION * low * low and not np.triu(L, 1).any()

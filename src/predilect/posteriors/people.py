@@ -19,9 +19,10 @@ __all__ = ["LARGEST_STATE", "People", "Sites", "has_many_copies", "lay_out", "la
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6
-_COST_PER_ENTRY = 20.0  # of the items x items sums that each shard has to itself
+_COST_PER_ENTRY = 60.0  # of the items x items sums that each shard has to itself
 _MOST_SHARDS = 16
-LARGEST_STATE = 600
+LARGEST_STATE = 230
+_MANY_COPIES = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,9 @@ class People:
     shards : list of (start, stop)
         Ranges of people, cut by work.
     largest_state : int
-        People with min(answers, items) above it, or above an eighth of it and with more than twice as many answers as
-        items, are *heavy*: dense factorisations serve them better than rank-one updates. So are those with a row of
-        more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes everybody heavy.
+        People whose rank-one updates, answers × min(answers, items)², take more than its cube are *heavy*: dense
+        factorisations serve them better. So are those with a row of more than 100 copies, whose digits the updates
+        would lose; more where it is larger than the default. 0 makes everybody heavy.
     traits : float64[n_users, n_traits]
         What is known of the people, for a shift of their prior mean; by default nothing, no columns.
     tie_factor : float64[n_users]
@@ -109,8 +110,10 @@ class People:
         if has_many_copies(self.weight[rows], self.largest_state):
             return items, CountedPerson(self.left[rows], self.right[rows], law.covariance(items), mean)
         in_pair_space = rows.stop - rows.start <= len(items)
-        prior = law.covariance(items) if in_pair_space else law.root(items)
-        return items, DensePerson(self.left[rows], self.right[rows], prior, mean)
+        left, right = self.left[rows], self.right[rows]
+        if in_pair_space and not law.has_basis:
+            return items, DensePerson(left, right, law.Sigma, mean, items)
+        return items, DensePerson(left, right, law.covariance(items) if in_pair_space else law.root(items), mean)
 
     def sums(
         self, user: int, sites: Sites, law: Law
@@ -153,7 +156,7 @@ def lay_out(
     comparisons : Comparisons
     traits : array of float, shape (n_users, n_traits), optional
         As in :class:`People`.
-    largest_state : int, default 600
+    largest_state : int, default 230
         As in :class:`People`.
     n_basis : int, optional
         Columns of the basis that utilities hang on; by default the items are the basis.
@@ -255,9 +258,9 @@ def has_many_copies(weight: npt.NDArray[np.float64], largest_state: int = LARGES
     return bool(weight.max(initial=0.0) > _many_copies(largest_state))
 
 
-def _many_copies(largest_state: int) -> int:
+def _many_copies(largest_state: int) -> float:
     # Updates lose the prior variance times the square of (that variance times the copies) ulps: at 100 about 1e-8.
-    return max(largest_state, LARGEST_STATE) // 6
+    return _MANY_COPIES * max(1.0, largest_state / LARGEST_STATE)
 
 
 def _are_heavy(
@@ -267,8 +270,7 @@ def _are_heavy(
     largest_state: int,
 ) -> npt.NDArray[np.bool_]:
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
-    size = np.minimum(n, k)
-    heavy = (size > largest_state) | ((size > largest_state // 8) & (n > 2 * k))
+    heavy = np.asarray(n * np.minimum(n, k).astype(float) ** 2 > float(largest_state) ** 3)
     if has_many_copies(weight, largest_state):
         many = np.concatenate(([0], np.cumsum(weight > _many_copies(largest_state))))
         heavy |= np.diff(many[answer_ptr]) > 0

@@ -1,0 +1,111 @@
+"""Sparse positive definite matrices, factorised by eliminating what little is connected and then densely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, diags_array
+
+from predilect.covariance.dense import Factor, FloatArray, factorise
+
+__all__ = ["Elimination"]
+
+IntArray = npt.NDArray[np.intp]
+
+_FEWEST = 0.03  # of the rows: with fewer to eliminate, or a fuller matrix, products would cost more than they spare
+_FULL = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Elimination:
+    """A = [[D, B], [Bᵀ, R]] with a diagonal D, by the factor of the Schur complement R - Bᵀ D⁻¹ B.
+
+    The rows of D are an independent set of the graph of A: none is connected to another. The complement is eliminated
+    in turn while that pays, and what is left is dense.
+
+    Attributes
+    ----------
+    out, kept : arrays of int
+        Rows of D and of R.
+    pivots : array of float
+        Diagonal of D.
+    ratio : sparse array, shape (len(out), len(kept))
+        D⁻¹ B.
+    rest : Elimination or Factor
+        Of the Schur complement.
+    """
+
+    out: IntArray
+    kept: IntArray
+    pivots: FloatArray
+    ratio: csr_array
+    rest: Elimination | Factor
+
+    @classmethod
+    def of(cls, matrix: csr_array) -> Elimination | Factor:
+        """Factorise a symmetric positive definite matrix, shape (n, n), of which both triangles are stored.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            As :func:`~predilect.covariance.dense.factorise`.
+
+        Notes
+        -----
+        Exact up to rounding. Random graphs with eight neighbours a row leave about half of the rows, an eighth of the
+        operations.
+        """
+        n = matrix.shape[0]
+        chosen = _independent(matrix)
+        if len(chosen) <= _FEWEST * n or matrix.nnz > _FULL * n * n:
+            return factorise(matrix.toarray())
+        kept = np.setdiff1d(np.arange(n), chosen)
+        pivots = matrix.diagonal()[chosen]
+        B = csr_array(matrix[chosen][:, kept])
+        ratio = csr_array(diags_array(1.0 / pivots) @ B)
+        rest = csr_array(matrix[kept][:, kept] - B.T @ ratio)
+        return cls(chosen, kept, pivots, ratio, cls.of(rest))
+
+    @property
+    def jitter(self) -> float:
+        """What the dense part needed."""
+        return self.rest.jitter
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """A⁻¹ right, for a vector."""
+        x = np.empty_like(right)
+        x[self.kept] = self.rest.solve(right[self.kept] - self.ratio.T @ right[self.out])
+        x[self.out] = right[self.out] / self.pivots - self.ratio @ x[self.kept]
+        return x
+
+    def log_det(self) -> float:
+        """Log |A|."""
+        return float(np.log(self.pivots).sum()) + self.rest.log_det()
+
+    def inverse(self) -> FloatArray:
+        """A⁻¹, dense and exactly symmetric; memory of twice the result."""
+        inverse = np.empty((len(self.out) + len(self.kept),) * 2)
+        rest = self.rest.inverse()
+        across = self.ratio @ rest
+        inverse[np.ix_(self.kept, self.kept)] = rest
+        del rest
+        inverse[np.ix_(self.out, self.kept)] = -across
+        inverse[np.ix_(self.kept, self.out)] = -across.T
+        within = np.asarray(self.ratio @ across.T)
+        within.ravel()[:: len(within) + 1] += 1.0 / self.pivots
+        inverse[np.ix_(self.out, self.out)] = 0.5 * (within + within.T)
+        return inverse
+
+
+def _independent(matrix: csr_array) -> IntArray:
+    """Rows of which none is connected to another: those with the fewest neighbours first."""
+    start, column = matrix.indptr.tolist(), matrix.indices
+    free = np.ones(matrix.shape[0], dtype=bool)
+    chosen = []
+    for row in np.argsort(np.diff(matrix.indptr), kind="stable").tolist():
+        if free[row]:
+            chosen.append(row)
+            free[column[start[row] : start[row + 1]]] = False
+    return np.sort(np.array(chosen, dtype=np.intp))
