@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -21,7 +22,6 @@ from cli.running import QUICK, files_beside, run
 from predilect import ConvergenceWarning, Population
 from predilect.errors import ConvergenceError
 from predilect.report import folder as report_folder
-from predilect.report import output
 
 COMMAND = [sys.executable, "-m", "predilect"]
 
@@ -70,7 +70,7 @@ def test_a_read_only_place_is_found_out_before_the_fit(votes, tmp_path, monkeypa
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(output.tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     monkeypatch.setattr(Population, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
     ran = run("rank", votes, "--out", tmp_path / "out")
     assert ran.exit_code == 1
@@ -97,15 +97,15 @@ def test_a_disk_that_fills_up_while_replacing_keeps_the_old_results(votes, tmp_p
     out = tmp_path / "out"
     assert run("rank", votes, *QUICK, "--out", out).exit_code == 0
     before = (out / "leaderboard.csv").read_bytes()
-    rename = Path.rename
+    replace = Path.replace
 
     def fail_once(self, target):
         if Path(target) == out and files_beside(self):  # the new results, on their way in
-            monkeypatch.setattr(Path, "rename", rename)
+            monkeypatch.setattr(Path, "replace", replace)
             raise OSError(errno.EIO, "Input/output error")
-        return rename(self, target)
+        return replace(self, target)
 
-    monkeypatch.setattr(Path, "rename", fail_once)
+    monkeypatch.setattr(Path, "replace", fail_once)
     ran = run("rank", votes, *QUICK, "--out", out, "--force", "--scale", "elo")
     assert ran.exit_code == 1
     assert (out / "leaderboard.csv").read_bytes() == before
@@ -140,7 +140,10 @@ def test_standard_output_that_is_full_is_reported(votes):
 
 
 @pytest.mark.slow
-def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
+)
+def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path, number, code, word):
     rng = np.random.default_rng(0)
     n = 60_000
     left = rng.integers(80, size=n)
@@ -163,10 +166,10 @@ def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path):
         if line.startswith("60000 answers"):
             break
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Interrupted; nothing was written." in said
+    assert process.returncode == code
+    assert f"{word}; nothing was written." in said
     assert "Traceback" not in said
     assert files_beside(tmp_path) == ["votes.csv"]
 
