@@ -107,6 +107,10 @@ class Updating:
     ) -> Self:
         """Take answers back: the result is that of never having had them, at the population that was fitted.
 
+        Somebody who has the answers of the fit (or of :meth:`consolidate`) again is as before to the bit; otherwise
+        utilities come back to what the iteration leaves open, some 1e-10, since it goes on from where it stands. Boards
+        come back as they were, with tied items in the order of the ids.
+
         Someone whose last answer is taken back stays known, with the population's prediction.
 
         Parameters

@@ -20,7 +20,8 @@ from predilect.models.remembering import Memory
 from predilect.models.turn import Turn
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.groups import Group
-from predilect.posteriors.overlay import Person
+from predilect.posteriors.overlay import Person, person_of
+from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.rows import Rows, keys_of, sides_of, sides_of_one
 from predilect.scale.shards import workers
 
@@ -124,7 +125,17 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
             )
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
-    return dict(zip(codes, persons, strict=True))
+    return {code: _as_before(posterior, code, person) for code, person in zip(codes, persons, strict=True)}
+
+
+def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Person:
+    """The person as in the layout if the answers are those again, so that what came and went leaves no rounding."""
+    people = posterior.people
+    if code >= people.n_users or len(person.outcome) != people.answer_ptr[code + 1] - people.answer_ptr[code]:
+        return person
+    before = person_of(people, posterior.sites, code)
+    same = all(old.tobytes() == new.tobytes() for old, new in zip(before[:5], person[:5], strict=True))
+    return before if same else person
 
 
 def _say_not_converged(model: Any, residual: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -95,7 +94,9 @@ class PopulationPosterior:
 
     def with_people(self, people: Mapping[int, Person], n_new: int) -> PopulationPosterior:
         """With other answers of some people, by code, the last ``n_new`` of whom are new; all else is shared."""
-        new = copy.copy(self)  # dataclasses.replace would work out the law anew
+        new = object.__new__(PopulationPosterior)  # dataclasses.replace would work out the law anew
+        for name in self.__slots__:
+            object.__setattr__(new, name, getattr(self, name))
         object.__setattr__(new, "overlay", self.overlay.plus(people, n_new))
         return new
 
