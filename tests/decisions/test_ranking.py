@@ -282,3 +282,13 @@ def test_items_that_nothing_tells_apart_are_ranked_by_their_ids_in_every_draw():
 def test_a_leader_that_is_ahead_by_rounding_alone_opens_no_tier():
     board = rank_items(np.array([1.0 + 1e-12, 1.0, 0.0]), np.diag([1e-30, 1e-30, 1e-4]))
     np.testing.assert_array_equal(board.tier, [1, 1, 2])
+
+
+@pytest.mark.parametrize("n_draws", [7, 21, 50])
+def test_a_rank_interval_ends_at_ranks_that_were_drawn(n_draws):
+    covariance = COVARIANCE + 4.0 * np.eye(7)
+    board = rank_items(MEAN, covariance, random_state=3, n_draws=n_draws)
+    draws = MEAN + np.random.default_rng(3).standard_normal((n_draws, 7)) @ np.linalg.cholesky(covariance).T
+    ordered = np.sort(1 + (draws[:, None, :] > draws[:, :, None]).sum(axis=2), axis=0)
+    np.testing.assert_array_equal(by_item(board, "rank_low"), ordered[math.ceil(0.025 * n_draws) - 1])
+    np.testing.assert_array_equal(by_item(board, "rank_high"), ordered[math.ceil(0.975 * n_draws) - 1])
