@@ -17,11 +17,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import typer
 
 from cli.running import QUICK, files_beside, run
 from predilect import ConvergenceWarning, Population
+from predilect.cli.session import Terminated, session
 from predilect.errors import ConvergenceError
 from predilect.report import folder as report_folder
+from predilect.report.output import OutputError
 
 COMMAND = [sys.executable, "-m", "predilect"]
 
@@ -172,6 +175,24 @@ def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path, number, code, word
     assert f"{word}; nothing was written." in said
     assert "Traceback" not in said
     assert files_beside(tmp_path) == ["votes.csv"]
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, Terminated])
+def test_what_breaks_while_an_interrupt_is_cleaned_up_after_is_no_error_of_its_own(interrupt, capsys):
+    def interrupted():
+        with session():
+            try:
+                raise interrupt
+            finally:
+                try:
+                    raise OSError(errno.EBADF, "Bad file descriptor")
+                except OSError as error:
+                    raise OutputError("the output could not be written") from error
+
+    with pytest.raises(typer.Exit) as ended:
+        interrupted()
+    assert ended.value.exit_code == (143 if interrupt is Terminated else 130)
+    assert "nothing was written" in capsys.readouterr().err
 
 
 @pytest.mark.slow

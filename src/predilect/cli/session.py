@@ -137,8 +137,11 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
         warnings.simplefilter("always")  # each is shown, and not the first of a place alone
         warnings.showwarning = show
         try:
-            yield talk
-            sys.stdout.flush()
+            try:
+                yield talk
+                sys.stdout.flush()
+            except OSError as error:
+                raise _interrupt_behind(error) or error from None
         except KeyboardInterrupt as error:
             ended, code = ("Terminated", TERMINATED) if isinstance(error, Terminated) else ("Interrupted", INTERRUPTED)
             done = f"{talk.written} is complete" if talk.written else "nothing was written"
@@ -161,6 +164,13 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
         except OSError as error:
             talk.fail(f"the output could not be written: {error.strerror or error}.")
             raise typer.Exit(NOT_WRITTEN) from None
+
+
+def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The interrupt that was being cleaned up after when an error came: that of a file closed twice, say."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 @contextmanager

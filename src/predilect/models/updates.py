@@ -77,8 +77,8 @@ class Updating:
         many answers the model holds; the pooled model O(pairs with answers + n_items³).
 
         Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one goes on at a time; predictions,
-        boards, questions, ``save`` and ``verdict`` wait for none, and are of the model as it was when they began.
-        ``fit`` needs the model for itself.
+        boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all are of the model as it
+        was when they began. ``fit`` needs the model for itself.
 
         Examples
         --------

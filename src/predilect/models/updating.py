@@ -134,7 +134,8 @@ def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Per
     if code >= people.n_users or len(person.outcome) != people.answer_ptr[code + 1] - people.answer_ptr[code]:
         return person
     before = person_of(people, posterior.sites, code)
-    same = all(old.tobytes() == new.tobytes() for old, new in zip(before[:5], person[:5], strict=True))
+    arrays: Any = zip(before[:5], person[:5], strict=True)  # all but the sites
+    same = all(old.tobytes() == new.tobytes() for old, new in arrays)
     return before if same else person
 
 
