@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -16,12 +17,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import typer
 
 from cli.running import QUICK, files_beside, run
 from predilect import ConvergenceWarning, Population
+from predilect.cli.session import Terminated, session
 from predilect.errors import ConvergenceError
 from predilect.report import folder as report_folder
-from predilect.report import output
+from predilect.report.output import OutputError
 
 COMMAND = [sys.executable, "-m", "predilect"]
 
@@ -70,7 +73,7 @@ def test_a_read_only_place_is_found_out_before_the_fit(votes, tmp_path, monkeypa
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(output.tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     monkeypatch.setattr(Population, "fit", lambda *_, **__: pytest.fail("fitted in vain"))
     ran = run("rank", votes, "--out", tmp_path / "out")
     assert ran.exit_code == 1
@@ -97,15 +100,15 @@ def test_a_disk_that_fills_up_while_replacing_keeps_the_old_results(votes, tmp_p
     out = tmp_path / "out"
     assert run("rank", votes, *QUICK, "--out", out).exit_code == 0
     before = (out / "leaderboard.csv").read_bytes()
-    rename = Path.rename
+    replace = Path.replace
 
     def fail_once(self, target):
         if Path(target) == out and files_beside(self):  # the new results, on their way in
-            monkeypatch.setattr(Path, "rename", rename)
+            monkeypatch.setattr(Path, "replace", replace)
             raise OSError(errno.EIO, "Input/output error")
-        return rename(self, target)
+        return replace(self, target)
 
-    monkeypatch.setattr(Path, "rename", fail_once)
+    monkeypatch.setattr(Path, "replace", fail_once)
     ran = run("rank", votes, *QUICK, "--out", out, "--force", "--scale", "elo")
     assert ran.exit_code == 1
     assert (out / "leaderboard.csv").read_bytes() == before
@@ -140,7 +143,10 @@ def test_standard_output_that_is_full_is_reported(votes):
 
 
 @pytest.mark.slow
-def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
+)
+def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path, number, code, word):
     rng = np.random.default_rng(0)
     n = 60_000
     left = rng.integers(80, size=n)
@@ -163,12 +169,30 @@ def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path):
         if line.startswith("60000 answers"):
             break
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Interrupted; nothing was written." in said
+    assert process.returncode == code
+    assert f"{word}; nothing was written." in said
     assert "Traceback" not in said
     assert files_beside(tmp_path) == ["votes.csv"]
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, Terminated])
+def test_what_breaks_while_an_interrupt_is_cleaned_up_after_is_no_error_of_its_own(interrupt, capsys):
+    def interrupted():
+        with session():
+            try:
+                raise interrupt
+            finally:
+                try:
+                    raise OSError(errno.EBADF, "Bad file descriptor")
+                except OSError as error:
+                    raise OutputError("the output could not be written") from error
+
+    with pytest.raises(typer.Exit) as ended:
+        interrupted()
+    assert ended.value.exit_code == (143 if interrupt is Terminated else 130)
+    assert "nothing was written" in capsys.readouterr().err
 
 
 @pytest.mark.slow

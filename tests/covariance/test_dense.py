@@ -131,7 +131,8 @@ def test_the_root_of_a_singular_matrix_has_the_columns_of_its_rank():
 
 
 def test_no_root_of_what_is_clearly_indefinite_or_not_finite():
-    for matrix in (-np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])):
+    slightly = np.diag([1.0, 1.0, -1e-6])  # little, and no rounding
+    for matrix in (-np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), slightly):
         with pytest.raises(NotPositiveDefiniteError, match="not positive semi-definite"):
             semidefinite_root(matrix)
     with pytest.raises(NotPositiveDefiniteError, match="not finite"):

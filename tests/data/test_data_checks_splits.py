@@ -59,6 +59,22 @@ def test_sides():
     assert "60.0%" in biased.message  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("n", "left_wins", "said"),
+    [
+        (12, 9, "no sign of a left/right bias"),  # three quarters, of twelve
+        (40, 27, "a slight lean"),
+        (40_000, 20_500, "a slight lean"),  # surely more than half, and hardly more
+        (40_000, 21_000, "people favour one side"),
+    ],
+)
+def test_a_side_is_favoured_where_that_is_both_sure_and_large(n, left_wins, said):
+    frame, _ = answers(n)
+    found = codes(Comparisons.from_frame(frame, outcome=np.where(np.arange(n) < left_wins, 1, -1)))["left-right-bias"]
+    assert said in found.message
+    assert found.severity == ("warning" if "favour" in said else "note")
+
+
 def test_people_ties_and_contradictions():
     frame, _ = answers(200, n_users=5)
     frame["user"] = np.array(["heavy"] * 180 + [f"u{k}" for k in range(20)])

@@ -49,6 +49,9 @@ class Known(SimpleNamespace):
             backend_="polars",
         )  # fmt: skip
 
+    def __copy__(self):
+        return self  # it never changes
+
     def predict_margin(self, X):
         left, right = (self.items_.codes(X[side]) for side in ("left", "right"))
         return self.posterior_.person().margins(left, right)

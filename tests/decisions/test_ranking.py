@@ -246,3 +246,49 @@ def test_more_than_ten_thousand_items_in_bounded_memory(monkeypatch):
         opens = norm.cdf(mean[0] / math.sqrt(var[0])) > 0.95
         assert opens == (board.tier[place] > board.tier[place - 1])
         leader = place if opens else leader
+
+
+def test_scores_that_differ_by_rounding_are_tied_and_in_the_order_of_the_ids():
+    rng = np.random.default_rng(5)
+    mean = np.array([0.5, 0.0, 2.0, 0.0, 0.5, 2.0, 0.0]) * 1e3
+    covariance = 1e6 * COVARIANCE
+    exact = rank_items(mean, covariance)
+    np.testing.assert_array_equal(exact.item, [2, 5, 0, 4, 1, 3, 6])
+    for _ in range(20):
+        board = rank_items(mean + 1e-9 * rng.standard_normal(7), covariance)
+        for name in ("item", "rank_low", "rank_high", "p_best", "tier"):
+            np.testing.assert_array_equal(getattr(board, name), getattr(exact, name))
+        np.testing.assert_array_equal(np.diff(board.mean)[[0, 2, 4, 5]], 0.0)
+    apart = rank_items(mean + 1e-3 * np.arange(7), covariance)  # by a millionth: that is a difference
+    np.testing.assert_array_equal(apart.item, [5, 2, 4, 0, 6, 3, 1])
+
+
+def test_items_that_nothing_tells_apart_are_ranked_by_their_ids_in_every_draw():
+    # Two pairs of items with the same utilities in every draw, but for rounding.
+    rng = np.random.default_rng(6)
+    same = np.array([0, 1, 0, 1, 2])
+    exact = None
+    for noise in (0.0, *[1e-15] * 20):
+        Phi = np.eye(3)[same] + noise * rng.standard_normal((5, 3))
+        mean = np.array([0.2, 0.0, -0.1])[same] + noise * rng.standard_normal(5)
+        own = np.zeros(0)
+        board = rank_utilities(Utilities(mean, np.eye(3), Phi, np.zeros(0, dtype=np.int64), own))
+        exact = exact or board
+        for name in ("item", "rank_low", "rank_high", "p_best", "tier"):
+            np.testing.assert_array_equal(getattr(board, name), getattr(exact, name))
+    assert by_item(exact, "p_best")[[2, 3]].sum() == 0.0
+
+
+def test_a_leader_that_is_ahead_by_rounding_alone_opens_no_tier():
+    board = rank_items(np.array([1.0 + 1e-12, 1.0, 0.0]), np.diag([1e-30, 1e-30, 1e-4]))
+    np.testing.assert_array_equal(board.tier, [1, 1, 2])
+
+
+@pytest.mark.parametrize("n_draws", [7, 21, 50])
+def test_a_rank_interval_ends_at_ranks_that_were_drawn(n_draws):
+    covariance = COVARIANCE + 4.0 * np.eye(7)
+    board = rank_items(MEAN, covariance, random_state=3, n_draws=n_draws)
+    draws = MEAN + np.random.default_rng(3).standard_normal((n_draws, 7)) @ np.linalg.cholesky(covariance).T
+    ordered = np.sort(1 + (draws[:, None, :] > draws[:, :, None]).sum(axis=2), axis=0)
+    np.testing.assert_array_equal(by_item(board, "rank_low"), ordered[math.ceil(0.025 * n_draws) - 1])
+    np.testing.assert_array_equal(by_item(board, "rank_high"), ordered[math.ceil(0.975 * n_draws) - 1])

@@ -47,6 +47,15 @@ def evidence(people, theta):
 
 
 @pytest.mark.parametrize("largest_state", [600, 0])
+def test_curvature_of_the_evidence_of_one_answer(largest_state):
+    # Its cavity is the prior, whatever the threshold: with the cavity held, the curvature is the whole one.
+    people = replace(laid_out(ROWS), largest_state=largest_state)
+    theta, step = np.linspace(-0.6, 0.5, people.n_users), 1e-5
+    up, down = (evidence(people, theta + sign * step).ties[0, 0] for sign in (1, -1))
+    assert abs((up - down) / (2.0 * step) - evidence(people, theta).ties[0, 1]) < ITERATIVE
+
+
+@pytest.mark.parametrize("largest_state", [600, 0])
 def test_gradient_of_each_persons_evidence(largest_state):
     people = replace(laid_out(ROWS), largest_state=largest_state)
     theta = np.linspace(-0.6, 0.5, people.n_users)

@@ -326,3 +326,36 @@ def test_integer_ids_and_their_text():
         model.update(user="zoe", left="item 1", right="item 2", outcome=1)
     with pytest.raises(DataError, match="whole numbers"):
         model.update({"user": ["zoe"], "left": ["item 1"], "right": ["item 2"], "winner": ["left"]})
+
+
+@pytest.mark.parametrize("kind", PERSONAL)
+def test_somebody_who_has_the_answers_of_the_fit_again_is_as_before_to_the_bit(kind):
+    model, before = fitted(kind), fitted(kind)
+    for index in (0, 1):
+        model.update(**one(index), weight=3.0).forget(**one(index), weight=2.0).forget(**one(index))
+    model.forget(columns(AT_FIT[20:60])).update(columns(AT_FIT[20:60]))
+    for a, b in zip(model.predict_margin(questions(12)), before.predict_margin(questions(12)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for user in user_ids(range(12)):
+        assert model.rank(user).equals(before.rank(user))
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_items_that_answers_do_not_tell_apart_keep_their_order_through_update_and_forget(personal):
+    # Whatever was said, the opposite was said too: all means are 0, and rounding must not decide.
+    rows = [(0, 1, 4), (0, 4, 0), (0, 0, 3), (0, 1, 4), (0, 3, 1)]
+    answers = {
+        "user": ["u0"] * 10, "left": [f"i{left}" for _, left, _ in rows] * 2,
+        "right": [f"i{right}" for _, _, right in rows] * 2,
+    }  # fmt: skip
+    answers = {name: [*column, column[0]] for name, column in answers.items()} | {"user": ["u0"] * 10 + ["u1"]}
+    said = [1] * 5 + [-1] * 5 + [0]
+    model = Population(personal=personal, **{k: v for k, v in FIXED.items() if k != "personal"}).fit(answers, said)
+    extra = {"user": "u0", "left": "i0", "right": "i1", "outcome": 1}
+    before = [model.rank(), model.rank("u0")]
+    model.update(**extra).forget(**extra)
+    assert before[0]["item"].to_list() == ["i0", "i1", "i3", "i4"]
+    for old, new in zip(before, [model.rank(), model.rank("u0")], strict=True):
+        for name in ("item", "rank", "rank_low", "rank_high", "p_best", "tier", "n"):
+            assert new[name].to_list() == old[name].to_list(), name
+        np.testing.assert_allclose(new["mean"], old["mean"], atol=CONVERGED)

@@ -11,7 +11,7 @@ from predilect.inference.population import settle
 from predilect.inference.updating import SITE_TOLERANCE, settled, settled_together
 from predilect.posteriors.basis import Basis, Effects
 from predilect.posteriors.groups import Group
-from predilect.posteriors.overlay import Overlay, Person, joined, person_of, picked, side_by_side
+from predilect.posteriors.overlay import Changed, Overlay, Person, joined, person_of, picked, side_by_side
 from predilect.posteriors.people import Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.rows import Rows, key_of, keys_of, sides_of
@@ -50,7 +50,7 @@ def all_beside(posterior: PopulationPosterior) -> PopulationPosterior:
     nobody = replace(posterior.sites, precision=posterior.sites.precision * 0.0)  # what must not be looked at
     where = np.isin(np.repeat(np.arange(9), np.diff(posterior.people.answer_ptr)), list(persons))
     sites = Sites(np.where(where, nobody.precision, posterior.sites.precision), posterior.sites.linear)
-    return replace(posterior, sites=sites, overlay=Overlay(persons))
+    return replace(posterior, sites=sites, overlay=Overlay(Changed(persons)))
 
 
 def queries(n_users: int = 9):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -254,3 +255,12 @@ def test_the_pooled_posterior_speaks_for_everybody():
     X = np.eye(4)[left] - np.eye(4)[right]
     np.testing.assert_allclose(mean, X @ posterior.mean, atol=EXACT)
     np.testing.assert_allclose(var, np.diagonal(X @ S @ X.T), atol=EXACT)
+
+
+def test_thresholds_of_strangers_are_the_crowds_whoever_else_has_one_of_their_own(posterior):
+    factors = np.array([0.5, 0.7, 0.9, 1.1, 1.3, 1.7])
+    own = replace(posterior, people=replace(posterior.people, tie_factor=factors))
+    np.testing.assert_array_equal(own.tie_factors(np.array([-1, 5, 0, -1])), [1.0, 1.7, 0.5, 1.0])
+    changed = own.with_people({5: own.answers_of(5)._replace(tie_factor=np.array([2.0]))}, 0)
+    np.testing.assert_array_equal(changed.tie_factors(np.array([-1, 5, 0, -1])), [1.0, 2.0, 0.5, 1.0])
+    np.testing.assert_array_equal(changed.tie_factors(np.array([-1])), 1.0)

@@ -8,10 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from predilect.scale.shards import cut, map_shards, resolve_n_jobs
+from predilect.scale.shards import cut, map_shards, resolve_n_jobs, workers
 
 COSTS = st.lists(st.floats(0.0, 1e6), max_size=60).map(lambda values: np.array(values, dtype=float))
 
@@ -93,3 +95,36 @@ def test_number_of_threads():
     for wrong in (0, -2):
         with pytest.raises(ValueError, match="n_jobs"):
             resolve_n_jobs(wrong)
+
+
+@pytest.mark.parametrize("mine_ends_first", [True, False])
+def test_blas_keeps_to_one_thread_until_the_last_one_has_done(mine_ends_first):
+    def numbers():
+        return {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
+
+    inside, leave = threading.Event(), threading.Event()
+
+    def work():
+        with workers(1):
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=work, daemon=True)
+    scipy.linalg.det(np.eye(3))  # which brings a BLAS of its own
+    limits = threadpool_limits(limits=2, user_api="blas")
+    with threadpool_limits(limits=None, user_api="blas"):  # at its end threadpoolctl lets any thread set the number
+        pass
+    with workers(1):
+        thread.start()
+        inside.wait()
+        assert numbers() == {1}
+        if not mine_ends_first:
+            leave.set()
+            thread.join()
+            assert numbers() == {1}
+    if mine_ends_first:
+        assert numbers() == {1}
+        leave.set()
+        thread.join()
+    assert numbers() == {2}
+    limits.restore_original_limits()

@@ -25,7 +25,7 @@ app = typer.Typer(
     epilog=(
         "Start with: predilect rank answers.csv --out results. "
         "Exit codes: 0 done; 1 the output could not be written; 2 the input or an option cannot be used; "
-        "3 did not converge, with --strict; 130 interrupted."
+        "3 did not converge, with --strict; 130 interrupted; 143 terminated."
     ),
     no_args_is_help=True,
     add_completion=False,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Protocol
 
 import typer
@@ -18,11 +21,15 @@ from rich.text import Text
 from predilect.errors import ConvergenceError, PredilectError
 from predilect.report.output import OutputError
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "Talk", "Watch", "session"]
+__all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "TERMINATED", "Talk", "Watch", "session"]
 
 _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
-NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
+NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, which ends a command as Ctrl-C does."""
 
 
 class Watch(Protocol):
@@ -117,7 +124,7 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
     ------
     typer.Exit
         With 1 if the output could not be written, 2 for input that cannot be used, 3 without convergence where that
-        is asked for, 130 after Ctrl-C.
+        is asked for, 130 after Ctrl-C, 143 after SIGTERM.
     """
     talk = Talk(quiet, as_json)
     logging.getLogger("predilect").setLevel(logging.ERROR if quiet else logging.NOTSET)
@@ -126,16 +133,20 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
         if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):
             talk.warn(" ".join(str(message).split()))
 
-    with warnings.catch_warnings():
+    with _terminable(), warnings.catch_warnings():
         warnings.simplefilter("always")  # each is shown, and not the first of a place alone
         warnings.showwarning = show
         try:
-            yield talk
-            sys.stdout.flush()
-        except KeyboardInterrupt:
+            try:
+                yield talk
+                sys.stdout.flush()
+            except OSError as error:
+                raise _interrupt_behind(error) or error from None
+        except KeyboardInterrupt as error:
+            ended, code = ("Terminated", TERMINATED) if isinstance(error, Terminated) else ("Interrupted", INTERRUPTED)
             done = f"{talk.written} is complete" if talk.written else "nothing was written"
-            _print(talk.err, f"Interrupted; {done}.")
-            raise typer.Exit(INTERRUPTED) from None
+            _print(talk.err, f"{ended}; {done}.")
+            raise typer.Exit(code) from None
         except ConvergenceError as error:
             talk.fail(f"{error}. Nothing was written; without --strict this is a warning.")
             raise typer.Exit(NOT_CONVERGED) from None
@@ -153,6 +164,31 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
         except OSError as error:
             talk.fail(f"the output could not be written: {error.strerror or error}.")
             raise typer.Exit(NOT_WRITTEN) from None
+
+
+def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The interrupt that was being cleaned up after when an error came: that of a file closed twice, say."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM raises Terminated, so that what was begun is cleaned up, unless somebody has other plans for it."""
+    # Only the main thread gets signals.
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _silent(stage: str, done: int) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -108,6 +109,7 @@ def suggest(
     _check(strategy)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise DataError(f"n must be a whole number of questions, 1 or more; got {n!r}")
+    model = copy.copy(model)  # as it is now, whatever other threads do
     code = _code_of(model, user)
     utilities = model.posterior_.person(code)
     rng = np.random.default_rng(random_state) if strategy == "random" else None
@@ -177,6 +179,7 @@ def suggest_each(
     What :func:`suggest` with n = 1 would choose, in one prediction for everybody: a microsecond or two a candidate.
     """
     _check(strategy)
+    model = copy.copy(model)  # as it is now, whatever other threads do
     left, right, names = read_pairs(candidates, model.items_)
     if names is None:
         raise DataError("the candidates name nobody: give a column user, or call suggest for one person")

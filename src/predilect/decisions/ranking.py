@@ -25,6 +25,7 @@ N_DRAWS = 4000
 MANY_ITEMS, N_DRAWS_MANY_ITEMS = 10_000, 1000
 _ENTRIES_AT_ONCE = 20_000_000
 TIER_CONFIDENCE = 0.95
+_TIED = 1e-9  # what iterations and rounding leave open, of the largest score or standard deviation
 _Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal
 
 
@@ -91,7 +92,9 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
 
     Notes
     -----
-    Defined in docs/outputs.md. With M functions (or M = n_items) M³/3 + n_draws n_items (M + log n_items) operations;
+    Defined in docs/outputs.md. Scores, and utilities of a draw, that agree to 1e-9 of the largest score or standard
+    deviation are tied: they count as equal, and stand in the order of the ids. Rounding, and an answer that came and
+    went, move no place. With M functions (or M = n_items) M³/3 + n_draws n_items (M + log n_items) operations;
     n_draws x n_items integers of memory.
     """
     n_items = len(utilities.mean)
@@ -99,8 +102,8 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
         n_draws = N_DRAWS if n_items <= MANY_ITEMS else N_DRAWS_MANY_ITEMS
     score, variance = utilities.centred_marginals()
     sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17 where an item is alone
-    # Equal scores keep the order of the ids, whatever the sort does.
-    order = np.lexsort((np.arange(n_items), -score))
+    tied = _TIED * max(np.abs(score).max(initial=0.0), sd.max(initial=0.0))
+    order, score = _best_first(score, tied)
     rng, root = np.random.default_rng(random_state), factorise(utilities.covariance).lower
     places = np.empty((n_draws, n_items), dtype=np.int32)
     best = np.zeros(n_items)
@@ -109,8 +112,9 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
     for start in range(0, n_draws, step):
         rows = slice(start, min(start + step, n_draws))
         draws = utilities.draws(rows.stop - rows.start, rng, root)
-        np.put_along_axis(places[rows], np.argsort(-draws, axis=1), ranks[None, :], axis=1)
-        best += np.bincount(np.argmax(draws, axis=1), minlength=n_items)
+        in_order = np.argsort(_worse(draws, tied), axis=1)
+        np.put_along_axis(places[rows], in_order, ranks[None, :], axis=1)
+        best += np.bincount(in_order[:, 0], minlength=n_items)
     # A rank is a whole number: take the draw at the quantile, never a mixture of two.
     low, high = np.quantile(places, [0.025, 0.975], axis=0, method="inverted_cdf")
     return Board(
@@ -123,7 +127,7 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
         rank_low=low[order].astype(np.int64),
         rank_high=high[order].astype(np.int64),
         p_best=(best / n_draws)[order],
-        tier=_tiers(order, utilities),
+        tier=_tiers(order, utilities, tied),
     )
 
 
@@ -149,14 +153,36 @@ def is_whole(amounts: npt.NDArray[np.float64]) -> bool:
     return np.array_equal(amounts, np.rint(amounts))
 
 
-def _tiers(order: IntArray, utilities: Utilities) -> IntArray:
+def _best_first(score: FloatArray, tied: float) -> tuple[IntArray, FloatArray]:
+    """Items by falling score, tied ones in the order of their codes; and the scores, of tied items their mean."""
+    order = np.argsort(-score, kind="stable")
+    group = np.empty(len(score), dtype=np.int64)
+    group[order] = np.cumsum(np.diff(-score[order], prepend=-np.inf) > tied) - 1
+    common = np.bincount(group, score) / np.bincount(group)
+    return np.lexsort((np.arange(len(score)), group)), common[group]
+
+
+def _worse(draws: FloatArray, tied: float) -> FloatArray:
+    """Whole numbers, distinct in each draw, that rise as utilities fall, and with the codes of tied items.
+
+    ``draws`` are overwritten.
+    """
+    n_items = draws.shape[1]
+    draws -= draws.mean(axis=1, keepdims=True)  # what all share may be large, and its rounding too
+    draws *= -1.0 / (tied or 1.0)
+    np.rint(draws, out=draws)
+    draws *= n_items
+    draws += np.arange(n_items)
+    return draws
+
+
+def _tiers(order: IntArray, utilities: Utilities, tied: float) -> IntArray:
     tiers = np.empty(len(order), dtype=np.int64)
     first, tier = 0, 1
     while first < len(order):  # the leader of a tier against all that follow
         leader = np.full(len(order) - first, order[first])
         mean, var = utilities.margins(leader, order[first:])
-        var[0] = 0.0
-        worse = (var > 0.0) & (ndtr(mean / np.sqrt(np.where(var > 0.0, var, 1.0))) > TIER_CONFIDENCE)
+        worse = (mean > tied) & (var > 0.0) & (ndtr(mean / np.sqrt(np.where(var > 0.0, var, 1.0))) > TIER_CONFIDENCE)
         until = first + int(np.argmax(worse)) if worse.any() else len(order)
         tiers[first:until] = tier
         first, tier = until, tier + 1

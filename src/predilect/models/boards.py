@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,11 @@ class Ranking(ABC):
         counts : array of float, shape (stop - start, n_items)
         """
 
+    def _now(self) -> Self:
+        """The model as it is now, whatever other threads do."""
+        check_is_fitted(self, "posterior_")
+        return copy.copy(self)
+
     def _user_code(self, user: Any) -> int:
         if user is None or self.users_ is None:
             return -1
@@ -76,10 +82,10 @@ class Ranking(ABC):
             Columns item, mean, sd, lower, upper (utility centred over the items, in units of the noise of one answer;
             95 % interval), rank, rank_low, rank_high (95 % interval of the rank), p_best, tier, n (answers).
         """
-        check_is_fitted(self, "posterior_")
+        now = self._now()
         if user is None:
-            return self._frame(self._board(self.posterior_.crowd()), self.n_answers_by_item())
-        return self._frame(self._board(self.posterior_.person(self._user_code(user))), self.n_answers_by_item(user))
+            return now._frame(now._board(now.posterior_.crowd()), now.n_answers_by_item())
+        return now._frame(now._board(now.posterior_.person(now._user_code(user))), now.n_answers_by_item(user))
 
     def utilities(self, user: Any = None) -> Any:
         """One person's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`.
@@ -89,15 +95,15 @@ class Ranking(ABC):
         user : id, optional
             A person; by default someone without answers, drawn from the population.
         """
-        check_is_fitted(self, "posterior_")
-        board = self._board(self.posterior_.person(self._user_code(user)))
-        n = np.zeros(len(self.items_)) if user is None else self.n_answers_by_item(user)
-        return self._frame(board.by_item(), n)
+        now = self._now()
+        board = now._board(now.posterior_.person(now._user_code(user)))
+        n = np.zeros(len(now.items_)) if user is None else now.n_answers_by_item(user)
+        return now._frame(board.by_item(), n)
 
     def consensus(self) -> Any:
         """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
-        check_is_fitted(self, "posterior_")
-        return self._frame(self._board(self.posterior_.crowd()).by_item(), self.n_by_item_)
+        now = self._now()
+        return now._frame(now._board(now.posterior_.crowd()).by_item(), now.n_by_item_)
 
     def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
         """Joint posterior of one person's utilities, centred, over :attr:`items_`.
@@ -111,13 +117,13 @@ class Ranking(ABC):
         -------
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
         """
-        check_is_fitted(self, "posterior_")
-        return centre(*self.posterior_.utilities(self._user_code(user)))
+        now = self._now()
+        return centre(*now.posterior_.utilities(now._user_code(user)))
 
     def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
-        check_is_fitted(self, "posterior_")
-        return centre(*self.posterior_.consensus())
+        now = self._now()
+        return centre(*now.posterior_.consensus())
 
     def _board(self, utilities: Utilities) -> Board:
         return rank_utilities(utilities, random_state=self.random_state)
@@ -127,7 +133,7 @@ class Ranking(ABC):
 
     def n_answers_by_item(self, user: Any = None) -> FloatArray:
         """Number of answers on each item, of everybody or of one person; shape (n_items,)."""
-        check_is_fitted(self, "posterior_")
-        if user is None or not self.personal_:
-            return self.n_by_item_.copy()
-        return self._answers_of(self._user_code(user))
+        now = self._now()
+        if user is None or not now.personal_:
+            return now.n_by_item_.copy()
+        return now._answers_of(now._user_code(user))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from pathlib import Path
 from typing import Any, Self
@@ -143,6 +144,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         name, _ = find_loss(self.loss)
         if not hasattr(model, "posterior_"):
             raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
+        model = copy.copy(model)  # as it is now, whatever other threads do
         if hasattr(model, "consolidate"):
             model.consolidate()  # people lie in the order of users_ then
         criterion = criterion_for(name) if self.criterion == "auto" else self.criterion

@@ -6,8 +6,6 @@ No pickle: a model from somebody else can be opened safely. The format is descri
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._replace import put_in_place, staged
 from predilect.errors import DataError
 
 __all__ = ["FORMAT_VERSION", "number", "read_document", "read_model", "write_model"]
@@ -46,22 +45,14 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
     refuse_to_replace(path, overwrite)
     head = {"schema": SCHEMA, "version": FORMAT_VERSION, "predilect": __version__}
     whole = {**head, **document, "arrays": _described(arrays)}
+    path = path.resolve()  # a link to a folder keeps pointing there
     path.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    try:
-        (staging / "model.json").write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        np.savez(staging / "arrays.npz", **arrays)
-        staging.chmod(0o755)  # mkdtemp makes it private
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}-old-", dir=path.parent))
-            path.replace(old / "old")
-            staging.replace(path)
-            shutil.rmtree(old)
-        else:
-            staging.replace(path)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
+    with staged(path) as new:
+        new.mkdir()
+        (new / "model.json").write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        np.savez(new / "arrays.npz", **arrays)
+        refuse_to_replace(path, overwrite)
+        put_in_place(new, path)
 
 
 def refuse_to_replace(path: Path, overwrite: bool) -> None:

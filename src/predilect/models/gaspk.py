@@ -25,6 +25,7 @@ from predilect.models.gaspk_updating import take_in
 from predilect.models.inputs import Training, read_answers
 from predilect.models.predictions import Predicting
 from predilect.models.queries import Queries
+from predilect.models.turn import Turn
 from predilect.posteriors.gaspk.posterior import GaSPKPosterior
 from predilect.scale.shards import workers
 
@@ -238,6 +239,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
             found = fit_gaspk(self, training, delta, executor, watch)
         self.choices_, self.answers_ = found.choices, found.answers
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
+        self.turn_ = Turn()
         return Learned(
             found.posterior, GaSPKHyperparameters(found.kernel, found.em.gamma.shape[1], found.spread), found.personal,
             found.em.delta, found.em.evidence, found.report, found.search,
@@ -269,11 +271,12 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         -----
         Hyper-parameters stay as they were fitted. What comes out is a fixed point of the iteration that ``fit`` runs
         on all answers, the one next to where the model was; with one characteristic there is no other. Costs a few
-        rounds of a fit.
+        rounds of a fit. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
         """
         check_is_fitted(self, "posterior_")
-        found = take_in(self, read_answers(more, y), items)
-        self.trade_offs_ = self.choices_.trade_offs
+        answers = read_answers(more, y)
+        with self.turn_:
+            found = take_in(self, answers, items)
         found.report.require(self.strict)
         return self
 
@@ -313,6 +316,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> GaSPKPosterior:
         posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays, None)
         self.trade_offs_, self.grid_ = self.choices_.trade_offs, self.choices_.grid
+        self.turn_ = Turn()
         return posterior
 
     # What a choice researcher asks of a fitted model.

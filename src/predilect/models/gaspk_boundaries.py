@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from sklearn.utils.validation import check_is_fitted
 
 from predilect.data.tradeoff_steps import Step, step_of, steps_of
 from predilect.data.tradeoffs import tidy
@@ -81,7 +80,7 @@ def indifference(
     such intervals held the truth is in ``posteriors/gaspk/mixtures.py``: for what single people would give take exact
     or expected weights.
     """
-    check_is_fitted(model, "posterior_")
+    model = model._now()
     one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)
     _check_amount(two, "against")
     if one.source == two.source and one.dimension.label == two.dimension.label:
@@ -142,7 +141,7 @@ def willingness(
     not the average of theirs. People share the draws; cost: a solution for each draw, then about 1 ms for each
     person and attribute.
     """
-    check_is_fitted(model, "posterior_")
+    model = model._now()
     trade_offs = model.trade_offs_
     two = step_of(trade_offs, pay_with)
     _check_amount(two, "pay_with")

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from sklearn.utils.validation import check_is_fitted
 
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.data.tradeoff_steps import Step, steps_of
@@ -71,7 +70,7 @@ def accept(model: Any, trade_offs: Any, user: Any = None) -> Any:
     Φ(m / √(1 + v)), with the tie threshold; m and v as in ``predict_margin``. A person's sd holds what weights leave
     open, and is not 0 for the trade-off 0 either.
     """
-    check_is_fitted(model, "posterior_")
+    model = model._now()
     t, given = _read(model, trade_offs)
     warn_outside(model, t)
     who = codes_of(model, user)
@@ -112,7 +111,7 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
     With what is not known of weights from the answers themselves (``posteriors/gaspk/mixtures.py``), where ``accept``
     and predictions have what held-out answers ask for on average, the same for every trade-off.
     """
-    check_is_fitted(model, "posterior_")
+    model = model._now()
     t, _ = _read(model, trade_offs)
     who = codes_of(model, user)
     if who is not None and len(who[0]) != 1:
@@ -138,7 +137,7 @@ def segments(model: Any) -> Any:
     -----
     Numbers are those of the columns of ``weights_``. Two fits number characteristics differently.
     """
-    check_is_fitted(model, "posterior_")
+    model = model._now()
     if model.users_ is None:
         raise DataError("the answers did not say who gave them, so that there are no people to tell apart.")
     gamma = model.posterior_.gamma
@@ -163,7 +162,7 @@ def characteristics(model: Any) -> Any:
     A step is 1, 2 or 5 times a power of ten near the attribute's standard deviation over the items, or for attributes
     of two values their difference. sd is given the weights.
     """
-    check_is_fitted(model, "posterior_")
+    model = model._now()
     posterior, trade_offs = model.posterior_, model.trade_offs_
     gamma = posterior.gamma
     if trade_offs.items_are_attributes:

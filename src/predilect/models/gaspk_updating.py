@@ -35,7 +35,7 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
     Parameters
     ----------
     model : GaSPK
-        Changed in place, wholly or, after an error, not at all.
+        Changed in place, in one step or, after an error, not at all. It must be the caller's turn.
     more : Comparisons
     items : data frame or ItemFeatures, optional
         Attributes of items that the model does not know.
@@ -96,14 +96,13 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
     added = np.zeros(len(vocabulary))
     added[new_item] = answers_by_item(more)
     added[old_item] += model.n_by_item_
-    # Nothing can fail from here on.
-    model.posterior_, model.choices_, model.answers_ = posterior, choices, told
-    model.items_, model.users_, model.space_ = vocabulary, users, space
-    model.counts_, model.n_by_item_, model.comparisons_ = counts, added, together
-    model.n_answers_ += more.n_answers
-    model.log_evidence_ = found.evidence
     prior = {**model.report_["prior"], "n_trade_offs": len(choices.points), "rank": basis.rank}
-    model.report_ = {**model.report_, "fit": found.report.to_dict(), "prior": prior}
+    vars(model).update({
+        "posterior_": posterior, "choices_": choices, "trade_offs_": choices.trade_offs, "answers_": told,
+        "items_": vocabulary, "users_": users, "space_": space, "counts_": counts, "n_by_item_": added,
+        "comparisons_": together, "n_answers_": model.n_answers_ + more.n_answers, "log_evidence_": found.evidence,
+        "report_": {**model.report_, "fit": found.report.to_dict(), "prior": prior},
+    })  # fmt: skip
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import fields
 from pathlib import Path
@@ -117,28 +118,29 @@ class Keeping(ABC):
             If the path exists and ``overwrite`` is False.
         """
         check_is_fitted(self, "posterior_")
-        values, arrays = self._pack()
-        counts, people, model = self.counts_, self.user_features_, self
+        now: Any = copy.copy(self)  # as it is now, whatever other threads do
+        values, arrays = now._pack()
+        counts, people = now.counts_, now.user_features_
         shared = {
-            "n_by_item": self.n_by_item_, "feature_matrix": self.space_.matrix, "feature_known": self.space_.known,
+            "n_by_item": now.n_by_item_, "feature_matrix": now.space_.matrix, "feature_known": now.space_.known,
             "count_ptr": counts.ptr, "count_item": counts.item, "count": counts.count,
         }  # fmt: skip
-        parameters = model.get_params()  # type: ignore[attr-defined]  # of BaseEstimator
+        parameters = now.get_params()
         document = {
-            "model": self.model_name,
-            "personal": self.personal_,
+            "model": now.model_name,
+            "personal": now.personal_,
             "parameters": {name: _plain(value) for name, value in parameters.items()},
-            "hyperparameters": {name: _plain(getattr(self.hyperparameters_, name)) for name in self._names()},
+            "hyperparameters": {name: _plain(getattr(now.hyperparameters_, name)) for name in now._names()},
             "posterior": plain(values),
-            "tie_threshold": self.tie_threshold_,
-            "log_evidence": self.log_evidence_,
-            "n_answers": self.n_answers_,
-            "frame_kind": self.backend_,
-            "items": self.items_.ids,
-            "users": None if self.users_ is None else self.users_.ids,
-            "item_features": None if self.features_ is None else self.features_.to_dict(),
+            "tie_threshold": now.tie_threshold_,
+            "log_evidence": now.log_evidence_,
+            "n_answers": now.n_answers_,
+            "frame_kind": now.backend_,
+            "items": now.items_.ids,
+            "users": None if now.users_ is None else now.users_.ids,
+            "item_features": None if now.features_ is None else now.features_.to_dict(),
             "user_features": None if people is None else people.to_dict(),
-            "report": plain({key: value for key, value in self.report_.items() if key != "timing"}),
+            "report": plain({key: value for key, value in now.report_.items() if key != "timing"}),
         }
         write_model(Path(path), document, {**shared, **arrays}, overwrite=overwrite)
 

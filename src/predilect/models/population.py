@@ -318,9 +318,9 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
 
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
         """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
-        self.consolidate()  # people lie in the order of users_ then
-        assert isinstance(self.posterior_, PopulationPosterior)
-        return self.posterior_.people.answers_by_item(start, stop)
+        posterior = self._at_rest().posterior_  # people lie in the order of users_ then
+        assert isinstance(posterior, PopulationPosterior)
+        return posterior.people.answers_by_item(start, stop)
 
     def verdict(
         self,
@@ -374,7 +374,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
             If the path exists and ``overwrite`` is False.
         """
         check_is_fitted(self, "posterior_")
-        save_population(self, Path(path), overwrite=overwrite)
+        save_population(self._at_rest(), Path(path), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

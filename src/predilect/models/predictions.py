@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -84,22 +85,24 @@ class Predicting(ABC):
         -----
         Microseconds a pair.
         """
-        return self._asked(X, items, users)[:2]
+        return self._asked(X, items, users)[1:3]
 
     def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
-        return self._chances(*self._asked(X, items, users))
+        now, mean, var, queries = self._asked(X, items, users)
+        return now._chances(mean, var, queries)
 
     def predict_margin_and_proba(
         self, X: Any, *, items: Any = None, users: Any = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What :meth:`predict_margin` and :meth:`predict_proba` return, at the cost of one."""
-        asked = self._asked(X, items, users)
-        return asked[0], asked[1], self._chances(*asked)
+        now, mean, var, queries = self._asked(X, items, users)
+        return mean, var, now._chances(mean, var, queries)
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, right however small a probability is; shape (n, 3)."""
-        return self._log_chances(*self._asked(X, items, users))
+        now, mean, var, queries = self._asked(X, items, users)
+        return now._log_chances(mean, var, queries)
 
     def predict(self, X: Any, *, items: Any = None, users: Any = None) -> npt.NDArray[np.int64]:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
@@ -118,16 +121,17 @@ class Predicting(ABC):
         log_p = self.predict_log_proba(answers, items=items)[np.arange(answers.n_rows), 1 - answers.outcome]
         return float(np.average(log_p, weights=answers.weight))
 
-    def _asked(self, X: Any, items: Any, users: Any) -> tuple[FloatArray, FloatArray, Queries]:
-        """Margins, and the pairs they are of."""
-        check_is_fitted(self, "posterior_")
-        queries = read_queries(X, self.items_, self.users_ if self.personal_ else None, self.added_users_)
+    def _asked(self, X: Any, items: Any, users: Any) -> tuple[Self, FloatArray, FloatArray, Queries]:
+        """The model as it is now, whatever other threads do; margins, and the pairs they are of."""
+        now = copy.copy(self)
+        check_is_fitted(now, "posterior_")
+        queries = read_queries(X, now.items_, now.users_ if now.personal_ else None, now.added_users_)
         if queries.n_unknown_users:
             warnings.warn(
                 f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
                 "the population's prediction is given", DataWarning, stacklevel=3,
             )  # fmt: skip
-        return *self._margins(queries, items, users), queries
+        return now, *now._margins(queries, items, users), queries
 
     def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
         """Probabilities of the answers at margins with this mean and variance."""

@@ -14,7 +14,7 @@ from predilect.posteriors.rows import keys_of, sides_of
 __all__ = ["Memory"]
 
 
-_BLOCK = 4096  # notes of single answers that are put together: apart, each takes ten times the memory
+_BLOCK = 256  # notes of single answers that are put together: apart, each takes ten times the memory
 
 
 class _Note(NamedTuple):
@@ -25,8 +25,11 @@ class _Note(NamedTuple):
     change: npt.NDArray[np.float64]
 
 
+_Held = tuple[Comparisons | None, tuple[_Note, ...], tuple[_Note, ...]]  # answers, and blocks and notes since
+
+
 class Memory:
-    """Answers with their tasks, brought up to date when somebody asks for them.
+    """Answers with their tasks, brought up to date when somebody asks for them; never altered otherwise.
 
     Parameters
     ----------
@@ -35,28 +38,31 @@ class Memory:
     """
 
     def __init__(self, comparisons: Comparisons | None) -> None:
-        self._comparisons = comparisons
-        self._notes: list[_Note] = []
-        self._blocks: list[_Note] = []
+        self._held: _Held = (comparisons, (), ())
 
-    def note(self, batch: Batch, sign: int) -> None:
-        """Remember that answers came (sign 1) or went (sign -1)."""
-        if self._comparisons is not None:
-            self._notes.append(_Note(batch.names, batch.key, sign * batch.weight))
-            if len(self._notes) == _BLOCK:
-                self._blocks.append(_together(self._notes))
-                self._notes = []
+    def plus(self, batch: Batch, sign: int) -> Memory:
+        """With the note that answers came (sign 1) or went (sign -1)."""
+        comparisons, blocks, notes = self._held
+        if comparisons is None:
+            return self
+        notes = (*notes, _Note(batch.names, batch.key, sign * batch.weight))
+        if len(notes) == _BLOCK:
+            blocks, notes = (*blocks, _together(notes)), ()
+        new = Memory(None)
+        new._held = comparisons, blocks, notes
+        return new
 
     @property
     def comparisons(self) -> Comparisons | None:
         """All answers that the model holds; new ones stand alone and share no task."""
-        if self._comparisons is not None and (self._notes or self._blocks):
-            self._comparisons = _applied(self._comparisons, _together(self._blocks + self._notes))
-            self._notes, self._blocks = [], []
-        return self._comparisons
+        comparisons, blocks, notes = self._held
+        if comparisons is not None and (notes or blocks):
+            comparisons = _applied(comparisons, _together((*blocks, *notes)))
+            self._held = comparisons, (), ()  # the same answers, in one step for who reads at this moment
+        return comparisons
 
 
-def _together(notes: list[_Note]) -> _Note:
+def _together(notes: tuple[_Note, ...]) -> _Note:
     people = [person for note in notes for person in note.people]
     return _Note(people, np.concatenate([note.key for note in notes]), np.concatenate([note.change for note in notes]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from predilect.data import Comparisons
 from predilect.inference.warm_up import warm_up, warm_up_updates
 from predilect.models.batches import UNSAID, read_batch
 from predilect.models.remembering import Memory
+from predilect.models.turn import Turn
 from predilect.models.updating import change, consolidate
 
 __all__ = ["Updating"]
@@ -20,6 +22,7 @@ class Updating:
     """What :class:`~predilect.Population` inherits."""
 
     memory_: Memory
+    turn_: Turn
     personal_: bool
 
     def update(
@@ -73,6 +76,10 @@ class Updating:
         weight 2. Tasks make no difference. O(n_u min(n_u, k_u)²) for a person with n_u answers on k_u items, however
         many answers the model holds; the pooled model O(pairs with answers + n_items³).
 
+        Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one goes on at a time; predictions,
+        boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all are of the model as it
+        was when they began. ``fit`` needs the model for itself.
+
         Examples
         --------
         >>> import predilect
@@ -99,6 +106,10 @@ class Updating:
         weight: float = 1.0,
     ) -> Self:
         """Take answers back: the result is that of never having had them, at the population that was fitted.
+
+        Somebody who has the answers of the fit (or of :meth:`consolidate`) again is as before to the bit; otherwise
+        utilities come back to what the iteration leaves open, some 1e-10, since it goes on from where it stands. Boards
+        come back as they were, with tied items in the order of the ids.
 
         Someone whose last answer is taken back stays known, with the population's prediction.
 
@@ -130,7 +141,8 @@ class Updating:
         by itself before saving, and when more than a few percent of the people changed. O(answers).
         """
         check_is_fitted(self, "posterior_")
-        consolidate(self)
+        with self.turn_:
+            consolidate(self)
         return self
 
     @property
@@ -157,8 +169,13 @@ class Updating:
             warm_up_updates()
         else:
             warm_up()
-        batch = read_batch(
-            self, more, y, user=user, left=left, right=right, outcome=outcome, winner=winner, weight=weight,
-            may_add=sign > 0,
-        )  # fmt: skip
-        change(self, batch, sign, users)
+        with self.turn_:
+            batch = read_batch(
+                self, more, y, user=user, left=left, right=right, outcome=outcome, winner=winner, weight=weight,
+                may_add=sign > 0,
+            )  # fmt: skip
+            change(self, batch, sign, users)
+
+    def _at_rest(self) -> Self:
+        """The model as it is now, for one reader, with everybody in one layout."""
+        return copy.copy(self.consolidate()).consolidate()

@@ -17,9 +17,11 @@ from predilect.inference.updating import LOOSE_TOLERANCE, is_quick, settled, set
 from predilect.models.batches import Batch
 from predilect.models.queries import rows_of_features
 from predilect.models.remembering import Memory
+from predilect.models.turn import Turn
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.groups import Group
-from predilect.posteriors.overlay import Person
+from predilect.posteriors.overlay import Person, person_of
+from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.rows import Rows, keys_of, sides_of, sides_of_one
 from predilect.scale.shards import workers
 
@@ -33,6 +35,7 @@ _MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
 
 def begin_updates(model: Any, comparisons: Comparisons | None, pooled: Rows | None = None) -> None:
     """Set what updates need on a model that was just fitted or loaded; ``pooled`` are the answers of a pooled one."""
+    model.turn_ = Turn()
     model.memory_ = Memory(comparisons)
     model.added_users_ = {}
     model.pooled_rows_ = pooled
@@ -45,7 +48,7 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
     Parameters
     ----------
     model : Population
-        Fitted; changed in place.
+        Fitted; changed in place, in one step. It must be the caller's turn.
     batch : Batch
         The answers.
     sign : int
@@ -70,17 +73,16 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
                 "counts identical answers of one person; personal rankings need weights of at least 1"
             )
         persons = _changed_people(model, batch, sign, users)
-        # Nothing below raises: from here on the model holds the answers.
-        model.posterior_.overlay.people.update(persons)
-        model.posterior_.overlay.n_added += len(batch.new)
+        changed: dict[str, Any] = {"posterior_": model.posterior_.with_people(persons, len(batch.new))}
     else:
         rows, state = _changed_crowd(model, batch, sign)
-        model.pooled_rows_ = rows
-        model.posterior_ = GaussianPosterior(state.m, state.C_m, model.posterior_.Phi)
-    model.memory_.note(batch, sign)
-    for user in batch.new:
-        model.added_users_[user] = len(model.users_) + len(model.added_users_)
-    _count(model, batch, sign)
+        posterior = GaussianPosterior(state.m, state.C_m, model.posterior_.Phi)
+        changed = {"posterior_": posterior, "pooled_rows_": rows}
+    if batch.new:
+        n = len(model.users_) + len(model.added_users_)
+        changed["added_users_"] = model.added_users_ | {user: code for code, user in enumerate(batch.new, n)}
+    changed |= {"memory_": model.memory_.plus(batch, sign), "verdict_": None, **_counts(model, batch, sign)}
+    vars(model).update(changed)
     if model.personal_:
         beside = len(model.posterior_.overlay.people)
         if beside > _MOST_BESIDE + _SHARE_BESIDE * model.posterior_.people.n_users:
@@ -123,7 +125,18 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
             )
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
-    return dict(zip(codes, persons, strict=True))
+    return {code: _as_before(posterior, code, person) for code, person in zip(codes, persons, strict=True)}
+
+
+def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Person:
+    """The person as in the layout if the answers are those again, so that what came and went leaves no rounding."""
+    people = posterior.people
+    if code >= people.n_users or len(person.outcome) != people.answer_ptr[code + 1] - people.answer_ptr[code]:
+        return person
+    before = person_of(people, posterior.sites, code)
+    arrays: Any = zip(before[:5], person[:5], strict=True)  # all but the sites
+    same = all(old.tobytes() == new.tobytes() for old, new in arrays)
+    return before if same else person
 
 
 def _say_not_converged(model: Any, residual: float) -> None:
@@ -225,23 +238,24 @@ def pooled_rows(model: Any) -> Rows:
     return rows_held
 
 
-def _count(model: Any, batch: Batch, sign: int) -> None:
-    """Keep the counts of a model true, and drop what was said of the answers before."""
+def _counts(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
+    """The counts of a model, and its report without what was said of the answers before."""
+    by_item = model.n_by_item_.copy()
     if len(batch.key) == 1:  # numbers are quicker than arrays of one
         total = batch.weight.item(0)
         for item in sides_of_one(batch.key.item(0)):
-            model.n_by_item_[item] += sign * total
+            by_item[item] += sign * total
     else:
         left, right, _ = sides_of(batch.key)
         total = float(batch.weight.sum())
-        np.add.at(model.n_by_item_, left, sign * batch.weight)
-        np.add.at(model.n_by_item_, right, sign * batch.weight)
-    model.n_answers_ += sign * total
-    counts = model.report_.setdefault("updates", {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0})
+        np.add.at(by_item, left, sign * batch.weight)
+        np.add.at(by_item, right, sign * batch.weight)
+    counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})
     counts["answers_added" if sign > 0 else "answers_taken_back"] += total
     counts["people_added"] += len(batch.new)
-    model.verdict_ = None
-    model.report_.pop("verdict", None)
+    report = model.report_ | {"updates": counts}
+    report.pop("verdict", None)
+    return {"n_by_item_": by_item, "n_answers_": model.n_answers_ + sign * total, "report_": report}
 
 
 def consolidate(model: Any) -> None:
@@ -257,4 +271,4 @@ def consolidate(model: Any) -> None:
     posterior = model.posterior_
     if model.personal_ and posterior.overlay.people:
         posterior = posterior.consolidated(order)
-    model.posterior_, model.users_, model.added_users_ = posterior, users, {}
+    vars(model).update({"posterior_": posterior, "users_": users, "added_users_": {}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from predilect.errors import DataError
@@ -13,30 +14,30 @@ __all__ = ["keep_verdict", "verdict_of"]
 
 
 def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict:
-    """The verdict that the model holds, or a new one, which it then holds.
+    """The verdict that the model holds, or a new one, which it then holds, unless its answers changed meanwhile.
 
     Raises
     ------
     DataError
         If a setting is out of range, or there are no answers to try the models on.
     """
-    held: Verdict | None = model.verdict_
+    now = copy.copy(model)
+    held: Verdict | None = now.verdict_
     if held is not None and held.settings == settings:
         return held
-    if model.comparisons_ is None:
+    if now.comparisons_ is None:
         why = f"it holds one for other settings ({held.settings}) in verdict_" if held is not None else "it holds none"
         raise DataError(
             f"a loaded model has no answers to hold out, and {why}. Fit again on the answers and call verdict() before "
             "save()"
         )
-    verdict = judge(
-        model, model.comparisons_, model.features_, tie_threshold=model.tie_threshold_, watch=watch, **settings
-    )
-    keep_verdict(model, verdict)
+    verdict = judge(now, now.comparisons_, now.features_, tie_threshold=now.tie_threshold_, watch=watch, **settings)
+    with model.turn_:
+        if model.memory_ is now.memory_:  # no answer came or went meanwhile
+            keep_verdict(model, verdict)
     return verdict
 
 
 def keep_verdict(model: Any, verdict: Verdict) -> None:
     """Let a model hold a verdict on its answers, and save it with the rest of its report."""
-    model.verdict_ = verdict
-    model.report_["verdict"] = verdict.to_dict()
+    vars(model).update({"verdict_": verdict, "report_": model.report_ | {"verdict": verdict.to_dict()}})

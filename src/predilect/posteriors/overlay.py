@@ -6,8 +6,9 @@ small arrays of their own, and a look-up finds those first; :func:`joined` bring
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +17,13 @@ import numpy.typing as npt
 from predilect.posteriors.people import LARGEST_STATE, People, Sites, shards_of
 from predilect.posteriors.rows import Rows, keys_of, sides_of
 
-__all__ = ["Overlay", "Person", "joined", "person_of", "picked", "side_by_side"]
+__all__ = ["Changed", "Overlay", "Person", "joined", "person_of", "picked", "side_by_side"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 _LOOK_UP_ONE_BY_ONE = 1000
+_N_PARTS = 64
 _LIKE_THE_CROWD = np.ones(1)
 
 
@@ -94,20 +96,73 @@ class Person(NamedTuple):
         return people, Sites(self.precision, self.linear)
 
 
-@dataclass(slots=True)
+class Changed(Mapping[int, Person]):
+    """People by code; never altered: :meth:`plus` makes another, and shares with it all that is the same.
+
+    Parameters
+    ----------
+    people : mapping of int to Person, optional
+
+    Notes
+    -----
+    The people lie in many small dicts, of which :meth:`plus` copies those that change: whoever reads at that moment
+    goes on reading what was there, and a change among thousands of people takes about a microsecond.
+    """
+
+    __slots__ = ("_parts", "_size")
+
+    def __init__(self, people: Mapping[int, Person] | None = None) -> None:
+        self._parts: tuple[dict[int, Person], ...] = ({},) * _N_PARTS
+        self._size = 0
+        if people:
+            more = self.plus(people)
+            self._parts, self._size = more._parts, more._size
+
+    def plus(self, people: Mapping[int, Person]) -> Changed:
+        """With more people, or other answers of some."""
+        parts, size = list(self._parts), self._size
+        copied = set()
+        for user, person in people.items():
+            place = user % _N_PARTS
+            if place not in copied:
+                parts[place] = parts[place].copy()
+                copied.add(place)
+            size += user not in parts[place]
+            parts[place][user] = person
+        new = Changed()
+        new._parts, new._size = tuple(parts), size
+        return new
+
+    def __getitem__(self, user: int) -> Person:
+        return self._parts[user % _N_PARTS][user]
+
+    def __contains__(self, user: Any) -> bool:
+        return user in self._parts[user % _N_PARTS]
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(self._parts)
+
+    def __len__(self) -> int:
+        return self._size
+
+
+@dataclass(frozen=True, slots=True)
 class Overlay:
     """People who changed, by code; those who are new have codes from the end of the layout on.
 
     Attributes
     ----------
-    people : dict of int to Person
-        A person is replaced, never altered, so that who reads meanwhile sees the old or the new one.
+    people : Changed
     n_added : int
         How many are new.
     """
 
-    people: dict[int, Person] = field(default_factory=dict)
+    people: Changed = field(default_factory=Changed)
     n_added: int = 0
+
+    def plus(self, people: Mapping[int, Person], n_new: int) -> Overlay:
+        """With more people, or other answers of some; ``n_new`` of them are new."""
+        return Overlay(self.people.plus(people), self.n_added + n_new)
 
     def holds(self, users: IntArray) -> npt.NDArray[np.bool_] | None:
         """Which of some codes are here; None if none is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -47,7 +47,7 @@ class PopulationPosterior:
     effects : Effects, optional
         How traits of people move their utilities.
     overlay : Overlay
-        People whose answers changed since, and new people: the one part that changes in place.
+        People whose answers changed since, and new people.
     law : Law
         What is known of a person before their own answers.
     """
@@ -91,6 +91,14 @@ class PopulationPosterior:
         """One person's answers and sites."""
         changed = self.overlay.people.get(user)
         return person_of(self.people, self.sites, user) if changed is None else changed
+
+    def with_people(self, people: Mapping[int, Person], n_new: int) -> PopulationPosterior:
+        """With other answers of some people, by code, the last ``n_new`` of whom are new; all else is shared."""
+        new = object.__new__(PopulationPosterior)  # dataclasses.replace would work out the law anew
+        for name in self.__slots__:
+            object.__setattr__(new, name, getattr(self, name))
+        object.__setattr__(new, "overlay", self.overlay.plus(people, n_new))
+        return new
 
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
         """The same with everybody in one layout again.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
+from predilect._replace import put_in_place, staged
 from predilect.errors import DataError, PredilectError
 
 __all__ = ["OUTPUT_NAMES", "OutputError", "OutputFile", "OutputFolder"]
@@ -28,9 +26,8 @@ class OutputError(PredilectError, OSError):
 class OutputFolder:
     """A folder that appears complete or not at all.
 
-    Files go to a hidden folder beside it, which takes its name once everything is there. A folder that exists is
-    replaced only with ``force``, only if it holds nothing but results of Predilect, and is removed only when the new
-    one is complete.
+    Files go to a hidden folder beside it, which takes its place once everything is there. A folder that exists is
+    replaced only with ``force``, only if it holds nothing but results of Predilect, and in one step.
 
     Parameters
     ----------
@@ -59,8 +56,8 @@ class OutputFolder:
         OutputError
             If nothing can be made beside it.
         """
-        self._refuse()
-        self._temporary().rmdir()
+        with self._staged():
+            self._refuse()
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
@@ -71,27 +68,35 @@ class OutputFolder:
         OutputError
             If something could not be written.
         """
+        with self._staged() as new:
+            self._refuse()
+            new.mkdir()
+            yield new
+            self._refuse()
+            put_in_place(new, self.path)
+
+    @contextmanager
+    def _staged(self) -> Iterator[Path]:
         self._refuse()
-        temporary = self._temporary()
         try:
-            try:
-                yield temporary
-                self._refuse()
-                self._put_in_place(temporary)
-            except OSError as error:
-                raise OutputError(_told(error, self.shown)) from error
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            with staged(self.path) as new:
+                yield new
+        except OSError as error:
+            raise OutputError(_told(error, self.shown)) from error
 
     def _refuse(self) -> None:
         _refuse_place(self.path, self.shown, "--out")
-        if not os.path.lexists(self.path):
+        # Not found: there is nothing yet, or another process is putting its own there, having moved it away.
+        try:
+            if not stat.S_ISDIR(self.path.stat().st_mode):
+                raise DataError(f"{self.shown} is a file, and the results need a folder. Give another name with --out")
+            if not self.force:
+                raise DataError(
+                    f"{self.shown} exists already. Give another name with --out, or replace it with --force"
+                )
+            foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name not in OUTPUT_NAMES)
+        except FileNotFoundError:
             return
-        if not self.path.is_dir():
-            raise DataError(f"{self.shown} is a file, and the results need a folder. Give another name with --out")
-        if not self.force:
-            raise DataError(f"{self.shown} exists already. Give another name with --out, or replace it with --force")
-        foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name not in OUTPUT_NAMES)
         if foreign:
             raise DataError(
                 f"{self.shown} holds what Predilect did not write (first: {foreign[0]}), so --force will not replace "
@@ -99,29 +104,6 @@ class OutputFolder:
             )
         if Path.cwd().is_relative_to(self.path):
             raise DataError(f"{self.shown} is the folder you are in and cannot be replaced. Give another with --out")
-
-    def _temporary(self) -> Path:
-        try:
-            folder = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-", dir=self.path.parent))
-            folder.chmod(0o777 & ~_umask())
-        except OSError as error:
-            raise OutputError(_told(error, self.shown)) from error
-        return folder
-
-    def _put_in_place(self, temporary: Path) -> None:
-        if not self.path.exists():
-            temporary.rename(self.path)
-            return
-        old = self._temporary()
-        try:
-            self.path.rename(old)
-            try:
-                temporary.rename(self.path)
-            except BaseException:
-                old.rename(self.path)
-                raise
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
 
 
 class OutputFile:
@@ -161,16 +143,9 @@ class OutputFile:
                 write(self.path)
                 return
             target = self.path.resolve()
-            handle, name = tempfile.mkstemp(prefix=f".{target.name}-", suffix=target.suffix, dir=target.parent)
-            os.close(handle)
-            temporary = Path(name)
-            try:
-                write(temporary)
-                temporary.chmod(0o666 & ~_umask())
-                temporary.replace(target)
-            finally:
-                with suppress(OSError):
-                    temporary.unlink(missing_ok=True)
+            with staged(target) as new:
+                write(new)
+                put_in_place(new, target)
         except OSError as error:
             raise OutputError(_told(error, self.path)) from error
 
@@ -192,9 +167,3 @@ def _told(error: OSError, path: Path) -> str:
         f"{path} could not be written: {error.strerror or error}. Nothing half-written was left behind; make room, or "
         "choose another place with --out"
     )
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +86,37 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
+class _OneThread:
+    """BLAS at one thread while anybody in the process asks for that; as it was when the last one has done."""
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside = threading.Lock(), 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_inside:
+                self._limits = _blas().limit(limits=1)
+                _let_go()
+            self._n_inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._limits.restore_original_limits()
+                _let_go()
+
+
+def _let_go() -> None:
+    """End the control that threadpoolctl, from 3.7 on, keeps for the thread that set a limit: another may lift it."""
+    with _blas().limit(limits=None):
+        pass
+
+
+_one_thread = _OneThread()
+
+
 @contextmanager
 def workers(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
     """A pool of threads (None for one thread), with BLAS held at one thread of its own.
@@ -92,7 +124,7 @@ def workers(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
     BLAS threads inside threads slow each other down, and their number would change the last bits of a sum.
     """
     n_threads = resolve_n_jobs(n_jobs)
-    with _blas().limit(limits=1):
+    with _one_thread:
         if n_threads == 1:
             yield None
             return

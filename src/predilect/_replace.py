@@ -1,0 +1,210 @@
+"""A file or folder that takes the place of another in one step, whatever ends the process.
+
+It is made in a hidden folder beside its place. The process that works in such a folder holds a lock on it, which ends
+with the process: a hidden folder that nobody holds was left behind, and goes at the next write.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["put_in_place", "staged"]
+
+# A hidden folder is .NAME.predilect-RANDOM, and holds nothing but these; anything else is not ours to remove.
+_MARK = ".predilect-"
+_NEW, _OLD, _GONE = "new", "old", "gone-"
+
+# What a rename says when something is in the way that it cannot replace in one step.
+_IN_THE_WAY = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
+if sys.platform == "win32":
+    _IN_THE_WAY.add(errno.EACCES)
+# What systems and disks say that cannot do something: exchange two names, lock a folder, write a folder through.
+_CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM, errno.EXDEV, errno.EBADF, errno.ENOLCK}
+
+_RENAME_EXCHANGE = 2  # RENAME_SWAP of macOS has the same number
+_HERE = -100  # AT_FDCWD of Linux
+
+
+@contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """Where to make what :func:`put_in_place` then puts at ``path``; nothing of it stays when the block ends.
+
+    What processes that were killed left behind is cleaned up first.
+
+    Parameters
+    ----------
+    path : Path
+        Not a link; its parent exists.
+
+    Yields
+    ------
+    new : Path
+        On the same disk and of the same name; there is nothing yet.
+
+    Raises
+    ------
+    OSError
+        If nothing can be made beside ``path``.
+    """
+    _clean(path)
+    hidden, lock = _hidden(path)
+    try:
+        (hidden / _NEW).mkdir()
+        yield hidden / _NEW / path.name
+    finally:
+        _discard(hidden, path)
+        if lock is not None:
+            os.close(lock)
+
+
+def put_in_place(new: Path, path: Path) -> None:
+    """Put what was made at the place that :func:`staged` gave where it belongs, instead of what is there.
+
+    Parameters
+    ----------
+    new, path : Path
+        What :func:`staged` gave, and what it was given.
+
+    Raises
+    ------
+    OSError
+        If it cannot be done. What was there is there again when the block of :func:`staged` has ended.
+
+    Notes
+    -----
+    Everything is on the disk before it takes its place. Linux and macOS exchange two folders in one step. Elsewhere,
+    and on disks that cannot, the old one is moved away first: for a moment nothing is there, and if the process is
+    killed in it, the next write puts the old one back.
+    """
+    for made in [*new.rglob("*"), new, new.parent]:
+        _sync(made)
+    while True:
+        try:
+            new.replace(path)  # one step where nothing is there, or a file takes the place of a file
+            break
+        except OSError as error:
+            if error.errno not in _IN_THE_WAY:
+                raise
+        # Not found: another process took away what was in the way.
+        with suppress(FileNotFoundError):
+            if _exchange(new, path) or _swap(new, path):
+                break
+    _sync(path.parent)
+
+
+def _exchange(new: Path, path: Path) -> bool:
+    """Exchange two names in one step; False where that is impossible."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(new), os.fsencode(path)
+    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+        failed = libc.renameat2(_HERE, names[0], _HERE, names[1], _RENAME_EXCHANGE)
+    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        failed = libc.renamex_np(*names, _RENAME_EXCHANGE)
+    else:
+        return False
+    number = ctypes.get_errno() if failed else 0
+    if number and number not in _CANNOT:
+        raise OSError(number, os.strerror(number), str(path))
+    return not failed
+
+
+def _swap(new: Path, path: Path) -> bool:
+    """Move the old one away and the new one in; False if another process put something there in between."""
+    hidden = new.parent.parent
+    old = hidden / _OLD / path.name
+    old.parent.mkdir(exist_ok=True)
+    path.rename(old)
+    done = True
+    try:
+        new.replace(path)
+    except OSError as error:
+        if error.errno not in _IN_THE_WAY:
+            raise  # _discard puts the old one back
+        done = False
+    old.parent.replace(tempfile.mkdtemp(prefix=_GONE, dir=hidden))  # never to be put back
+    return done
+
+
+def _discard(hidden: Path, path: Path) -> None:
+    """Remove a hidden folder; what was moved away from ``path`` goes back if nothing took its place."""
+    old = hidden / _OLD / path.name
+    if os.path.lexists(old) and not os.path.lexists(path):
+        old.rename(path)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _hidden(path: Path) -> tuple[Path, int | None]:
+    """A new hidden folder and its lock; None where there are no locks, and nothing is ever taken for a leftover."""
+    while True:
+        hidden = Path(tempfile.mkdtemp(prefix=f".{path.name}{_MARK}", dir=path.parent))
+        try:
+            return hidden, _lock(hidden)
+        except (BlockingIOError, FileNotFoundError):
+            continue  # another process took it for a leftover before it was locked
+        except OSError as error:
+            if error.errno not in _CANNOT:
+                raise
+            return hidden, None
+
+
+def _clean(path: Path) -> None:
+    """Remove hidden folders of this name that nobody holds."""
+    pattern = re.compile(re.escape(f".{path.name}{_MARK}") + "[a-z0-9_]{8}")
+    for hidden in path.parent.iterdir():
+        if not pattern.fullmatch(hidden.name):
+            continue
+        try:
+            lock = _lock(hidden)
+        except OSError:
+            continue  # held, gone, no folder, or somebody else's
+        try:
+            if all(entry.name in (_NEW, _OLD) or entry.name.startswith(_GONE) for entry in hidden.iterdir()):
+                _discard(hidden, path)
+        finally:
+            os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    """A descriptor that holds a folder for this process.
+
+    Raises
+    ------
+    OSError
+        BlockingIOError if another process holds it, FileNotFoundError if it is gone.
+    """
+    if sys.platform == "win32":
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(descriptor), folder.lstat()):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _sync(path: Path) -> None:
+    """Have the disk keep a file, or the names in a folder."""
+    if sys.platform == "win32" and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+    finally:
+        os.close(descriptor)

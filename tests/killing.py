@@ -1,0 +1,108 @@
+"""Processes that replace a result again and again, and are killed while they do; run as a program, it counts 500.
+
+python tests/killing.py 500
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+KINDS, SIGNALS = ("folder", "model"), (signal.SIGKILL, signal.SIGTERM)
+
+
+class Kills(NamedTuple):
+    """What was found after kills: results that were absent or broken, and leftovers after the next run."""
+
+    absent: int
+    broken: int
+    leftovers: int
+    codes: set[int]
+
+
+def replace_for_ever(kind: str, path: Path) -> None:
+    """Replace the result, print a line, and go on replacing it."""
+    import typer
+
+    from predilect.cli.session import session
+
+    try:
+        with session():
+            replace(kind, path, "first" * 300)
+            print("written", flush=True)
+            while True:
+                replace(kind, path, f"{time.monotonic_ns()}" * 300)
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
+
+
+def replace(kind: str, path: Path, stamp: str) -> None:
+    """Replace a result by one that says the same in two files."""
+    from predilect.models.folders import write_model
+    from predilect.report.output import OutputFolder
+
+    if kind == "model":
+        write_model(path, {"stamp": stamp}, {"stamp": list(stamp)}, overwrite=True)
+        return
+    with OutputFolder(path, force=True).writing() as place:
+        (place / "leaderboard.csv").write_text(stamp)
+        (place / "leaderboard.json").write_text(stamp)
+
+
+def is_whole(kind: str, path: Path) -> bool:
+    """Whether both files are there and say the same."""
+    import numpy as np
+
+    try:
+        if kind == "folder":
+            first = (path / "leaderboard.csv").read_text()
+            return len(first) >= 300 and first == (path / "leaderboard.json").read_text()
+        with np.load(path / "arrays.npz") as arrays:
+            return "".join(arrays["stamp"]) == json.loads((path / "model.json").read_text())["stamp"]
+    except (OSError, ValueError):
+        return False
+
+
+def kill_again_and_again(kind: str, number: signal.Signals, n: int, path: Path, seed: int = 0) -> Kills:
+    """Start a process, kill it at some moment, look, and start the next one; ``n`` times."""
+    moments = random.Random(seed)
+    absent = broken = leftovers = 0
+    codes = set()
+    for _ in range(n):
+        process = subprocess.Popen(
+            [sys.executable, __file__, kind, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline(), process.communicate()[1].decode()
+        # This run has written once: whatever is hidden now, but for the one folder it works in, was left before it.
+        leftovers += max(0, len(hidden(path)) - 1)
+        time.sleep(moments.uniform(0.0, 0.05))
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        codes.add(process.returncode)
+        absent += not path.exists()
+        broken += path.exists() and not is_whole(kind, path)
+    replace(kind, path, "last" * 300)
+    return Kills(absent, broken, leftovers + len(hidden(path)), codes)
+
+
+def hidden(path: Path) -> list[str]:
+    """Names beside the result."""
+    return sorted(entry.name for entry in path.parent.iterdir() if entry != path)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] in KINDS:
+        replace_for_ever(sys.argv[1], Path(sys.argv[2]))
+    for kind in KINDS:
+        for number in SIGNALS:
+            with tempfile.TemporaryDirectory(dir=sys.argv[2] if sys.argv[2:] else None) as place:
+                found = kill_again_and_again(kind, number, int(sys.argv[1]) // 4, Path(place) / "out")
+            print(kind, number.name, found, flush=True)
