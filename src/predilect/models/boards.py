@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Vocabulary, build_frame
-from predilect.decisions.ranking import Board, board_columns, rank_utilities
+from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.posteriors.gaussian import centre
 from predilect.posteriors.utilities import Utilities
 
@@ -112,12 +112,12 @@ class Ranking(ABC):
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
         """
         check_is_fitted(self, "posterior_")
-        return centre(*self.posterior_.utilities(self._user_code(user)))
+        return _centred(*self.posterior_.utilities(self._user_code(user)))
 
     def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
         check_is_fitted(self, "posterior_")
-        return centre(*self.posterior_.consensus())
+        return _centred(*self.posterior_.consensus())
 
     def _board(self, utilities: Utilities) -> Board:
         return rank_utilities(utilities, random_state=self.random_state)
@@ -131,3 +131,9 @@ class Ranking(ABC):
         if user is None or not self.personal_:
             return self.n_by_item_.copy()
         return self._answers_of(self._user_code(user))
+
+
+def _centred(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    mean, covariance = centre(mean, covariance)
+    refuse_unsound(mean, np.diagonal(covariance))
+    return mean, covariance
