@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
+import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +15,20 @@ import pytest
 from contracts.estimator import EstimatorContract
 from contracts.votes import item_ids, same_bits, user_ids, votes
 from predilect.errors import DataError
+
+
+def seal(folder: Path) -> None:
+    """Make the list of arrays and the checksum true again: what one does who knows the format."""
+    with np.load(folder / "arrays.npz", allow_pickle=True) as archive:
+        arrays = dict(archive)
+    document = json.loads((folder / "model.json").read_text())
+    document["arrays"] = {name: [str(a.dtype), list(a.shape)] for name, a in arrays.items()}
+    document.pop("checksum", None)
+    found = hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+    for name in sorted(arrays):
+        found.update(arrays[name].tobytes())
+    document["checksum"] = f"sha256:{found.hexdigest()}"
+    (folder / "model.json").write_text(json.dumps(document))
 
 
 def edit_json(change: Any) -> Any:
@@ -53,6 +69,54 @@ def as_pickle(arrays: dict[str, Any]) -> None:
     arrays["m"] = np.array([{"a": 1}], dtype=object)
 
 
+def uncertainty(arrays: dict[str, Any]) -> Any:
+    """A covariance, or weights that sum to 1."""
+    return arrays["C_m" if "C_m" in arrays else "gamma"]
+
+
+def skew(arrays: dict[str, Any]) -> None:
+    uncertainty(arrays)[..., 0, 1] += 0.5
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def edit_text(old: str, new: str) -> Any:
+    def damage(folder: Path) -> None:
+        file = folder / "model.json"
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+
+    return damage
+
+
+def compress_arrays(folder: Path) -> None:
+    """Zeros that are a thousand times smaller in the file than in memory."""
+    with np.load(folder / "arrays.npz") as archive:
+        arrays = dict(archive)
+    np.savez_compressed(folder / "arrays.npz", **arrays, zeros=np.zeros(10**6))
+    edit_json(lambda document: document["arrays"].update(zeros=["float64", [10**6]]))(folder)
+
+
+def lie_of_a_shape(folder: Path) -> None:
+    """An array of 10^12 numbers, as its header and the description say, in a file that holds a few."""
+    shape = [10**12, *json.loads((folder / "model.json").read_text())["arrays"]["m"][1][1:]]
+    with np.load(folder / "arrays.npz") as archive:
+        arrays = dict(archive)
+    with zipfile.ZipFile(folder / "arrays.npz", "w") as out:
+        for name, array in arrays.items():
+            with out.open(f"{name}.npy", "w") as stream:
+                head = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
+                np.lib.format.write_array_header_1_0(stream, head | ({"shape": tuple(shape)} if name == "m" else {}))
+                stream.write(array.tobytes())
+    edit_json(lambda document: document["arrays"]["m"].__setitem__(1, shape))(folder)
+
+
 DAMAGE = {
     "no description": lambda folder: (folder / "model.json").unlink(),
     "no arrays": lambda folder: (folder / "arrays.npz").unlink(),
@@ -68,13 +132,41 @@ DAMAGE = {
     "no version": edit_json(lambda document: document.pop("version")),
     "a version in words": edit_json(lambda document: document.update(version="one")),
     "a later version": edit_json(lambda document: document.update(version=document["version"] + 1)),
+    "an earlier version": edit_json(lambda document: document.update(version=1)),
+    "a version of true": edit_json(lambda document: document.update(version=True)),
+    "a version below zero": edit_json(lambda document: document.update(version=-5)),
+    "a name twice": edit_text("{", '{"model": "x",'),
+    "a number that is none": edit_text('"log_evidence": ', '"log_evidence": NaN, "old": '),
+    "a number beyond all": edit_text('"tie_threshold": ', '"other": 1e999, "tie_threshold": '),
+    "lists in lists": edit_text('"report": {', '"report": {"deep": ' + 100_000 * "[" + 100_000 * "]" + ","),
     "no items": edit_json(lambda document: document.pop("items")),
     "too few items": edit_json(lambda document: document["items"].pop()),
+    "an item twice": edit_json(lambda document: document["items"].insert(0, document["items"][0])),
+    "items in another order": edit_json(lambda document: document["items"].reverse()),
+    "a negative tie threshold": edit_json(lambda document: document.update(tie_threshold=-1.0)),
+    "a seed in words": edit_json(lambda document: document["parameters"].update(random_state="x")),
+    "a report that is nested deep": edit_json(lambda document: document["report"].update(deep=nested(400))),
     "a parameter of another model": edit_json(lambda document: document["parameters"].update(other=1)),
     "an array missing": edit_arrays(lambda arrays: arrays.pop("m")),
     "an array cut short": edit_arrays(lambda arrays: arrays.update(m=arrays["m"][:-1])),
     "an array of objects": edit_arrays(as_pickle),
+    "an array of another type": edit_arrays(lambda arrays: arrays.update(m=arrays["m"].astype(np.float32))),
+    "a mean that is no number": edit_arrays(lambda arrays: arrays["m"].__setitem__(0, np.nan)),
+    "a mean beyond all": edit_arrays(lambda arrays: arrays["m"].__setitem__(0, 1e308)),
+    "a negative count": edit_arrays(lambda arrays: arrays["n_by_item"].__setitem__(0, -1.0)),
+    "a covariance that is none": edit_arrays(lambda arrays: uncertainty(arrays).__setitem__(..., -1.0)),
+    "a covariance that is not symmetric": edit_arrays(skew),
+    "arrays that unpack to more than their file": compress_arrays,
+    "an array larger than its file": lie_of_a_shape,
 }
+
+
+# What cannot be opened to make a checksum, or is put right by that.
+NOT_FOR_SEALING = {
+    "no description", "no arrays", "description cut off", "empty description", "arrays cut off", "arrays nearly whole",
+    "empty arrays", "a byte flipped", "not text", "a list", "lists in lists", "an array larger than its file",
+    "arrays that unpack to more than their file", "a name twice",
+}  # fmt: skip
 
 
 class SavingContract(EstimatorContract):
@@ -166,6 +258,22 @@ class SavingContract(EstimatorContract):
         DAMAGE[what](tmp_path / "model")
         with pytest.raises(DataError, match="model"):
             type(model).load(tmp_path / "model")
+
+    @pytest.mark.parametrize("what", [name for name in DAMAGE if name not in NOT_FOR_SEALING])
+    def test_a_damaged_model_whose_checksum_was_made_anew_is_refused(self, model, tmp_path, what):
+        model.save(tmp_path / "model")
+        DAMAGE[what](tmp_path / "model")
+        seal(tmp_path / "model")
+        with pytest.raises(DataError, match="model"):
+            type(model).load(tmp_path / "model")
+
+    def test_numbers_that_somebody_else_wrote_are_refused_by_the_checksum_alone(self, model, tmp_path):
+        model.save(tmp_path / "model")
+        edit_arrays(lambda arrays: arrays["n_by_item"].__setitem__(0, 77.0))(tmp_path / "model")
+        with pytest.raises(DataError, match=r"damaged model .*checksum"):
+            type(model).load(tmp_path / "model")
+        seal(tmp_path / "model")
+        assert type(model).load(tmp_path / "model").n_by_item_[0] == 77.0
 
     def test_no_model_at_all(self, tmp_path):
         for path, said in (

@@ -44,7 +44,16 @@ def piece_by_piece(mean: float, var: float, delta: float) -> float:
 
 @pytest.mark.parametrize(
     ("mean", "var", "delta"),
-    [(0.0, 1.0, 0.0), (2.0, 0.5, 0.0), (-40.0, 50.0, 0.0), (4.0, 50.0, 0.0), (1.0, 2.0, 0.7), (2.0, 20.0, 3.0)],
+    [
+        (0.0, 1.0, 0.0),
+        (2.0, 0.5, 0.0),
+        (-40.0, 50.0, 0.0),
+        (4.0, 50.0, 0.0),
+        (1.0, 2.0, 0.7),
+        (2.0, 20.0, 3.0),
+        (9.0, 2.0, 10.5),
+        (41.0, 5.0, 40.0),
+    ],
 )
 def test_the_quadrature_is_right_also_for_wide_and_for_settled_margins(mean, var, delta):
     expected = piece_by_piece(mean, var, delta)
@@ -95,6 +104,21 @@ def test_a_threshold_of_zero_has_no_ties_and_each_margin_may_have_its_own():
         assert np.abs(each[rows] - bald(MEAN[rows], VAR[rows], threshold)).max() < 6e-5  # other bumps, fitted as well
     assert np.abs(bald(MEAN, VAR, 1e-9) - bald(MEAN, VAR)).max() < 3e-5
     assert np.abs(answer_entropy(MEAN, VAR, 0.0) - remaining_entropy(MEAN, VAR)).max() < 2e-7
+
+
+@pytest.mark.parametrize("delta", [9.9, 10.1, 40.0])
+def test_wide_thresholds_against_quadrature(delta):
+    exact = bald_by_quadrature(MEAN + delta, VAR, delta)
+    assert np.abs(bald(MEAN + delta, VAR, delta) - exact).max() < 3e-5
+    each = np.where(MEAN > 0.0, delta, 0.7)
+    some = MEAN > 0.0
+    together, apart = bald(MEAN + each, VAR, each)[some], bald(MEAN + delta, VAR, delta)[some]
+    np.testing.assert_allclose(together, apart, atol=EXACT)
+
+
+def test_a_threshold_beyond_all_margins_takes_no_more_memory():
+    assert float(bald(3.0, 2.0, 1e15)) == 0.0
+    assert float(bald(3.0, 2.0, 1e15, resolved=1.0)) == 0.0
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.4])

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from predilect.data import Vocabulary
 from predilect.decisions import ranking
 from predilect.decisions.ranking import Board, board_columns, rank_items, rank_utilities
+from predilect.errors import DataError
 from predilect.posteriors.utilities import Utilities
 from simulate import random_covariance
 from tolerances import EXACT, STATISTICAL
@@ -131,6 +132,19 @@ def test_the_seed_decides_the_draws_and_nothing_else():
     assert np.any(one.p_best != other.p_best)
     for name in ("item", "mean", "sd", "lower", "upper", "rank", "tier"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize(
+    ("mean", "covariance"),
+    [
+        ([np.nan, 0.0], np.eye(2)), ([1.7e308, 1.7e308], np.eye(2)), ([0.0, 1.0], [[1.0, 2.0], [2.0, 1.0]]),
+        ([0.0, 1.0], [[np.inf, 0.0], [0.0, 1.0]]),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+def test_numbers_that_do_not_go_together_make_no_board(mean, covariance):
+    with pytest.raises(DataError, match="cannot be worked out"):
+        rank_items(np.array(mean), np.array(covariance))
 
 
 def test_what_is_certain_has_no_interval():

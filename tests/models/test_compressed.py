@@ -13,6 +13,7 @@ import pytest
 import predilect
 from predilect.data import Vocabulary
 from predilect.errors import DataError, DataWarning
+from predilect.models.baselines import HierarchicalGP
 from predilect.models.compressed import CompressedModel, compress
 from simulate import comparisons, crowd
 from simulate_joint import N_ITEMS, N_USERS, ids, joint_crowd, joint_model, other_models
@@ -263,3 +264,10 @@ def test_what_is_kept_is_as_certain_as_in_the_full_model(tmp_path):
     np.testing.assert_array_equal(again.predict_proba(asked), found.predict_proba(asked))
     plain = compress(predilect.Population(**fixed).fit(comparisons(crowd(1, 20, 8, 10))), 4)
     assert not len(plain.posterior_.implied)
+
+
+def test_a_model_of_a_population_that_is_not_calibrated_is_compressed_too():
+    full = HierarchicalGP(n_jobs=1).fit(comparisons(crowd(1, 20, 8, 10)))
+    found = compress(full, 8, precision="double")
+    asked = {"user": [0, 0, 19], "left": [0, 3, 7], "right": [1, 5, 2]}
+    np.testing.assert_allclose(found.predict_proba(asked), full.predict_proba(asked), atol=EXACT)

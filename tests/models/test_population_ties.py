@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -20,10 +19,6 @@ NODES = 1e-3  # of a probability, by the rule of 15 nodes
 GIVEN = {
     "strength": 10.0, "scale": 1.0, "consensus_scale": 2.0, "variance_factor": 0.9, "tie_spread": 0.6, "n_jobs": 1,
 }  # fmt: skip
-LATER = (
-    "tie_spread", "variance_factor_unseen", "variance_factor_implied", "variance_power", "threshold_factor",
-    "noise_factor", "lapse_rate", "lapse_noise",
-)  # fmt: skip
 SOMEONE = {"user": [0, 1, 2], "left": [0, 2, 1], "right": [1, 3, 4]}
 NOBODY = {"user": [99] * 3, "left": [0, 2, 1], "right": [1, 3, 4]}
 
@@ -111,21 +106,6 @@ def test_taking_back_what_came_restores_a_known_person(model):
         model.forget(user=user, left=0, right=4, outcome=0)
     np.testing.assert_allclose(model.posterior_.tie_factors(np.arange(30)), factor, atol=ITERATIVE)
     np.testing.assert_allclose(model.predict_proba(SOMEONE), known, atol=ITERATIVE)
-
-
-def test_a_model_of_before_there_were_such_thresholds_is_read(tmp_path):
-    model = Population(**(GIVEN | {"tie_spread": 0.0})).fit(comparisons(ROWS))
-    folder = tmp_path / "model"
-    model.save(folder)
-    document = json.loads((folder / "model.json").read_text())
-    for name in LATER:
-        del document["hyperparameters"][name], document["parameters"][name]
-    del document["arrays"]["tie_factor"]
-    (folder / "model.json").write_text(json.dumps(document))
-    with np.load(folder / "arrays.npz") as archive:
-        arrays = {name: archive[name] for name in archive.files if name != "tie_factor"}
-    np.savez(folder / "arrays.npz", **arrays)
-    np.testing.assert_array_equal(Population.load(folder).predict_proba(SOMEONE), model.predict_proba(SOMEONE))
 
 
 def test_without_ties_nobody_has_a_threshold():

@@ -233,15 +233,6 @@ def test_the_pooled_model_needs_no_names_where_nobody_is_told_apart():
     assert model.n_answers_ == ROWS.n_rows
 
 
-def test_a_pooled_model_of_before_cannot_be_updated(tmp_path):
-    model = fitted("pooled")
-    model.save(tmp_path / "model")
-    again = Population.load(tmp_path / "model")
-    again.pooled_rows_ = None
-    with pytest.raises(DataError, match="saved without its answers"):
-        again.update(**one(0))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_answers_that_the_verdict_tries_follow(kind, monkeypatch):
     monkeypatch.setattr("predilect.models.remembering._BLOCK", 2)

@@ -18,6 +18,7 @@ __all__ = [
     "factorise",
     "inverse_and_log_det",
     "is_diagonal",
+    "is_semidefinite",
     "semidefinite_root",
     "symmetrise",
 ]
@@ -230,6 +231,30 @@ def is_diagonal(matrix: FloatArray) -> bool:
     some = slice(min(len(matrix), 8))
     diagonal = np.diagonal(matrix)
     return all(np.count_nonzero(matrix[rows]) <= np.count_nonzero(diagonal[rows]) for rows in (some, slice(None)))
+
+
+def is_semidefinite(matrices: FloatArray) -> bool:
+    """Whether each of some matrices, shape (..., n, n), is a covariance, as far as :func:`factorise` asks.
+
+    Symmetric, finite, and positive definite with as much added to the diagonal as the largest jitter is.
+
+    Notes
+    -----
+    n³/3 operations each.
+    """
+    n = matrices.shape[-1]
+    if not matrices.size:
+        return True
+    largest = np.diagonal(matrices, axis1=-2, axis2=-1).max(axis=-1)[..., None, None]
+    with np.errstate(invalid="ignore"):
+        skew = np.abs(matrices - np.swapaxes(matrices, -1, -2))
+    if not ((skew <= 1e-6 * largest) & (np.abs(matrices) <= largest * (1.0 + 1e-6))).all():
+        return False
+    try:
+        np.linalg.cholesky(matrices + (_JITTER_LADDER[-1] * largest + (largest == 0.0)) * np.eye(n))
+    except LinAlgError:
+        return False
+    return True
 
 
 def symmetrise(matrix: FloatArray) -> FloatArray:

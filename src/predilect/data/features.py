@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from predilect._json import typed
 from predilect.data.columns import ITEM, USER, guess_one
 from predilect.data.encoding import Output, encode, plan_outputs
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
@@ -170,10 +171,15 @@ class ItemFeatures:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The features that ``to_dict`` wrote; without a matrix they have no rows but encode new items."""
-        outputs = tuple(Output(**output) for output in plain["outputs"])
+        outputs = typed(tuple[Output, ...], plain["outputs"], "outputs")
         ids = Vocabulary(plain.get("ids", []))
         matrix = np.array(plain.get("matrix", []), dtype=np.float64).reshape(len(ids), len(outputs))
-        return cls(ids, matrix, outputs, int(plain["n_columns_before_constants"]), tuple(plain["report"]))
+        if not np.isfinite(matrix).all() or not all(
+            np.isfinite(one.centre) and 0.0 < one.scale < np.inf for one in outputs
+        ):
+            raise ValueError(f"features of the {cls.what}s that are no numbers")
+        n_columns = typed(int, plain["n_columns_before_constants"], "n_columns_before_constants")
+        return cls(ids, matrix, outputs, n_columns, typed(tuple[str, ...], plain["report"], "report"))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from predilect._json import typed
 from predilect.data.folding import CLOSE, as_rows, merge_close
 from predilect.data.intake import counted
 from predilect.data.natural_breaks import breaks_up_to
@@ -216,9 +217,12 @@ class Grid:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The grid that ``to_dict`` wrote."""
-        levels = tuple(np.array(level, dtype=np.float64) for level in plain["levels"])
-        scale = np.array(plain["scale"], dtype=np.float64)
-        return cls(levels, bool(plain["antisymmetric"]), tuple(plain["names"]), scale, tuple(plain["report"]))
+        grid: Self = typed(cls, plain, "grid")
+        if not all(len(level) and np.isfinite(level).all() and (np.diff(level) > 0.0).all() for level in grid.levels):
+            raise ValueError("levels that do not ascend")
+        if not len(grid.levels) == len(grid.names) == len(grid.scale) or grid.n_points > MOST_POINTS:
+            raise ValueError("a grid of other dimensions, or of too many points")
+        return grid
 
 
 def _asked(

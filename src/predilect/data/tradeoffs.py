@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from predilect._json import typed
 from predilect.data.encoding import Output
 from predilect.data.folding import CLOSE, Points, as_rows, distinct_points
 from predilect.data.frames import column_names, open_frame, to_columns
@@ -284,12 +285,18 @@ class TradeOffMap:
             raise DataError(
                 f'these trade-offs were made by the function "{values["tau_name"]}". Give it again, tau=...'
             )
-        values["dimensions"] = tuple(Dimension(**dimension) for dimension in values["dimensions"])
-        values["inputs"] = tuple((int(column), Output(**output)) for column, output in values["inputs"])
-        if values["projection"] is not None:
-            values["projection"] = np.array(values["projection"], dtype=np.float64)
-        values["place"], values["report"] = tuple(values["place"]), tuple(values["report"])
-        return cls(**values, function=function if values["kind"] == "custom" else None)
+        found: Self = typed(cls, values, "trade-offs")
+        columns = range(found.n_columns if found.kind == "difference" else len(found.inputs))
+        scales = [dimension.scale for dimension in found.dimensions]
+        if not scales or not all(0.0 < scale < np.inf for scale in scales) or len(found.place) != len(scales):
+            raise ValueError("dimensions without a scale, or without a place")
+        if found.kind != "custom" and not all(place in columns for place in found.place):
+            raise ValueError("dimensions of columns that are not there")
+        if not all(0 <= column < found.n_columns for column, _ in found.inputs):
+            raise ValueError("inputs of columns that are not there")
+        if found.projection is not None and not np.isfinite(found.projection).all():
+            raise ValueError("directions that are no numbers")
+        return replace(found, function=function if found.kind == "custom" else None)
 
     def _checked(self, rows: ArrayLike) -> FloatArray:
         matrix = np.asarray(rows, dtype=np.float64)

@@ -7,6 +7,7 @@ All functions take margins z ~ N(mean, var) in units of the noise of one answer,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,7 @@ _C2 = 0.5 * math.pi * _LOG_2  # C² of eq. 11: one Gaussian of that variance, la
 _BUMP_WIDTH, _BUMP_STEP, _BUMP_MARGIN = 0.9, 0.6, 1.5
 _FIT_POINTS, _FIT_MARGIN = 600, 8.0
 _LARGEST_EXPONENT = 300.0
+_FAR = 10.0  # a threshold beyond which no answer is a tie, a win and a loss at once: P(win) P(loss) < 1e-40
 _HALF_WINDOW, _NODES_PER_UNIT = 10.0, 8  # of the quadrature, in widths of the integrand
 _ENTRIES_AT_ONCE = 2**20
 
@@ -77,6 +79,8 @@ def expected_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLi
         for c, height in zip(_WIDTHS, _HEIGHTS, strict=True):
             total += height * _gaussian(square, c, var)
         return total
+    if np.any(delta > _FAR):
+        return _apart(expected_entropy, mean, var, delta)
     heights, owner = _bump_heights(delta)
     width = var + _BUMP_WIDTH**2
     precision = 1.0 / width
@@ -204,6 +208,19 @@ def expected_best(left: npt.ArrayLike, right: npt.ArrayLike, var: npt.ArrayLike)
     return np.asarray(np.maximum(left, right) + s * density - gap * ndtr(-a))
 
 
+def _apart(
+    expected: Callable[[FloatArray, FloatArray, FloatArray], FloatArray], mean: FloatArray, var: FloatArray,
+    delta: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """Expected entropies where some thresholds are far: there two questions, which side of δ, and which of -δ."""
+    delta = np.broadcast_to(delta, mean.shape)
+    far, total = delta > _FAR, np.empty(mean.shape)
+    total[~far] = expected(mean[~far], var[~far], delta[~far])
+    z, v, d, none = mean[far], var[far], delta[far], np.zeros(int(far.sum()))
+    total[far] = expected(z - d, v, none) + expected(z + d, v, none)
+    return total
+
+
 def _floats(*values: npt.ArrayLike) -> tuple[FloatArray, ...]:
     """Arrays of one shape, the first two at least; a threshold that is one for all stays so."""
     first, second = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in values[:2]))
@@ -246,6 +263,8 @@ def _expected_by_quadrature(mean: FloatArray, var: FloatArray, delta: FloatArray
     Gaussian in x, of width 1/sqrt(1 + var), around points between sqrt(var) (±δ - mean) / (1 + var).
     """
     mean, var, delta = np.broadcast_arrays(mean, var, delta)
+    if np.any(delta > _FAR):
+        return _apart(_expected_by_quadrature, mean, var, delta)
     shape, (mean, var, delta) = mean.shape, (np.abs(mean.ravel()), var.ravel(), delta.ravel())
     root, width = np.sqrt(var), 1.0 / np.sqrt(1.0 + var)
     spread = root * delta * width * width

@@ -11,9 +11,10 @@ from scipy.special import ndtr
 
 from predilect.covariance.dense import factorise
 from predilect.data import Vocabulary
+from predilect.errors import DataError
 from predilect.posteriors.utilities import Utilities
 
-__all__ = ["BOARD_COLUMNS", "Board", "board_columns", "is_whole", "rank_items", "rank_utilities"]
+__all__ = ["BOARD_COLUMNS", "Board", "board_columns", "is_whole", "rank_items", "rank_utilities", "refuse_unsound"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -26,6 +27,7 @@ MANY_ITEMS, N_DRAWS_MANY_ITEMS = 10_000, 1000
 _ENTRIES_AT_ONCE = 20_000_000
 TIER_CONFIDENCE = 0.95
 _TIED = 1e-9  # what iterations and rounding leave open, of the largest score or standard deviation
+_ROUNDING = 1e-6
 _Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal
 
 
@@ -62,6 +64,22 @@ class Board:
         """The same in the order of the items' codes."""
         order = np.argsort(self.item)
         return Board(**{field.name: getattr(self, field.name)[order] for field in fields(self)})
+
+
+def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:
+    """Raise DataError unless means are finite and variances not negative, but for rounding.
+
+    A fit gives no others; a model that was changed by hand after it was saved may.
+    """
+    finite = np.isfinite(mean) & np.isfinite(variance)
+    rounding = _ROUNDING * (1.0 + float(np.abs(variance[finite]).max(initial=0.0)))
+    wrong = ~finite | (variance < -rounding)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise DataError(
+            f"{int(wrong.sum())} of {len(wrong)} numbers cannot be worked out (first: mean {mean[first]:g}, variance "
+            f"{variance[first]:g}): the model holds numbers that do not go together. Fit it anew"
+        )
 
 
 def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 0, n_draws: int | None = None) -> Board:
@@ -101,6 +119,7 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
     if n_draws is None:
         n_draws = N_DRAWS if n_items <= MANY_ITEMS else N_DRAWS_MANY_ITEMS
     score, variance = utilities.centred_marginals()
+    refuse_unsound(score, variance)
     sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17 where an item is alone
     tied = _TIED * max(np.abs(score).max(initial=0.0), sd.max(initial=0.0))
     order, score = _best_first(score, tied)

@@ -16,6 +16,7 @@ from predilect.decisions.keep import items_a_person, items_in_all
 from predilect.errors import DataError
 from predilect.inference.adf import filter_answers
 from predilect.inference.calibration import Calibration
+from predilect.inference.prior import Hyperparameters
 from predilect.likelihoods.views import Probit
 from predilect.posteriors.chains import IMPLIED
 from predilect.posteriors.gaussian import GaussianPosterior
@@ -354,7 +355,7 @@ def _tie_factors(model: Any, n_users: int) -> FloatArray:
 def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
     """Which pairs of kept items are implied by a person's answers, as a subset posterior has them."""
     posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
-    if not isinstance(posterior, PopulationPosterior):
+    if not isinstance(posterior, PopulationPosterior) or not isinstance(model.hyperparameters_, Hyperparameters):
         return nothing
     chances = Calibration.of(model.hyperparameters_)
     if chances.factor_implied == chances.factor:

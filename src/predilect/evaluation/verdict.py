@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from predilect._json import typed
+
 __all__ = ["OUTCOMES", "SMALLEST_GAIN", "Contest", "Verdict", "outcome_of"]
 
 OUTCOMES = ("better", "nothing", "worse", "unknown")
@@ -121,14 +123,11 @@ class Verdict:
         KeyError, TypeError, ValueError
             If these are not the values of a verdict.
         """
-        personal = _contest(values["personal"])
-        if personal is None:
-            raise ValueError("a verdict without a word on personal rankings")
-        settings, notes = dict(values["settings"]), tuple(values["notes"])
-        return cls(
-            personal, _contest(values["features"]), _contest(values["ties"]), settings, values["n_users"],
-            values["n_users_drawn"], notes,
-        )  # fmt: skip
+        found: Self = typed(cls, {name: value for name, value in values.items() if name != "favours"}, "verdict")
+        for contest in found.contests:
+            if contest.outcome not in OUTCOMES:
+                raise ValueError(f"the outcome {contest.outcome!r} is none of {', '.join(OUTCOMES)}")
+        return found
 
 
 def outcome_of(gain: float, lower: float, upper: float) -> str:
@@ -147,12 +146,3 @@ def outcome_of(gain: float, lower: float, upper: float) -> str:
     if not (lower > 0.0 or upper < 0.0) or abs(gain) < SMALLEST_GAIN:
         return "nothing"
     return "better" if gain > 0.0 else "worse"
-
-
-def _contest(values: Mapping[str, Any] | None) -> Contest | None:
-    if values is None:
-        return None
-    contest = Contest(**values)
-    if contest.outcome not in OUTCOMES:
-        raise ValueError(f"the outcome {contest.outcome!r} is none of {', '.join(OUTCOMES)}")
-    return contest

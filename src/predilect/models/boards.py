@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Vocabulary, build_frame
-from predilect.decisions.ranking import Board, board_columns, rank_utilities
+from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.posteriors.gaussian import centre
 from predilect.posteriors.utilities import Utilities
 
@@ -118,12 +118,12 @@ class Ranking(ABC):
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
         """
         now = self._now()
-        return centre(*now.posterior_.utilities(now._user_code(user)))
+        return _centred(*now.posterior_.utilities(now._user_code(user)))
 
     def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
         now = self._now()
-        return centre(*now.posterior_.consensus())
+        return _centred(*now.posterior_.consensus())
 
     def _board(self, utilities: Utilities) -> Board:
         return rank_utilities(utilities, random_state=self.random_state)
@@ -137,3 +137,9 @@ class Ranking(ABC):
         if user is None or not now.personal_:
             return now.n_by_item_.copy()
         return now._answers_of(now._user_code(user))
+
+
+def _centred(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    mean, covariance = centre(mean, covariance)
+    refuse_unsound(mean, np.diagonal(covariance))
+    return mean, covariance

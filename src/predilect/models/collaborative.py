@@ -24,7 +24,8 @@ from predilect.models.collaborative_training import (
     pack_collaborative,
     unpack_collaborative,
 )
-from predilect.models.factor_models import describe_features, factor_margins
+from predilect.models.factor_models import describe_features, factor_fields, factor_margins
+from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.inputs import Training
 from predilect.models.kernels import hyperparameters_by_name
@@ -268,6 +269,10 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         assert isinstance(self.posterior_, FactorPosterior)
         return pack_collaborative(self.posterior_, self.traits_)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return factor_fields(document["posterior"]["weights"], has_traits="trait_mean" in document["arrays"])
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
         space, kernel = self.space_, self.hyperparameters_.kernel

@@ -9,13 +9,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._json import plain
+from predilect._json import plain, typed
+from predilect.covariance.dense import is_semidefinite
 from predilect.covariance.joint import JointKernel, Table
-from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
-from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.decisions.losses import find_loss
+from predilect.models.fields import (
+    LARGEST,
+    SMALL,
+    Field,
+    Fields,
+    amounts,
+    codes,
+    flags,
+    is_within,
+    numbers,
+    optional,
+    pointer,
+    positive,
+)
 from predilect.models.folders import number, read_model, refuse_to_replace, write_model
 from predilect.models.halving import halved, unhalved
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+from predilect.models.parameters import restored_hyperparameters
+from predilect.models.process_parameters import check_choice
+from predilect.models.restoring import SHARED_ARRAYS, number_within, restore, sizes_of
 from predilect.models.storage import _to_document
 from predilect.posteriors.joint_process import JointProcess, Rows
 from predilect.posteriors.subset import SubsetPosterior, pack_triangle, unpack_triangle
@@ -26,6 +43,7 @@ __all__ = ["PRECISIONS", "load_compressed", "rounded", "save_compressed", "store
 PRECISIONS = ("half", "single", "double")
 _NAMES = ("compressed",)
 _LAWS = ("law", "crowd", "stranger")
+_EXPONENT = Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000)
 
 
 def rounded(posterior: Any, precision: str) -> Any:
@@ -102,7 +120,7 @@ def load_compressed(cls: Any, path: Path) -> Any:
     DataError
         If it is no such model, a damaged one, or one of a later format.
     """
-    return read_model(path, _NAMES, lambda document, arrays: _from_document(cls, document, arrays))
+    return read_model(path, _NAMES, _fields, lambda document, arrays: _from_document(cls, document, arrays))
 
 
 def _arrays(model: Any) -> dict[str, Any]:
@@ -138,52 +156,84 @@ def _laws(posterior: SubsetPosterior) -> tuple[Utilities | None, ...]:
     return posterior.law, posterior.whole, posterior.stranger
 
 
+def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
+    """What the arrays must be: of K kept items, D pairs of them, and laws of M functions, or of the items."""
+    sizes, arrays, single = sizes_of(document), document["arrays"], "float32|float64"
+    fields: Fields = {"n_by_item": SHARED_ARRAYS["n_by_item"]}
+    if "alpha" in arrays:
+        return fields | {
+            "user": codes("K", "U", SMALL), "item": codes("K", "I", SMALL), "alpha": numbers("K"),
+            "reduction": numbers(_triangle(arrays["alpha"][1][0])), "user_rows": numbers("U G|U 0"),
+            "user_known": flags("U"), "feature_matrix": numbers("I F"), "feature_known": flags("I"),
+        }, sizes  # fmt: skip
+    fields |= {
+        "ptr": pointer("U+1", "K", SMALL), "item": codes("K", "I", SMALL), "mean": numbers("K", single),
+        "count": amounts("K", f"{SMALL}|float64"), "tie_factor": optional(positive("U")),
+    }  # fmt: skip
+    if "covariance" in arrays:
+        fields["covariance"] = numbers("E", single)
+        n_entries = arrays["covariance"][1][0]
+    else:
+        fields |= {"variance": amounts("K", "float32"), "difference": amounts("D", "float16"), "exponent": _EXPONENT}
+        n_entries = arrays["variance"][1][0] + arrays["difference"][1][0]
+    fields["implied"] = optional(numbers(str(-(-n_entries // 8)), "uint8"))
+    for name in _LAWS:
+        if name != "law" and f"{name}_mean" not in arrays:
+            continue
+        fields[f"{name}_mean"], size = numbers("I"), sizes["I"]
+        if f"{name}_basis" in arrays:
+            n_functions, n_items = arrays[f"{name}_basis"][1][1], arrays[f"{name}_items"][1][0]
+            fields[f"{name}_basis"], fields[f"{name}_own"] = numbers(f"I {n_functions}"), amounts("I|0")
+            fields[f"{name}_items"] = codes(str(n_items), "I", "int64")
+            size = n_functions + n_items
+        fields[f"{name}_covariance"] = numbers(_triangle(size), single)
+    return fields, sizes
+
+
+def _triangle(n: int) -> str:
+    return str(n * (n + 1) // 2)
+
+
 def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
     parameters = document["parameters"]
     model = cls(**{name: value if name == "keep" else number(value) for name, value in parameters.items()})
-    model.items_ = Vocabulary(document["items"])
-    model.users_ = None if document["users"] is None else Vocabulary(document["users"])
-    model.personal_ = bool(document["personal"])
-    model.added_users_ = {}
-    model.tie_threshold_ = float(document["tie_threshold"])
-    model.n_answers_ = float(document["n_answers"])
-    model.backend_ = document["frame_kind"]
-    model.n_by_item_ = arrays["n_by_item"]
-    model.report_ = document["report"]
+    find_loss(model.loss)
+    check_choice("precision", model.precision, PRECISIONS)
+    restore(model, document, arrays)
+    model.personal_ = typed(bool, document["personal"], "personal")
     model.report_["loss"]["error"] = number(model.report_["loss"]["error"])
     prior = document["hyperparameters"]
-    model.hyperparameters_ = None if prior is None else Hyperparameters(**{k: number(v) for k, v in prior.items()})
-    features, people = document["item_features"], document["user_features"]
-    model.features_ = None if features is None else ItemFeatures.from_dict(features)
-    model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
-    n_items, n_users = len(model.items_), len(model.users_) if model.personal_ else 1
+    model.hyperparameters_ = None if prior is None else restored_hyperparameters(prior)
+    if model.personal_ != (model.users_ is not None):
+        raise ValueError("people who are told apart, and are not")
+    n_users = len(model.users_ or [None])
     if "alpha" in arrays:
         model.posterior_ = _process(document["posterior"], arrays)
-        model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
+        if model.posterior_.n_users != n_users:
+            raise ValueError(f"{n_users} people, but a process of {model.posterior_.n_users}")
     else:
-        n_kept = len(arrays["item"])
-        model.space_ = FeatureSpace.empty(n_items)
-        laws = {name: _unpack(arrays, name) if f"{name}_mean" in arrays else None for name in _LAWS}
-        if laws["law"] is None:
-            raise ValueError("there is no law of a person in it")
-        ptr = arrays["ptr"].astype(np.int64)
-        whole = arrays.get("covariance")
+        ptr, whole = arrays["ptr"].astype(np.int64), arrays.get("covariance")
         triangles = unhalved(arrays, ptr) if whole is None else whole.astype(np.float64)
+        if not is_within(triangles, -LARGEST):
+            raise ValueError("moments of kept items that no utility has")
+        laws = {name: _unpack(arrays, name) if f"{name}_mean" in arrays else None for name in _LAWS}
+        assert laws["law"] is not None
         model.posterior_ = SubsetPosterior(
             ptr, arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64), triangles,
             laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
             arrays.get("implied", np.zeros(0, dtype=np.uint8)),
         )  # fmt: skip
-        if len(arrays["count"]) != n_kept or model.posterior_.n_items != n_items:
-            raise ValueError(f"{n_items} items, but a law of {model.posterior_.n_items}")
-    if model.posterior_.n_users != n_users or len(model.n_by_item_) != n_items:
-        raise ValueError(f"{n_users} people and {n_items} items, but arrays for others")
+        if model.personal_ != (laws["crowd"] is not None):
+            raise ValueError("people without a crowd, or a crowd without people")
+    model.describe()  # what the report lacks is found here, and not when somebody asks
     return model
 
 
 def _process(values: dict[str, Any], arrays: dict[str, Any]) -> JointProcess:
-    nuggets = values["nuggets"] and (float(values["nuggets"][0]), float(values["nuggets"][1]))
+    nuggets = typed(tuple[float, float] | None, values["nuggets"], "nuggets")
+    for nugget in nuggets or ():
+        number_within("nuggets", nugget, 0.0, LARGEST)
     kernel = JointKernel(
         Table(kernel_from_dict(values["user_kernel"]), arrays["user_rows"], arrays["user_known"]),
         Table(kernel_from_dict(values["item_kernel"]), arrays["feature_matrix"], arrays["feature_known"]), nuggets,
@@ -191,7 +241,8 @@ def _process(values: dict[str, Any], arrays: dict[str, Any]) -> JointProcess:
     codes = np.column_stack([arrays["user"], arrays["item"]]).astype(np.float64)
     none = np.zeros(0, dtype=np.int64)
     reduction = unpack_triangle(arrays["reduction"])
-    return JointProcess(kernel, Rows(codes, none, none), arrays["alpha"], reduction, int(values["n_users"]))
+    n_users = typed(int, values["n_users"], "n_users")
+    return JointProcess(kernel, Rows(codes, none, none), arrays["alpha"], reduction, n_users)
 
 
 def _pack(utilities: Utilities, name: str, stored: Any) -> dict[str, Any]:
@@ -203,6 +254,8 @@ def _pack(utilities: Utilities, name: str, stored: Any) -> dict[str, Any]:
 
 def _unpack(arrays: dict[str, Any], name: str) -> Utilities:
     covariance = unpack_triangle(arrays[f"{name}_covariance"].astype(np.float64))
+    if not is_semidefinite(covariance):
+        raise ValueError(f"{name}_covariance has a direction of negative variance")
     if f"{name}_basis" not in arrays:
         return Utilities.of(arrays[f"{name}_mean"], covariance)
     more = (arrays[f"{name}_{part}"] for part in ("basis", "items", "own"))

@@ -17,7 +17,8 @@ from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
 from predilect.models.crowd_training import PRESETS, fit_crowd
-from predilect.models.factor_models import describe_features, factor_margins, pack_factor, unpack_factor
+from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
+from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.inputs import Training
 from predilect.models.kernels import hyperparameters_by_name
@@ -291,6 +292,10 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         assert isinstance(self.posterior_, FactorPosterior)
         return pack_factor(self.posterior_, self.traits_)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return factor_fields(document["posterior"]["weights"], has_traits="trait_mean" in document["arrays"])
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
         known = self.space_.known & self.item_features

@@ -11,17 +11,25 @@ from predilect.covariance.kernels import Kernel
 from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.traits import Traits
+from predilect.models.fields import LARGEST, Field, Fields, amounts, covariance, flags, numbers, optional, positive
 from predilect.models.inputs import Training
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
 from predilect.models.queries import Queries, rows_of_features
+from predilect.models.restoring import number_within
 from predilect.posteriors.factor import FactorPosterior
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.weights import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
 
-__all__ = ["describe_features", "factor_margins", "pack_factor", "traits_of_people", "unpack_factor"]
+__all__ = ["describe_features", "factor_fields", "factor_margins", "pack_factor", "traits_of_people", "unpack_factor"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+_COVARIANCE_OR_VARIANCES = Field(
+    "U C C|U C", "float64", "covariances, or variances",
+    lambda a, sizes: (covariance("") if a.ndim == 3 else amounts("")).is_right(a, sizes),
+)  # fmt: skip
 
 
 def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
@@ -106,6 +114,34 @@ def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict
     return values, arrays
 
 
+def factor_fields(law: str, *, has_traits: bool) -> Fields:
+    """What the arrays must be with weights whose law has this name.
+
+    P inducing points, M of them with the items without features, C components, T traits of people.
+    """
+    fields: Fields = {
+        "points": optional(numbers("P F")), "component_scale": positive("C"), "m": numbers("M C"),
+        "C_m": covariance("C M M"), "t": optional(numbers("M")), "C_t": optional(covariance("M M")),
+        "weights": numbers("U C"), "weights_covariance": _COVARIANCE_OR_VARIANCES,
+    }  # fmt: skip
+    if has_traits:
+        fields |= {"trait_mean": numbers("G"), "trait_rotation": numbers("G T")}
+    if law == "LinearWeights":
+        fields |= {"B": numbers("C T"), "C_B": covariance("C T T")}
+    elif law == "CrowdWeights":
+        columns = "T+1" if has_traits else "1"
+        fields |= {"B": numbers(f"C {columns}"), "C_B": covariance(f"C {columns} {columns}")}
+        fields["weight_variance"] = amounts("C")
+    elif law == "ProcessWeights":
+        fields |= {
+            "user_rows": numbers("U T"), "user_points": optional(numbers("Q T")), "is_process": flags("C"),
+            "process_mean": numbers("Q C"), "process_covariance": covariance("C Q Q"), "weight_variance": amounts("C"),
+        }  # fmt: skip
+    else:
+        fields["weight_variance"] = optional(amounts("C"))
+    return fields
+
+
 def unpack_factor(
     values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
 ) -> tuple[FactorPosterior, Traits | None]:
@@ -117,11 +153,13 @@ def unpack_factor(
         If the arrays do not fit each other.
     """
     projection = Projection.of(kernel, features, known, arrays.get("points"))
-    M, C = projection.n_points, len(arrays["component_scale"])
-    if arrays["m"].shape != (M, C) or arrays["C_m"].shape != (C, M, M) or arrays["weights"].shape[1] != C:
-        raise ValueError(f"{M} points and {C} components, but arrays for others")
+    if len(arrays["m"]) != projection.n_points:
+        raise ValueError(f"{projection.n_points} points, but values at {len(arrays['m'])}")
+    if ("t" in arrays) != ("C_t" in arrays):
+        raise ValueError("half a consensus")
+    scale = number_within("consensus_scale", values["consensus_scale"], 1.0 / LARGEST, LARGEST)
     posterior = FactorPosterior(
-        projection, arrays.get("t"), arrays.get("C_t"), float(values["consensus_scale"]), arrays["m"], arrays["C_m"],
+        projection, arrays.get("t"), arrays.get("C_t"), scale, arrays["m"], arrays["C_m"],
         arrays["component_scale"], arrays["weights"], arrays["weights_covariance"], _weights(values, arrays),
     )  # fmt: skip
     traits = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if "trait_mean" in arrays else None

@@ -1,11 +1,15 @@
 """The folder of a saved model: ``model.json`` for everything a person may want to read, ``arrays.npz`` for numbers.
 
-No pickle: a model from somebody else can be opened safely. The format is described in docs/model-format.md.
+No pickle, and nothing is taken for what it should be: a model from somebody else can be opened safely. The format is
+described in docs/model-format.md.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
+import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,11 +19,18 @@ import numpy as np
 
 from predilect._replace import put_in_place, staged
 from predilect.errors import DataError
+from predilect.models.fields import Fields, check_sizes, check_values
 
 __all__ = ["FORMAT_VERSION", "number", "read_document", "read_model", "write_model"]
 
 SCHEMA = "predilect/model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_DEEPEST = 50  # levels of nesting in what is read and kept as it is
+# What reading a file that is damaged, on purpose or not, may end with.
+_DAMAGE = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError,
+    TypeError, ValueError, struct.error, zipfile.BadZipFile,
+)  # fmt: skip
 
 
 def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, Any], *, overwrite: bool = False) -> None:
@@ -44,7 +55,9 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
 
     refuse_to_replace(path, overwrite)
     head = {"schema": SCHEMA, "version": FORMAT_VERSION, "predilect": __version__}
-    whole = {**head, **document, "arrays": _described(arrays)}
+    text = json.dumps({**head, **document, "arrays": _described(arrays)}, allow_nan=False)
+    whole = json.loads(text)  # as whoever reads it will have it
+    whole["checksum"] = _checksum(whole, arrays)
     path = path.resolve()  # a link to a folder keeps pointing there
     path.parent.mkdir(parents=True, exist_ok=True)
     with staged(path) as new:
@@ -61,7 +74,12 @@ def refuse_to_replace(path: Path, overwrite: bool) -> None:
         raise FileExistsError(f"{path} exists already. Choose another folder, or save with overwrite=True")
 
 
-def read_model(path: Path, names: tuple[str, ...], build: Callable[[dict[str, Any], dict[str, Any]], Any]) -> Any:
+def read_model(
+    path: Path,
+    names: tuple[str, ...],
+    fields: Callable[[dict[str, Any]], tuple[Fields, dict[str, int]]],
+    build: Callable[[dict[str, Any], dict[str, Any]], Any],
+) -> Any:
     """Read a folder that :func:`write_model` wrote.
 
     Parameters
@@ -69,24 +87,35 @@ def read_model(path: Path, names: tuple[str, ...], build: Callable[[dict[str, An
     path : Path
     names : tuple of str
         Values of "model" that are accepted.
+    fields : callable
+        What the arrays must be, and the sizes that a document gives by name.
     build : callable
         Makes the model from the document and the arrays.
 
     Raises
     ------
     DataError
-        If it is no model, a damaged one, one of a later format, or another kind of model.
+        If it is no model, a damaged one, one of another format, or another kind of model.
     """
     document = read_document(path)
     kind = document.get("model")
     if kind not in names:
         raise DataError(
-            f"{path} holds a model called {kind!r}, not {' or '.join(map(repr, names))}. "
+            f"{path} holds a model called {kind!r:.100}, not {' or '.join(map(repr, names))}. "
             "predilect.load_model(path) opens any"
         )
     try:
-        return build(document, _read_arrays(path / "arrays.npz", document["arrays"]))
-    except (OSError, EOFError, AttributeError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        _refuse_deep(document["report"], _DEEPEST)
+        table, sizes = fields(document)
+        sizes = check_sizes(table, sizes, document["arrays"])
+        arrays = _read_arrays(path / "arrays.npz", document["arrays"])
+        if document.pop("checksum") != _checksum(document, arrays):
+            raise ValueError("the checksum is not that of its numbers and words")
+        check_values(table, sizes, arrays)
+        return build(document, arrays)
+    except MemoryError as error:
+        raise DataError(f"{path} holds a model that does not fit into memory ({error})") from error
+    except _DAMAGE as error:
         raise DataError(
             f"{path} holds a damaged model ({type(error).__name__}: {error}). Save it again, or fit it anew"
         ) from error
@@ -108,14 +137,20 @@ def read_document(path: Path) -> dict[str, Any]:
             f"{path} holds no model: there is no {file.name} in it. Give the folder that save() or predilect rank wrote"
         )
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        document = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
+    except (OSError, RecursionError, ValueError) as error:
         raise DataError(f"{file} is not readable JSON ({error}). Save the model again, or fit it anew") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise DataError(f'{file} is not a Predilect model: its "schema" is not "{SCHEMA}"')
     version = document.get("version")
-    if not isinstance(version, int):
-        raise DataError(f'{file} is damaged: its "version" is {version!r} and not a number. Save the model again')
+    if type(version) is not int or version < 1:
+        raise DataError(f'{file} is damaged: its "version" is {version!r:.100} and not a number. Save the model again')
+    if version < FORMAT_VERSION:
+        raise DataError(
+            f"{file} has format version {version}, of an earlier Predilect, which tells nobody whether it is damaged. "
+            f"This one reads version {FORMAT_VERSION}. Fit the model anew, or take the Predilect that saved it "
+            f"({document.get('predilect')})"
+        )
     if version > FORMAT_VERSION:
         raise DataError(
             f"{file} has format version {version}, but this Predilect reads up to {FORMAT_VERSION}. "
@@ -124,14 +159,63 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _read_arrays(file: Path, expected: dict[str, Any]) -> dict[str, Any]:
-    """The arrays, of the kinds and shapes that the description lists."""
-    # Opened here, since np.load does not close what turns out to be no archive.
-    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    if _described(arrays) != expected:
-        raise ValueError(f"{file.name} does not hold the arrays that model.json lists")
-    return arrays
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; which of two values a name has would be anybody's guess."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice in one object")
+    return found
+
+
+def _refuse_deep(value: Any, levels: int) -> None:
+    if isinstance(value, dict | list):
+        if not levels:
+            raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
+        for part in value.values() if isinstance(value, dict) else value:
+            _refuse_deep(part, levels - 1)
+
+
+def _checksum(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """SHA-256 of everything that a model says, however its files are laid out.
+
+    Parameters
+    ----------
+    document : mapping
+        As JSON has it, without the checksum; types and shapes of the arrays are in it.
+    arrays : mapping of str to array
+    """
+    words = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    found = hashlib.sha256(words.encode())
+    for name in sorted(arrays):
+        found.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
+    return f"sha256:{found.hexdigest()}"
+
+
+def _read_arrays(file: Path, described: dict[str, Any]) -> dict[str, Any]:
+    """The arrays, of the types and shapes that the description lists; no more is read than the file is long."""
+    with zipfile.ZipFile(file) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        if members.keys() != described.keys() or len(members) < len(archive.infolist()):
+            raise ValueError(f"{file.name} does not hold the arrays that model.json lists")
+        if sum(info.file_size for info in members.values()) > file.stat().st_size:
+            raise ValueError(f"{file.name} is compressed, which no saved model is")
+        return {name: _read_array(archive, info, *described[name]) for name, info in members.items()}
+
+
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, dtype: str, shape: list[int]) -> Any:
+    with archive.open(info) as stream:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError(f"{info.filename} is of another version of NumPy's format")
+        there = np.lib.format.read_array_header_1_0(stream)
+        found, is_fortran, kind = list(there[0]), there[1], there[2]
+        size = math.prod(shape) * kind.itemsize
+        if kind.hasobject or str(kind) != dtype or found != shape or stream.tell() + size != info.file_size:
+            raise ValueError(f"{info.filename} is not the array that model.json lists")
+        # Into memory that may be written to: updates do, and loops would be compiled once more for memory that may not.
+        content = bytearray(stream.read())
+        if len(content) != size:
+            raise ValueError(f"{info.filename} is cut short")
+    return np.ndarray(shape, kind, content, order="F" if is_fortran else "C")
 
 
 def _described(arrays: Mapping[str, Any]) -> dict[str, Any]:

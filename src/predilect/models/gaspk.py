@@ -16,10 +16,11 @@ from predilect.inference.gaspk.warm_up import warm_up_gaspk
 from predilect.inference.training import Watcher
 from predilect.models import gaspk_boundaries, gaspk_outputs
 from predilect.models.boards import Ranking
+from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.gaspk_parameters import check_gaspk
 from predilect.models.gaspk_predictions import margins_of_queries
-from predilect.models.gaspk_storage import pack_gaspk, unpack_gaspk
+from predilect.models.gaspk_storage import gaspk_fields, pack_gaspk, unpack_gaspk
 from predilect.models.gaspk_training import fit_gaspk
 from predilect.models.gaspk_updating import take_in
 from predilect.models.inputs import Training, read_answers
@@ -312,6 +313,10 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return pack_gaspk(self.posterior_, self.choices_, self.answers_, self.report_["prior"]["backend"])
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return gaspk_fields(document["arrays"])
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> GaSPKPosterior:
         posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays, None)

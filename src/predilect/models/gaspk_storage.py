@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from predilect.covariance.kernels import Kernel
 from predilect.data.grids import Grid
@@ -10,14 +13,30 @@ from predilect.data.tradeoffs import TauFunction, TradeOffMap
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.mode import state_at
 from predilect.likelihoods.views import Probit
+from predilect.models.fields import LARGEST, Fields, amounts, codes, numbers, optional, outcomes, positive
 from predilect.models.gaspk_bases import basis_of, posterior_of
 from predilect.models.gaspk_choices import Choices
+from predilect.models.gaspk_parameters import BACKENDS
+from predilect.models.process_parameters import check_choice
+from predilect.models.restoring import number_within
 from predilect.posteriors.gaspk.basis import Basis, DenseBasis
 from predilect.posteriors.gaspk.posterior import GaSPKPosterior
 
-__all__ = ["pack_gaspk", "unpack_gaspk"]
+__all__ = ["gaspk_fields", "pack_gaspk", "unpack_gaspk"]
 
 _COLUMNS = ("user", "point", "outcome", "weight")
+
+
+def gaspk_fields(arrays: Mapping[str, Any]) -> Fields:
+    """What the arrays must be: of T trade-offs of D numbers, C characteristics, R rows of answers, and rank M."""
+    fields = {
+        "points": numbers("T D"), "places": optional(amounts("T", "int64")), "m": numbers("M C"),
+        "gamma": amounts("U C"), "user": codes("R", "U", "int64"), "point": codes("R", "T", "int64"),
+        "outcome": outcomes("R"), "weight": positive("R"),
+    }  # fmt: skip
+    if "root" in arrays:
+        fields |= {"root": numbers("T M"), "back": numbers("M M"), "pivots": numbers("M D")}
+    return fields
 
 
 def pack_gaspk(
@@ -63,21 +82,32 @@ def unpack_gaspk(
     h = model.hyperparameters_
     grid = None if values["grid"] is None else Grid.from_dict(values["grid"])
     trade_offs = TradeOffMap.from_dict(values["trade_offs"], function)
-    points, gamma, w = arrays["points"], arrays["gamma"], arrays["m"]
-    choices = Choices(trade_offs, grid, points, arrays.get("places"))
+    points, gamma, w, places = arrays["points"], arrays["gamma"], arrays["m"], arrays.get("places")
+    if trade_offs.n_dimensions != points.shape[1] or (grid is None) != (places is None):
+        raise ValueError(f"trade-offs of {trade_offs.n_dimensions} numbers, but points of {points.shape[1]}")
+    if grid is not None and places is not None:
+        on_grid = places[-1] < grid.n_points and len(grid.levels) == points.shape[1]
+        if not on_grid or (np.diff(places) <= 0).any():
+            raise ValueError("places that are not on the grid")
+    if (np.abs(gamma.sum(axis=1) - 1.0) > 1e-6).any():
+        raise ValueError("weights of a person do not sum to 1")
+    choices = Choices(trade_offs, grid, points, places)
     user, point, outcome, weight = (arrays[name] for name in _COLUMNS)
+    if (np.diff((user * len(points) + point) * 3 + outcome) <= 0).any():
+        raise ValueError("the answers do not ascend")
     answers = TradeOffAnswers(user, point, outcome, weight, n_users=len(gamma), n_points=len(points))
     kernel: Kernel = h.kernel
     basis: Basis
     if "root" in arrays:
-        basis = DenseBasis(kernel, arrays["pivots"], arrays["root"], arrays["back"], float(values["left_out"]))
+        left_out = number_within("left_out", values["left_out"], 0.0, 1.0)
+        basis = DenseBasis(kernel, arrays["pivots"], arrays["root"], arrays["back"], left_out)
         if basis.n_points != len(points):
             raise ValueError(f"{len(points)} trade-offs, but a basis of {basis.n_points}")
     else:
+        check_choice("backend", values["backend"], BACKENDS)
         basis = basis_of(kernel, choices, values["backend"], h.n_characteristics, answers.n_rows)
     if w.shape != (basis.rank, h.n_characteristics) or gamma.shape[1] != h.n_characteristics:
         raise ValueError(f"{basis.rank} coordinates of {h.n_characteristics} characteristics, but w is {w.shape}")
-    if answers.n_rows and (answers.point.max() >= len(points) or answers.user.max() >= len(gamma)):
-        raise ValueError("answers about trade-offs or of people that are not there")
+    number_within("spread", h.spread, 1.0, LARGEST)
     state = state_at(basis, answers, gamma, Probit(model.tie_threshold_), w)
     return posterior_of(model, choices.trade_offs, kernel, basis, w, gamma, state, h.spread), choices, answers

@@ -15,11 +15,12 @@ from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
+from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.inputs import Training
-from predilect.models.joint_gppl import fit_joint_gppl, pack_joint, unpack_joint
+from predilect.models.joint_gppl import JOINT_ARRAYS, fit_joint_gppl, pack_joint, unpack_joint
 from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.pooled_gppl import INFERENCE, fit_pooled_gppl, pack_sparse, unpack_sparse
+from predilect.models.pooled_gppl import INFERENCE, SPARSE_ARRAYS, fit_pooled_gppl, pack_sparse, unpack_sparse
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import (
     check_choice,
@@ -29,7 +30,13 @@ from predilect.models.process_parameters import (
     check_search,
 )
 from predilect.models.queries import Queries, rows_of_features
-from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, separate_margins, unpack_separate
+from predilect.models.separate_gppl import (
+    SEPARATE_ARRAYS,
+    fit_separate_gppl,
+    pack_separate,
+    separate_margins,
+    unpack_separate,
+)
 from predilect.posteriors.joint import JointPosterior
 from predilect.posteriors.separate import SeparatePosterior
 from predilect.posteriors.sparse import SparsePosterior
@@ -275,6 +282,12 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
             return pack_joint(posterior)
         assert isinstance(posterior, SparsePosterior)
         return pack_sparse(posterior)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        if "site_precision" in document["arrays"]:
+            return SEPARATE_ARRAYS
+        return JOINT_ARRAYS if "user_rows" in document["arrays"] else SPARSE_ARRAYS
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         h, space = self.hyperparameters_, self.space_

@@ -51,11 +51,11 @@ def halved(triangles: FloatArray, ptr: npt.NDArray[np.integer]) -> dict[str, npt
 
 def unhalved(arrays: dict[str, npt.NDArray[np.generic]], ptr: npt.NDArray[np.integer]) -> FloatArray:
     """The lower triangles of covariances that :func:`halved` was given, but for rounding."""
-    row, column, start = _entries(ptr)
-    v = arrays["variance"].astype(np.float64)
-    off = row != column
-    if len(v) != ptr[-1] or arrays["difference"].shape != (int(off.sum()),):
+    v, r = arrays["variance"].astype(np.float64), np.diff(ptr)
+    if len(v) != ptr[-1] or arrays["difference"].shape != (int((r * (r - 1) // 2).sum()),):
         raise ValueError(f"{ptr[-1]} kept items, but {len(v)} variances and {len(arrays['difference'])} differences")
+    row, column, start = _entries(ptr)
+    off = row != column
     triangles = np.empty(len(row))
     triangles[~off] = v
     difference = np.ldexp(arrays["difference"].astype(np.float64), -int(arrays["exponent"]))

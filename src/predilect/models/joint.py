@@ -15,6 +15,7 @@ from predilect.covariance.kernels import Kernel
 from predilect.inference.joint_process import JointAnswers, fit_joint_process
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
+from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.inputs import Training
 from predilect.models.joint_training import Start, Tuned, start_kernel, tune
@@ -22,6 +23,7 @@ from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_count, check_positive, check_search
 from predilect.models.queries import Queries, rows_of_features
+from predilect.models.restoring import number_within
 from predilect.posteriors.joint_process import JointProcess, Rows
 from predilect.posteriors.sites import Sites
 
@@ -255,11 +257,25 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
             arrays["row_right"] = rows.right
         return {}, arrays
 
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        # R latent values, or margins, that N answers look at.
+        return {
+            "m": numbers("I"), "C_m": covariance("I I"), "codes": numbers("R 2|R 3"), "user_rows": numbers("U G|U 0"),
+            "row_left": codes("N", "R", "int64"), "row_right": optional(codes("N", "R", "int64")),
+            "site_precision": amounts("N"), "site_linear": numbers("N"),
+        }  # fmt: skip
+
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        h, space, m, C_m = self.hyperparameters_, self.space_, arrays["m"], arrays["C_m"]
-        if m.shape != (len(self.items_),) or C_m.shape != (len(m), len(m)):
-            raise ValueError(f"{len(self.items_)} items, but {len(m)} utilities")
+        h, space = self.hyperparameters_, self.space_
+        for name in ("user_nugget", "item_nugget"):
+            number_within(name, getattr(h, name), 0.0, LARGEST)
         nuggets = (h.user_nugget, h.item_nugget) if h.user_nugget else None
+        whole, most = arrays["codes"].astype(np.int64), [len(arrays["user_rows"]), len(self.items_), len(self.items_)]
+        if (whole != arrays["codes"]).any() or (whole < 0).any() or (whole >= most[: whole.shape[1]]).any():
+            raise ValueError("codes are not those of people and items")
+        if (whole.shape[1] == 3) == ("row_right" in arrays):
+            raise ValueError("answers look at two values each, or at one margin, and not both")
         users, items = Table.of(h.user_kernel, arrays["user_rows"]), Table.of(h.item_kernel, space.matrix, space.known)
         rows = Rows(arrays["codes"], arrays["row_left"], arrays.get("row_right"))
         self.sites_ = Sites(arrays["site_precision"], arrays["site_linear"])

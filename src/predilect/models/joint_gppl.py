@@ -13,15 +13,20 @@ from predilect.data import ItemFeatures, Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.inference.pooled import PooledAnswers
 from predilect.inference.training import Watcher
+from predilect.models.fields import Fields, numbers
 from predilect.models.inputs import Training
-from predilect.models.pooled_gppl import Fitted, fit_sparse_gppl, pack_sparse, points_of, unpack_sparse
+from predilect.models.pooled_gppl import SPARSE_ARRAYS, Fitted, fit_sparse_gppl, pack_sparse, points_of, unpack_sparse
 from predilect.models.process_parameters import make_kernel
 from predilect.posteriors.joint import JointPosterior
 from predilect.posteriors.projection import Projection
 
-__all__ = ["aligned", "fit_joint_gppl", "pack_joint", "unpack_joint"]
+__all__ = ["JOINT_ARRAYS", "aligned", "fit_joint_gppl", "pack_joint", "unpack_joint"]
 
 FloatArray = npt.NDArray[np.float64]
+
+JOINT_ARRAYS: Fields = SPARSE_ARRAYS | {
+    "points": numbers("M D"), "user_rows": numbers("U G"), "item_rows": numbers("I F"),
+}  # fmt: skip
 
 
 def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._json import plain
+from predilect._json import plain, typed
 from predilect.covariance.kernels import Kernel
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.report import Report
 from predilect.models.counts import AnswerCounts
+from predilect.models.fields import Fields, amounts, codes, pointer
 from predilect.models.folders import number, read_model, write_model
 from predilect.models.inputs import Training, answers_by_item, feature_lines
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+from predilect.models.restoring import SHARED_ARRAYS, number_within, restore, sizes_of
 
 __all__ = ["Keeping"]
 
 FloatArray = npt.NDArray[np.float64]
+
+_COUNTS: Fields = {"count_ptr": pointer("U+1", "Z"), "count_item": codes("Z", "I"), "count": amounts("Z")}
 
 
 class Keeping(ABC):
@@ -53,6 +58,19 @@ class Keeping(ABC):
     @abstractmethod
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Plain values, and arrays, that make the posterior."""
+
+    @classmethod
+    @abstractmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        """What the arrays that :meth:`_pack` packed must be."""
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise ValueError if an argument of the constructor is out of its range."""
+
+    @abstractmethod
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
 
     @abstractmethod
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
@@ -157,8 +175,12 @@ class Keeping(ABC):
         DataError
             If the folder holds no such model, a damaged one, or one of a later format.
         """
-        model: Self = read_model(Path(path), (cls.model_name,), cls._from_document)
+        model: Self = read_model(Path(path), (cls.model_name,), cls._all_fields, cls._from_document)
         return model
+
+    @classmethod
+    def _all_fields(cls, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
+        return SHARED_ARRAYS | _COUNTS | cls._fields(document), sizes_of(document)
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], arrays: dict[str, Any]) -> Self:
@@ -166,26 +188,20 @@ class Keeping(ABC):
         model.hyperparameters_ = cls.hyperparameters_type(
             **{name: _parameter(value) for name, value in document["hyperparameters"].items()}
         )
-        model.personal_ = bool(document["personal"])
-        model.tie_threshold_ = float(document["tie_threshold"])
-        model.log_evidence_ = float(document["log_evidence"])
-        model.n_answers_ = float(document["n_answers"])
-        model.backend_ = document["frame_kind"]
-        model.items_ = Vocabulary(document["items"])
-        model.users_ = None if document["users"] is None else Vocabulary(document["users"])
-        model.added_users_ = {}
-        features, people = document["item_features"], document["user_features"]
-        model.features_ = None if features is None else ItemFeatures.from_dict(features)
-        model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
-        model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
-        model.n_by_item_ = arrays["n_by_item"]
-        n_items, n_users = len(model.items_), len(model.users_ or [None])
-        if not n_items == len(model.n_by_item_) == len(model.space_.known) or len(arrays["count_ptr"]) != n_users + 1:
-            raise ValueError(f"{n_items} items and {n_users} users, but arrays for others")
-        model.counts_ = AnswerCounts(arrays["count_ptr"], arrays["count_item"], arrays["count"], n_items)
+        for name, hint in get_type_hints(cls.hyperparameters_type).items():
+            value = getattr(model.hyperparameters_, name)
+            if hint in (int, float):
+                number_within(name, value, 0.0, math.inf)
+            elif hint is Kernel and not isinstance(value, Kernel):
+                raise ValueError(f"{name} must be a kernel, not {value!r:.100}")
+        model._check()
+        restore(model, document, arrays)
+        model.personal_ = typed(bool, document["personal"], "personal")
+        model.log_evidence_ = number_within("log_evidence", number(document["log_evidence"]), -math.inf, math.inf)
+        model.counts_ = AnswerCounts(arrays["count_ptr"], arrays["count_item"], arrays["count"], len(model.items_))
         model.comparisons_ = None
-        model.report_ = document["report"]
         model.posterior_ = model._unpack(document["posterior"], arrays)
+        model.describe()  # what the report lacks is found here, and not when somebody asks
         return model
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from predilect.covariance import kernels
 from predilect.covariance.kernels import Kernel
+from predilect.models.fields import LARGEST
 
 __all__ = ["hyperparameters_by_name", "kernel_from_dict", "kernel_to_dict"]
 
@@ -36,6 +38,10 @@ def kernel_from_dict(values: Mapping[str, Any]) -> Kernel:
     if name not in kernels.__all__ or not isinstance(getattr(kernels, name), type):
         raise ValueError(f"there is no kernel called {name!r}")
     made: Kernel = getattr(kernels, name)(**{key: _value(v) for key, v in values.items() if key != "type"})
+    if not (np.abs(made.theta) <= math.log(LARGEST)).all():
+        raise ValueError(
+            f"hyper-parameters of a kernel from {1.0 / LARGEST:g} to {LARGEST:g}, not {np.exp(made.theta)}"
+        )
     return made
 
 

@@ -43,7 +43,7 @@ def load_model(path: str | Path) -> Any:
     kind = read_document(Path(path)).get("model")
     if not isinstance(kind, str) or kind not in _ESTIMATORS:
         raise DataError(
-            f"{path} holds a model called {kind!r}, which this Predilect does not know. Install a newer Predilect"
+            f"{path} holds a model called {kind!r:.100}, which this Predilect does not know. Install a newer Predilect"
         )
     module, name = _ESTIMATORS[kind]
     return getattr(import_module(f"predilect.models.{module}"), name).load(path)

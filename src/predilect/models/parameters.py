@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
+from predilect._json import typed
 from predilect.inference.basis import BASES
+from predilect.inference.prior import Hyperparameters
+from predilect.models.fields import LARGEST
 
-__all__ = ["check_settings", "given_hyperparameters", "given_threshold"]
+__all__ = ["check_settings", "given_hyperparameters", "given_threshold", "restored_hyperparameters"]
 
 # Name: smallest and largest value allowed.
 _RANGES = {
@@ -27,6 +31,7 @@ _RANGES = {
     "lapse_noise": (1.0, float("inf")),
     "tie_spread": (0.0, 10.0),
 }
+_SEARCHED = ("strength", "scale", "consensus_scale", "length_scale")
 
 
 def given_hyperparameters(model: Any) -> dict[str, float]:
@@ -44,6 +49,26 @@ def given_hyperparameters(model: Any) -> dict[str, float]:
             continue
         given[name] = _number(name, value, low, high)
     return given
+
+
+def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
+    """Those of a saved model, checked.
+
+    Raises
+    ------
+    ValueError
+        If one is not in its range.
+    """
+    found: Hyperparameters = typed(Hyperparameters, values, "hyperparameters")
+    for name, (low, high) in {**_RANGES, "trait_scale": (0.0, LARGEST)}.items():
+        value = getattr(found, name)
+        if name in _SEARCHED:  # which may go beyond what may be given
+            low, high = 1.0 / LARGEST, LARGEST
+        if value is not None and not low <= value <= high:
+            raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+    if 0.0 < found.tie_spread < 1.0 / LARGEST:  # whose square is divided by
+        raise ValueError(f"tie_spread must be 0, or more than {1.0 / LARGEST:g}, not {found.tie_spread!r}")
+    return found
 
 
 def check_settings(model: Any) -> None:

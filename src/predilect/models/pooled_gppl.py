@@ -22,19 +22,23 @@ from predilect.inference.sparse.threshold import fit_with_threshold
 from predilect.inference.threshold import starting_threshold
 from predilect.inference.training import Watcher
 from predilect.likelihoods.views import Probit
+from predilect.models.fields import LARGEST, Fields, covariance, numbers, optional
 from predilect.models.inputs import Training
 from predilect.models.points import choose_points
 from predilect.models.process_parameters import make_kernel, optimises
+from predilect.models.restoring import number_within
 from predilect.posteriors.projection import Projection
 from predilect.posteriors.sparse import SparsePosterior
 
 __all__ = [
-    "INFERENCE", "Fitted", "fit_pooled_gppl", "fit_sparse_gppl", "pack_sparse", "points_of",
+    "INFERENCE", "SPARSE_ARRAYS", "Fitted", "fit_pooled_gppl", "fit_sparse_gppl", "pack_sparse", "points_of",
     "scale_prior", "unpack_sparse",
 ]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
 
+# P inducing points, M of them with the items without features.
+SPARSE_ARRAYS: Fields = {"points": optional(numbers("P F")), "m": numbers("M"), "C_m": covariance("M M")}
 INFERENCE = ("auto", "variational", "stochastic", "ep", "laplace")
 _MOST_ITEMS_DENSE = 1000  # beyond it "auto" takes inducing points
 _MOST_POINTS = 500
@@ -183,6 +187,7 @@ def unpack_sparse(
     """
     projection = Projection.of(kernel, features, known, arrays.get("points"))
     m, C_m = arrays["m"], arrays["C_m"]
-    if m.shape != (projection.n_points,) or C_m.shape != (projection.n_points, projection.n_points):
+    if len(m) != projection.n_points:
         raise ValueError(f"{projection.n_points} inducing points, but values at {len(m)}")
-    return SparsePosterior(projection, m, C_m, float(values["scale"]))
+    scale = number_within("scale", values["scale"], 1.0 / LARGEST, LARGEST)
+    return SparsePosterior(projection, m, C_m, scale)

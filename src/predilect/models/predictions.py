@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import ItemFeatures, Vocabulary
+from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataWarning
 from predilect.inference.prior import FeatureSpace
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
@@ -131,7 +132,9 @@ class Predicting(ABC):
                 f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
                 "the population's prediction is given", DataWarning, stacklevel=3,
             )  # fmt: skip
-        return now, *now._margins(queries, items, users), queries
+        mean, var = now._margins(queries, items, users)
+        refuse_unsound(mean, var)
+        return now, mean, np.maximum(var, 0.0), queries  # rounding may leave -1e-17
 
     def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
         """Probabilities of the answers at margins with this mean and variance."""

@@ -14,21 +14,24 @@ from predilect.inference.prior import FeatureSpace
 from predilect.inference.separate import fit_separate
 from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
+from predilect.models.fields import LARGEST, Fields, covariance, numbers
 from predilect.models.inputs import Training
-from predilect.models.people_storage import pack_people, unpack_people
+from predilect.models.people_storage import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.pooled_gppl import Fitted, scale_prior
 from predilect.models.process_parameters import make_kernel, optimises
 from predilect.models.queries import Queries
+from predilect.models.restoring import number_within
 from predilect.posteriors.people import Sites, lay_out
 from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.projection import Projection, item_covariance
 from predilect.posteriors.separate import SeparatePosterior
 from predilect.scale.shards import workers
 
-__all__ = ["fit_separate_gppl", "pack_separate", "separate_margins", "unpack_separate"]
+__all__ = ["SEPARATE_ARRAYS", "fit_separate_gppl", "pack_separate", "separate_margins", "unpack_separate"]
 
 FloatArray = npt.NDArray[np.float64]
 
+SEPARATE_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "spread": covariance("I I")}
 _MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 
 
@@ -79,11 +82,7 @@ def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[st
     people, sites = posterior.people.people, posterior.people.sites
     arrays = pack_people(people)
     arrays |= {"site_precision": sites.precision, "site_linear": sites.linear, "m": posterior.mean}
-    arrays |= {
-        "C_m": posterior.covariance,
-        "spread": posterior.spread,
-        "shards": np.array(people.shards, dtype=np.int64),
-    }
+    arrays |= {"C_m": posterior.covariance, "spread": posterior.spread}
     return {}, arrays
 
 
@@ -95,10 +94,9 @@ def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space:
     ValueError
         If the arrays do not fit each other.
     """
+    number_within("scale", scale, 1.0 / LARGEST, LARGEST)
     K = item_covariance(kernel, space.matrix, space.known)
     m, C_m, spread = arrays["m"], arrays["C_m"], arrays["spread"]
-    if m.shape != (len(K),) or C_m.shape != K.shape or spread.shape != K.shape:
-        raise ValueError(f"{len(K)} items, but {len(m)} utilities")
     people = unpack_people(arrays, len(K))
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     posterior = PopulationPosterior(np.zeros(len(K)), np.zeros_like(K), K / scale, people, sites)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from predilect._json import plain
-from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
+from predilect._json import plain, typed
 from predilect.evaluation.verdict import Verdict
-from predilect.inference.basis import Functions
-from predilect.inference.prior import FeatureSpace, Hyperparameters
+from predilect.inference.basis import BASES, Functions
 from predilect.inference.traits import Traits
+from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, outcomes, positive
 from predilect.models.folders import number, read_model, refuse_to_replace, write_model
-from predilect.models.people_storage import pack_people, unpack_people
+from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold, restored_hyperparameters
+from predilect.models.people_storage import PEOPLE_ARRAYS, pack_people, unpack_people
+from predilect.models.process_parameters import check_choice
+from predilect.models.restoring import SHARED_ARRAYS, number_within, restore, sizes_of
 from predilect.models.updating import begin_updates, consolidate, pooled_rows
 from predilect.posteriors.basis import Basis, Effects
 from predilect.posteriors.gaussian import GaussianPosterior
@@ -50,7 +53,9 @@ def load_population(cls: Any, path: Path) -> Any:
     DataError
         If it is no model, a damaged one, or one of a later format.
     """
-    return read_model(path, ("population", "pooled"), lambda document, arrays: _from_document(cls, document, arrays))
+    return read_model(
+        path, ("population", "pooled"), _fields, lambda document, arrays: _from_document(cls, document, arrays)
+    )
 
 
 def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -62,16 +67,14 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {"m": posterior.mean, "C_m": posterior.covariance}
         if posterior.Phi is not None:
             arrays |= {"Phi": posterior.Phi, "points": model.functions_.points}
-        if model.pooled_rows_ is not None or model.comparisons_ is not None:
-            rows = pooled_rows(model)
-            left, right, outcome = sides_of(rows.key)
-            arrays |= {"left": left.astype(np.int32), "right": right.astype(np.int32), "outcome": outcome}
-            arrays["weight"] = rows.weight
+        rows = pooled_rows(model)
+        left, right, outcome = sides_of(rows.key)
+        arrays |= {"left": left.astype(np.int32), "right": right.astype(np.int32), "outcome": outcome}
+        arrays["weight"] = rows.weight
     else:
         arrays |= {"m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma}
         arrays |= pack_people(posterior.people)
         arrays |= {"site_precision": posterior.sites.precision, "site_linear": posterior.sites.linear}
-        arrays["shards"] = np.array(posterior.people.shards, dtype=np.int64)
         if posterior.basis is not None:
             arrays |= {name: getattr(posterior.basis, name) for name in _BASIS_ARRAYS}
             arrays["points"] = model.functions_.points
@@ -97,55 +100,83 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return document, arrays
 
 
+def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
+    """What the arrays must be: of M functions of the basis, or items, and T traits."""
+    sizes = sizes_of(document)
+    fields = SHARED_ARRAYS | {"m": numbers("M"), "C_m": covariance("M M")}
+    if document["basis"] is None:
+        sizes["M"] = sizes["I"]
+    else:
+        fields |= {"Phi": numbers("I M"), "points": numbers("P F")}
+    if document["model"] == "pooled":
+        fields |= {"left": codes("R", "I"), "right": codes("R", "I"), "outcome": outcomes("R"), "weight": positive("R")}
+        return fields, sizes
+    fields |= PEOPLE_ARRAYS | {"Sigma": covariance("M M")}
+    if document["basis"] is not None:
+        fields |= {"rho": amounts("I|0"), "offset": numbers("I|0"), "offset_variance": amounts("I|0")}
+    if "B" in document["arrays"]:
+        fields |= {
+            "B": numbers("M T"), "C_B": covariance("M M"), "trait_mean": numbers("G"), "trait_rotation": numbers("G T"),
+        }  # fmt: skip
+    else:
+        sizes["T"] = 0
+    return fields, sizes
+
+
 def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
     model = cls(**{name: number(value) for name, value in document["parameters"].items()})
-    model.items_ = Vocabulary(document["items"])
-    model.users_ = None if document["users"] is None else Vocabulary(document["users"])
+    check_settings(model)
+    given_hyperparameters(model)
+    given_threshold(model.tie_threshold)
+    restore(model, document, arrays)
     model.personal_ = document["model"] == "population"
-    n_items = len(arrays["Phi"] if document.get("basis") else arrays["m"])
-    if len(model.items_) != n_items:
-        raise ValueError(f"{len(model.items_)} items, but {n_items} utilities")
-    if model.personal_ and len(model.users_) != len(arrays["answer_ptr"]) - 1:
-        raise ValueError(f"{len(model.users_)} users, but the answers of {len(arrays['answer_ptr']) - 1}")
-    model.hyperparameters_ = Hyperparameters(**{k: number(v) for k, v in document["hyperparameters"].items()})
-    model.tie_threshold_ = float(document["tie_threshold"])
-    model.log_evidence_ = float(document["log_evidence"])
-    model.n_answers_ = float(document["n_answers"])
-    model.backend_ = document["frame_kind"]
-    features, people = document["item_features"], document["user_features"]
-    model.features_ = None if features is None else ItemFeatures.from_dict(features)
-    model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
-    model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
-    model.n_by_item_ = arrays["n_by_item"]
-    model.report_ = document["report"]
+    model.hyperparameters_ = restored_hyperparameters(document["hyperparameters"])
+    model.log_evidence_ = number_within("log_evidence", number(document["log_evidence"]), -math.inf, math.inf)
     model.functions_, model.traits_ = None, None
-    verdict = document["report"].get("verdict")
+    verdict = model.report_.get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
-    plan = document.get("basis")
+    plan = document["basis"]
     if plan is not None:
-        model.functions_ = Functions(
-            plan["kind"], int(plan["n_attributes"]), float(plan["attribute_scale"]), arrays["points"],
-            float(plan["length_scale"]), bool(plan["own"]),
-        )  # fmt: skip
+        model.functions_ = _functions(plan, arrays)
     if not model.personal_:
         model.posterior_ = GaussianPosterior(arrays["m"], arrays["C_m"], arrays.get("Phi"))
-        rows = None
-        if "weight" in arrays:  # not in a model of before there were updates
-            rows = Rows.of(keys_of(arrays["left"], arrays["right"], arrays["outcome"]), arrays["weight"])
-        begin_updates(model, None, rows)
-        return model
-    begin_updates(model, None)
-    layout = unpack_people(arrays, n_items)
-    sites = Sites(arrays["site_precision"], arrays["site_linear"])
-    basis, effects = None, None
-    if plan is not None:
-        Phi, rho, offset, variance = (arrays[name] for name in _BASIS_ARRAYS)
-        basis = Basis(Phi, rho, offset, variance, float(plan["own_scale"]))
-    if "B" in arrays:
-        effects = Effects(arrays["B"], arrays["C_B"])
-        model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
-    model.posterior_ = PopulationPosterior(arrays["m"], arrays["C_m"], arrays["Sigma"], layout, sites, basis, effects)
+        if (arrays["left"] >= arrays["right"]).any():
+            raise ValueError("an answer compares an item with itself, or with one before it")
+        keys = keys_of(arrays["left"], arrays["right"], arrays["outcome"])
+        if (np.diff(keys) <= 0).any():
+            raise ValueError("the answers do not ascend")
+        begin_updates(model, None, Rows.of(keys, arrays["weight"]))
+    else:
+        if model.users_ is None:
+            raise ValueError("a model of people without people")
+        begin_updates(model, None)
+        sites = Sites(arrays["site_precision"], arrays["site_linear"])
+        basis, effects = None, None
+        if plan is not None:
+            Phi, rho, offset, variance = (arrays[name] for name in _BASIS_ARRAYS)
+            if not len(rho) == len(offset) == len(variance):
+                raise ValueError("half of what items have to themselves")
+            basis = Basis(Phi, rho, offset, variance, number_within("own_scale", plan["own_scale"], 0.0, LARGEST))
+        if "B" in arrays:
+            effects = Effects(arrays["B"], arrays["C_B"])
+            model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
+        people = unpack_people(arrays, len(model.items_))
+        model.posterior_ = PopulationPosterior(
+            arrays["m"], arrays["C_m"], arrays["Sigma"], people, sites, basis, effects
+        )
     return model
+
+
+def _functions(plan: dict[str, Any], arrays: dict[str, Any]) -> Functions:
+    own, points, n_columns = typed(bool, plan["own"], "own"), arrays["points"], arrays["feature_matrix"].shape[1]
+    scales = (number_within(name, plan[name], 1.0 / LARGEST, LARGEST) for name in ("attribute_scale", "length_scale"))
+    check_choice("kind", plan["kind"], BASES[1:])
+    attribute_scale, length_scale = scales
+    n_attributes = n_columns if plan["kind"].startswith("attributes") else 0
+    found = Functions(plan["kind"], n_attributes, attribute_scale, points, length_scale, own)
+    if found.n_functions != len(arrays["m"]) or (len(points) and not plan["kind"].endswith("inducing")):
+        raise ValueError(f"{found.n_functions} functions, but {len(arrays['m'])} values of them")
+    return found
 
 
 def _basis_to_dict(functions: Functions, posterior: Any) -> dict[str, Any]:

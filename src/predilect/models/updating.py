@@ -218,21 +218,9 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
 
 
 def pooled_rows(model: Any) -> Rows:
-    """All answers of a pooled model, nobody told apart.
-
-    Raises
-    ------
-    DataError
-        If it was saved by a version that did not keep them.
-    """
+    """All answers of a pooled model, nobody told apart."""
     if model.pooled_rows_ is None:
-        comparisons = model.memory_.comparisons
-        if comparisons is None:
-            raise DataError(
-                "this pooled model was saved without its answers, by an earlier Predilect, and cannot be updated. Fit "
-                "it anew and save it again"
-            )
-        rows = comparisons.pooled()
+        rows = model.memory_.comparisons.pooled()
         model.pooled_rows_ = Rows.of(keys_of(rows.left, rows.right, rows.outcome), rows.weight)
     rows_held: Rows = model.pooled_rows_
     return rows_held

@@ -17,10 +17,11 @@ from predilect.models.baselines.settings import (
     refuse_many_items,
 )
 from predilect.models.boards import Ranking
+from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.gppl import GPPLHyperparameters
 from predilect.models.inputs import Training
-from predilect.models.pooled_gppl import fit_pooled_gppl, pack_sparse, unpack_sparse
+from predilect.models.pooled_gppl import SPARSE_ARRAYS, fit_pooled_gppl, pack_sparse, unpack_sparse
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_choice, check_count, check_gamma, check_positive
 from predilect.models.queries import Queries
@@ -149,6 +150,10 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         assert isinstance(self.posterior_, SparsePosterior)
         return pack_sparse(self.posterior_)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return SPARSE_ARRAYS
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         return unpack_sparse(values, arrays, self.hyperparameters_.kernel, self.space_.matrix, self.space_.known)

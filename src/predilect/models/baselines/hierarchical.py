@@ -13,9 +13,10 @@ from predilect.covariance.kernels import Kernel
 from predilect.inference.hierarchical import GaussianPrior, HierarchicalFit, fit_hierarchical
 from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
-from predilect.models.baselines.people import crowd_margins, pack_crowd, unpack_crowd, with_new_items
+from predilect.models.baselines.people import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.baselines.settings import check_process, item_kernel, number_or, refuse_many_items
 from predilect.models.boards import Ranking
+from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.inputs import Training
 from predilect.models.kernels import hyperparameters_by_name
@@ -237,6 +238,10 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         assert isinstance(self.posterior_, PopulationPosterior)
         return {}, pack_crowd(self.posterior_)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return CROWD_ARRAYS
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         return unpack_crowd(arrays, len(self.items_))

@@ -13,9 +13,10 @@ from predilect.covariance.kernels import Kernel
 from predilect.inference.khan import fit_khan
 from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
-from predilect.models.baselines.people import crowd_margins, pack_crowd, unpack_crowd, with_new_items
+from predilect.models.baselines.people import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.baselines.settings import check_process, item_kernel, refuse_many_items
 from predilect.models.boards import Ranking
+from predilect.models.fields import Fields, numbers
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.inputs import Training
 from predilect.models.kernels import hyperparameters_by_name
@@ -183,8 +184,10 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         assert isinstance(self.posterior_, PopulationPosterior)
         return {}, pack_crowd(self.posterior_) | {"factors": self.factors_}
 
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return CROWD_ARRAYS | {"factors": numbers("I C")}
+
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        if len(arrays["factors"]) != len(self.items_):
-            raise ValueError(f"{len(self.items_)} items, but factors of {len(arrays['factors'])}")
         self.factors_ = arrays["factors"]
         return unpack_crowd(arrays, len(self.items_))

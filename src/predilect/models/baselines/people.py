@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.warm_up import warm_up
-from predilect.models.people_storage import pack_people, unpack_people
+from predilect.models.fields import Fields, covariance, numbers
+from predilect.models.people_storage import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.queries import Queries
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.people import Sites
@@ -17,9 +18,11 @@ from predilect.posteriors.population import PopulationPosterior
 from predilect.posteriors.projection import Projection
 from predilect.scale.shards import workers
 
-__all__ = ["crowd_margins", "pack_crowd", "unpack_crowd", "with_new_items"]
+__all__ = ["CROWD_ARRAYS", "crowd_margins", "pack_crowd", "unpack_crowd", "with_new_items"]
 
 FloatArray = npt.NDArray[np.float64]
+
+CROWD_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "Sigma": covariance("I I")}
 
 
 def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:
@@ -57,7 +60,7 @@ def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
     people, sites = posterior.people, posterior.sites
     return pack_people(people) | {
         "m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma, "site_precision": sites.precision,
-        "site_linear": sites.linear, "shards": np.array(people.shards, dtype=np.int64),
+        "site_linear": sites.linear,
     }  # fmt: skip
 
 
@@ -70,7 +73,5 @@ def unpack_crowd(arrays: dict[str, Any], n_items: int) -> PopulationPosterior:
         If the arrays do not fit each other.
     """
     m, C_m, Sigma = arrays["m"], arrays["C_m"], arrays["Sigma"]
-    if m.shape != (n_items,) or not C_m.shape == Sigma.shape == (n_items, n_items):
-        raise ValueError(f"{n_items} items, but {len(m)} utilities")
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     return PopulationPosterior(m, C_m, Sigma, unpack_people(arrays, n_items), sites)

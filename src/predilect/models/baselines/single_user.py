@@ -14,13 +14,20 @@ from predilect.inference.training import Watcher
 from predilect.inference.warm_up import warm_up
 from predilect.models.baselines.settings import check_process, item_kernel
 from predilect.models.boards import Ranking
+from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
 from predilect.models.gppl import GPPLHyperparameters
 from predilect.models.inputs import Training
 from predilect.models.predictions import Predicting
 from predilect.models.process_parameters import check_count, check_gamma, check_positive
 from predilect.models.queries import Queries
-from predilect.models.separate_gppl import fit_separate_gppl, pack_separate, separate_margins, unpack_separate
+from predilect.models.separate_gppl import (
+    SEPARATE_ARRAYS,
+    fit_separate_gppl,
+    pack_separate,
+    separate_margins,
+    unpack_separate,
+)
 from predilect.posteriors.separate import SeparatePosterior
 from predilect.scale.shards import workers
 
@@ -142,6 +149,10 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         assert isinstance(self.posterior_, SeparatePosterior)
         return pack_separate(self.posterior_)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return SEPARATE_ARRAYS
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         h = self.hyperparameters_
