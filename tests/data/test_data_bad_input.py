@@ -20,8 +20,8 @@ def read(winner, **options):
 def test_unknown_winner_says_where_and_what_to_do():
     message = (
         'column "winner" holds 2 values that are neither the left nor the right item nor a tie '
-        '(first: row 2, "skipped"; row 3, empty). Count a word as a tie with --tie skipped (ties=["skipped"]), '
-        "or leave such rows out with --drop-unknown (drop_unknown=True)."
+        '(first: row 2, "skipped"; row 3, empty). Count a word as a tie with ties=["skipped"], '
+        "or leave such rows out with drop_unknown=True."
     )
     with pytest.raises(DataError, match=re.escape(message)):
         read(["a", "skipped", " "])
@@ -106,9 +106,9 @@ def test_columns_are_guessed_or_asked_for():
     intake = Comparisons.from_frame(frame).intake
     assert dict(intake.columns) == {"user": "Judge", "left": "Model A", "right": "model_b", "winner": "Winner"}
     assert intake.ignored_columns == ("lang",)
-    with pytest.raises(DataError, match=r'no column for the left item; the columns are "x", "winner".*--left NAME'):
+    with pytest.raises(DataError, match=r'no column for the left item; the columns are "x", "winner".*left="NAME"'):
         Comparisons.from_frame({"x": ["a"], "winner": ["a"]})
-    with pytest.raises(DataError, match=r"no column for the winner.*--winner NAME"):
+    with pytest.raises(DataError, match=r'no column for the winner.*winner="NAME"'):
         Comparisons.from_frame(PAIR)
     with pytest.raises(DataError, match='no column "who"'):
         read(["a", "b", "c"], user="who")
@@ -146,7 +146,7 @@ def test_readings_of_the_winner(words, reading):
 
 def test_two_readings_that_disagree():
     frame = {"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]}
-    with pytest.raises(DataError, match=r"item ids and as side words.*disagree in 1 row\..*--winner-is item"):
+    with pytest.raises(DataError, match=r'item ids and as side words.*disagree in 1 row\..*winner_is="item"'):
         Comparisons.from_frame(frame)
     assert Comparisons.from_frame(frame, winner_is="item").outcome.tolist() == [-1, 1]
     assert Comparisons.from_frame(frame, winner_is="side").outcome.tolist() == [-1]

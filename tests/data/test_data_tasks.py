@@ -144,7 +144,7 @@ def test_items_that_become_one_merge_within_a_task():
 
 
 def test_without_tasks_nothing_is_known():
-    frame = choices().drop("task")
+    frame = choices().drop("task").sample(fraction=1, shuffle=True, seed=0)
     comparisons = read(frame)
     assert comparisons.task is None
     assert "task" not in comparisons.to_frame().columns

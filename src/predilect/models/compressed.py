@@ -21,6 +21,7 @@ from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
 from predilect.models.compressed_storage import PRECISIONS, load_compressed, rounded, save_compressed, stored_bytes
+from predilect.models.parameters import check_flags
 from predilect.models.population_predictions import population_chances, population_log_chances
 from predilect.models.predictions import Predicting
 from predilect.models.queries import Queries, read_queries, rows_of_features
@@ -138,6 +139,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         return self._compress(clone(self.estimator).fit(X, y, items=items, users=users, watch=watch))
 
     def _compress(self, model: Any) -> Self:
+        check_flags(self)
         if self.precision not in PRECISIONS:
             raise DataError(f"precision must be one of {', '.join(PRECISIONS)}; got {self.precision!r}")
         name, _ = find_loss(self.loss)

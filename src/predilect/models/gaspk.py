@@ -272,7 +272,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         rounds of a fit.
         """
         check_is_fitted(self, "posterior_")
-        found = take_in(self, read_answers(more, y), items)
+        found = take_in(self, read_answers(more, y, with_ties=self.tie_threshold_ > 0.0), items)
         self.trade_offs_ = self.choices_.trade_offs
         found.report.require(self.strict)
         return self

@@ -17,7 +17,7 @@ from predilect.inference.traits import Traits
 from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
 from predilect.models.inputs import answers_by_item, feature_lines, read_training
-from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
+from predilect.models.parameters import check_flags, check_settings, given_hyperparameters, given_threshold
 from predilect.models.population_predictions import (
     population_chances,
     population_log_chances,
@@ -236,6 +236,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         DataError
             If the input cannot be used.
         """
+        check_flags(self)
         check_settings(self)
         given = given_hyperparameters(self)
         delta = given_threshold(self.tie_threshold)
