@@ -11,7 +11,7 @@ EXAMPLE := src/predilect/examples/llmfao
 DEMO_OUT := predilect-demo
 N_TEST_PROCESSES ?= 2
 
-.PHONY: demo test test-slow check lint types format benchmarks clean clean-cache
+.PHONY: demo test test-slow check lint types format readme benchmarks clean clean-cache
 
 demo: $(VENV)/.run
 	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --item-map $(EXAMPLE)/items.csv --item-map-column model \
@@ -36,6 +36,9 @@ types: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+readme: $(VENV)/.dev  # write the numbers in README.md anew, after a change of the default model
+	cd tests && ../$(BIN)/python readme.py
 
 clean-cache:  # compiled loops; needed only after editing a compiled function that another file calls
 	find src -name '*.nbi' -delete -o -name '*.nbc' -delete

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from inspect import signature
 from typing import Any, ClassVar
@@ -87,6 +88,13 @@ class EstimatorContract:
                 self.make().fit(frame.set_index(name))
         with pytest.raises(DataError, match='"user" is the index of the frame'):
             model.predict_proba(frame.set_index("user"))
+
+    def test_the_report_is_plain_json(self, model, tmp_path):
+        text = json.dumps(model.report_, allow_nan=False)
+        assert json.loads(text) == model.report_
+        model.save(tmp_path / "model")
+        kept = {key: value for key, value in model.report_.items() if key != "timing"}
+        assert type(model).load(tmp_path / "model").report_ == kept
 
     def test_a_clone_is_alike_and_unfitted(self, model):
         twin = clone(model)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
+import predilect
 from predilect.data import (
     Comparisons,
     check,
@@ -57,6 +59,20 @@ def test_sides():
     biased = codes(Comparisons.from_frame(frame, outcome=skewed))["left-right-bias"]
     assert biased.severity == "warning"
     assert "60.0%" in biased.message  # fmt: skip
+
+
+def test_answers_are_checked_as_comparisons_as_a_frame_and_as_a_file(tmp_path):
+    frame = pl.DataFrame({"left": ["p", "q", "p"], "right": ["q", "r", "r"], "winner": ["p", "q", "tie"]})
+    frame.write_csv(tmp_path / "votes.csv")
+    expected = predilect.check(Comparisons.from_frame(frame))
+    assert {finding.code for finding in expected} >= {"few-answers", "ties"}
+    path = tmp_path / "votes.csv"
+    for answers in (frame, frame.to_pandas(), frame.to_dict(as_series=False), path, str(path)):
+        assert predilect.check(answers) == expected
+    with pytest.raises(DataError, match="there is no file"):
+        predilect.check(tmp_path / "typo.csv")
+    with pytest.raises(DataError, match="expected a data frame"):
+        predilect.check(7)
 
 
 def test_people_ties_and_contradictions():

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._json import plain
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.decisions.criteria import criterion_for
 from predilect.decisions.expected import expected_loss
@@ -168,7 +169,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         self.hyperparameters_ = model.hyperparameters_ if of in ("population", "pooled") else None
         kept = self._n_kept()
         cost = expected_loss(model, self.posterior_, self.loss, random_state=self.random_state, people=people)
-        self.report_: dict[str, Any] = {
+        self.report_: dict[str, Any] = plain({
             "model": "compressed", "of": of,
             "compressed": {
                 "keep": None if self.keep is None else str(self.keep), "budget": self.budget, "criterion": criterion,
@@ -177,7 +178,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
                 "bytes": stored_bytes(self), "bytes_full": stored_bytes(model),
             },
             "loss": cost.to_dict(), "features": [],
-        }  # fmt: skip
+        })  # fmt: skip
         return self
 
     def kept(self, user: Any = None) -> list[Any]:
@@ -287,7 +288,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         share = how["n_kept"] / how["n_cells"]
         ratio = how["bytes_full"] / how["bytes"]
         size = f"{ratio:.1f} times smaller than" if ratio > 1.05 else "not smaller than"
-        error = "" if not np.isfinite(cost["error"]) else f" (standard error {cost['error']:.2g})"
+        error = "" if isinstance(cost["error"], str) else f" (standard error {cost['error']:.2g})"
         return [
             f"{how['n_kept']} of {how['n_cells']} utilities are kept ({share:.0%}), chosen by {how['criterion']}.",
             f"Expected {cost['loss']} loss {cost['compressed']:.4g}, of the full model {cost['full']:.4g}: compressing "

@@ -89,7 +89,7 @@ def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
         "users": None if model.users_ is None or not model.personal_ else model.users_.ids,
         "item_features": None if features is None else features.to_dict(),
         "user_features": None if people is None else people.to_dict(),
-        "report": plain(model.report_),
+        "report": model.report_,
     }
     write_model(path, document, {"n_by_item": model.n_by_item_, **_arrays(model)}, overwrite=overwrite)
 
@@ -149,8 +149,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.n_answers_ = float(document["n_answers"])
     model.backend_ = document["frame_kind"]
     model.n_by_item_ = arrays["n_by_item"]
-    model.report_ = document["report"]
-    model.report_["loss"]["error"] = number(model.report_["loss"]["error"])
+    model.report_ = dict(document["report"])
     prior = document["hyperparameters"]
     model.hyperparameters_ = None if prior is None else Hyperparameters(**{k: number(v) for k, v in prior.items()})
     features, people = document["item_features"], document["user_features"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from predilect.errors import DataError
 
-__all__ = ["FORMAT_VERSION", "number", "read_document", "read_model", "write_model"]
+__all__ = ["FORMAT_VERSION", "model_folder", "number", "read_document", "read_model", "write_model"]
 
 SCHEMA = "predilect/model"
 FORMAT_VERSION = 1
@@ -86,6 +86,7 @@ def read_model(path: Path, names: tuple[str, ...], build: Callable[[dict[str, An
     DataError
         If it is no model, a damaged one, one of a later format, or another kind of model.
     """
+    path = model_folder(path)
     document = read_document(path)
     kind = document.get("model")
     if kind not in names:
@@ -99,6 +100,12 @@ def read_model(path: Path, names: tuple[str, ...], build: Callable[[dict[str, An
         raise DataError(
             f"{path} holds a damaged model ({type(error).__name__}: {error}). Save it again, or fit it anew"
         ) from error
+
+
+def model_folder(path: Path) -> Path:
+    """The folder of a model: the one that is named or, of results that ``predilect rank`` wrote, ``model`` in it."""
+    inside = path / "model"
+    return inside if not (path / "model.json").exists() and (inside / "model.json").is_file() else path
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 
+from predilect._json import plain
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.folding import distinct_points
 from predilect.errors import DataError
@@ -103,7 +104,7 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
     model.n_answers_ += more.n_answers
     model.log_evidence_ = found.evidence
     prior = {**model.report_["prior"], "n_trade_offs": len(choices.points), "rank": basis.rank}
-    model.report_ = {**model.report_, "fit": found.report.to_dict(), "prior": prior}
+    model.report_ = plain({**model.report_, "fit": found.report.to_dict(), "prior": prior})
     return found
 
 

@@ -85,14 +85,16 @@ class Keeping(ABC):
         self.n_by_item_ = answers_by_item(answers)
         self.counts_ = AnswerCounts.of(answers)
         self.comparisons_: Comparisons | None = answers
-        self.report_ = {
-            "model": self.model_name,
-            "fit": fit.to_dict(),
-            "timing": {"fit_seconds": fit.seconds},
-            "prior": prior,
-            "intake": answers.intake.describe(),
-            "features": [] if features is None else feature_lines(features, space),
-        }
+        self.report_ = plain(
+            {
+                "model": self.model_name,
+                "fit": fit.to_dict(),
+                "timing": {"fit_seconds": fit.seconds},
+                "prior": prior,
+                "intake": answers.intake.describe(),
+                "features": [] if features is None else feature_lines(features, space),
+            }
+        )
 
     def _answers_of(self, user: int) -> FloatArray:
         return self.counts_.of_person(user)
@@ -138,7 +140,7 @@ class Keeping(ABC):
             "users": None if self.users_ is None else self.users_.ids,
             "item_features": None if self.features_ is None else self.features_.to_dict(),
             "user_features": None if people is None else people.to_dict(),
-            "report": plain({key: value for key, value in self.report_.items() if key != "timing"}),
+            "report": {key: value for key, value in self.report_.items() if key != "timing"},
         }
         write_model(Path(path), document, {**shared, **arrays}, overwrite=overwrite)
 
@@ -182,7 +184,7 @@ class Keeping(ABC):
             raise ValueError(f"{n_items} items and {n_users} users, but arrays for others")
         model.counts_ = AnswerCounts(arrays["count_ptr"], arrays["count_item"], arrays["count"], n_items)
         model.comparisons_ = None
-        model.report_ = document["report"]
+        model.report_ = dict(document["report"])
         model.posterior_ = model._unpack(document["posterior"], arrays)
         return model
 

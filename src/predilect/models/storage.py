@@ -92,7 +92,7 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "users": None if model.users_ is None else model.users_.ids,
         "item_features": None if model.features_ is None else model.features_.to_dict(),
         "user_features": None if people is None else people.to_dict(),
-        "report": plain({key: value for key, value in model.report_.items() if key != "timing"}),
+        "report": {key: value for key, value in model.report_.items() if key != "timing"},
     }
     return document, arrays
 
@@ -117,7 +117,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
     model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
     model.n_by_item_ = arrays["n_by_item"]
-    model.report_ = document["report"]
+    model.report_ = dict(document["report"])
     model.functions_, model.traits_ = None, None
     verdict = document["report"].get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from predilect._json import plain
 from predilect.errors import DataError
 from predilect.evaluation.judging import judge
 from predilect.evaluation.verdict import Verdict
@@ -39,4 +40,4 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
 def keep_verdict(model: Any, verdict: Verdict) -> None:
     """Let a model hold a verdict on its answers, and save it with the rest of its report."""
     model.verdict_ = verdict
-    model.report_["verdict"] = verdict.to_dict()
+    model.report_["verdict"] = plain(verdict.to_dict())
