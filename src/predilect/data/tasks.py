@@ -134,7 +134,6 @@ def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray
         if long[long % usual == 0].sum() >= IN_RUNS * long.sum():
             part = np.where((length % usual == 0)[stretch], (np.arange(len(stretch)) - start[stretch]) // usual, 0)
             stretch = np.cumsum(np.append(True, (np.diff(stretch) > 0) | (np.diff(part) > 0))) - 1
-            start = _starts(stretch)
     key = stretch * (int(loser.max(initial=0)) + 1) + loser
     order = np.argsort(key, kind="stable")
     same = np.diff(key[order]) == 0
