@@ -31,7 +31,7 @@ test-slow: $(VENV)/.dev
 # loops have a place of their own, as each version of Numba would throw away those of the other.
 test-lowest: $(LOWEST)/.dev
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow" \
-		tests/data tests/cli/test_cli_predict_check.py tests/cli/test_cli_column_orders.py \
+		--timeout 900 tests/data tests/cli/test_cli_predict_check.py tests/cli/test_cli_column_orders.py \
 		tests/models/test_population_contract.py tests/report/test_report_output.py \
 		tests/benchmarks/test_benchmark_peers.py
 
