@@ -1,17 +1,20 @@
 # make demo    rank 59 language models from 124 people's votes (bundled data)
 # make test    unit tests
+# make test-lowest  some of them with the lowest versions of everything that is supported
 # make check   linter, format, types and unit tests: what continuous integration runs, plus the slow tests
 # Everything is installed into .venv; a machine with Python 3.11+ and make is enough.
 
 PYTHON ?= python3
+PYTHON_LOWEST ?= python3.11
 VENV := .venv
+LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 EXAMPLE := src/predilect/examples/llmfao
 DEMO_OUT := predilect-demo
 N_TEST_PROCESSES ?= 2
 
-.PHONY: demo test test-slow check lint types format benchmarks clean clean-cache
+.PHONY: demo test test-slow test-lowest check lint types format readme benchmarks clean clean-cache
 
 demo: $(VENV)/.run
 	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --item-map $(EXAMPLE)/items.csv --item-map-column model \
@@ -23,6 +26,14 @@ test: $(VENV)/.dev
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadgroup -m "slow or hypothesis" \
 		--hypothesis-profile thorough
+
+# On the lowest Python and the lowest versions that are supported: readers, commands, the default model, saving. Compiled
+# loops have a place of their own, as each version of Numba would throw away those of the other.
+test-lowest: $(LOWEST)/.dev
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow" \
+		--timeout 900 tests/data tests/cli/test_cli_predict_check.py tests/cli/test_cli_column_orders.py \
+		tests/models/test_population_contract.py tests/report/test_report_output.py \
+		tests/benchmarks/test_benchmark_peers.py
 
 check: lint types test
 
@@ -37,11 +48,14 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+readme: $(VENV)/.dev  # write the numbers in README.md anew, after a change of the default model
+	cd tests && ../$(BIN)/python readme.py
+
 clean-cache:  # compiled loops; needed only after editing a compiled function that another file calls
 	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
 
 clean: clean-cache
-	rm -rf $(VENV) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -56,3 +70,11 @@ $(VENV)/.run: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable ".[dev]"
 	@touch $@ $(VENV)/.run
+
+$(LOWEST)/.dev: pyproject.toml constraints-lowest.txt
+	@command -v $(PYTHON_LOWEST) >/dev/null || \
+		{ echo "The lowest versions are tested with Python 3.11. Try: make test-lowest PYTHON_LOWEST=python3"; exit 1; }
+	$(PYTHON_LOWEST) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
+		--editable ".[bench]" hypothesis pandas pyarrow pytest pytest-timeout pytest-xdist
+	@touch $@

@@ -47,7 +47,7 @@ def features(item_set: str) -> pl.DataFrame:
 def rankings(item_set: str) -> npt.NDArray[np.int64]:
     """Item ids in order of preference, shape (5000, 10)."""
     table = read_csv("sushi", f"rankings_{item_set}.csv")
-    order = table.drop("user").to_numpy()
+    order = table.select(f"r{place}" for place in range(1, 11)).to_numpy()
     distinct = int((np.diff(np.sort(order, axis=1), axis=1) > 0).all(axis=1).sum())
     expect(
         "sushi",

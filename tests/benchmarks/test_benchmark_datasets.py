@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from benchmarks.datasets import GROUPS, MOST_SEEDS, TASKS, default_seeds
 from benchmarks.task import expect
@@ -152,3 +153,16 @@ def test_groups_and_seeds() -> None:
     assert default_seeds("sushi-b") == [0, 1, 2]
     assert default_seeds("sushi-original-b") == [0, 1]
     assert np.isin(list(MOST_SEEDS), list(TASKS)).all()
+
+
+def _turned(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.select(frame.columns[::-1])
+
+
+@pytest.mark.slow  # real data, all of it
+@pytest.mark.data
+@pytest.mark.parametrize("name", each(REAL))
+def test_files_are_read_by_the_names_of_their_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, read = TASKS[name](0), pl.read_csv
+    monkeypatch.setattr(pl, "read_csv", lambda *args, **options: _turned(read(*args, **options)))
+    assert TASKS[name](0).split_hash == task.split_hash

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from inspect import signature
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -16,8 +17,12 @@ ITEMS = ["apple", "banana", "cherry", "[bold]date[/]", "elderberry"]
 QUICK = ("--personal", "yes", "--no-verdict")
 
 
+# Click before 8.2 mixes the two streams unless it is told not to; later ones take no such argument.
+_APART = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+
+
 def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner(**_APART).invoke(app, [str(argument) for argument in arguments])
 
 
 def rank_json(*arguments: object) -> dict:

@@ -134,8 +134,6 @@ def test_features_for_some_items_and_constant_ones_are_reported(votes, tmp_path)
         (["--scale", "points"], "--scale"),
         (["--winner-is", "word"], "--winner-is"),
         (["--personal", "perhaps"], "--personal"),
-        (["--no-verdict"], "leaves nothing to choose the model by"),
-        (["--personal", "auto", "--no-verdict"], "--personal yes or --personal no"),
         (["--pooled", "--personal", "yes"], "contradicts --personal yes"),
         (["--pooled", "--personal", "auto"], "contradicts --personal auto"),
     ],

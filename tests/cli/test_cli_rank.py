@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, QUICK, files_beside, rank_json, run
-from predilect import Population, read_comparisons
+from predilect import Population, load_model, read_comparisons
 from predilect.decisions.ranking import BOARD_COLUMNS
 from predilect.report import folder as report_folder
 from tolerances import EXACT
@@ -172,6 +172,12 @@ def test_auto_returns_the_pooled_model_where_people_agree_for_segments_too(tmp_p
     assert "users.parquet" not in files_beside(tmp_path / "out")
 
 
+def test_results_are_opened_as_the_model_in_them(results):
+    expected = load_model(results / "model").rank()
+    for opened in (load_model(results), Population.load(results), Population.load(str(results))):
+        assert opened.rank().equals(expected)
+
+
 @pytest.mark.slow  # three rankings with a verdict
 def test_what_was_asked_for_is_returned_whatever_the_verdict(votes, tmp_path):
     agreeing = rank_json(agreeing_votes(tmp_path / "v.csv"), "--personal", "yes")
@@ -184,6 +190,15 @@ def test_what_was_asked_for_is_returned_whatever_the_verdict(votes, tmp_path):
     assert "Verdict" not in ran.stdout
     assert "Returned" not in ran.stdout
     assert rank_json(votes, "--personal", "yes", "--no-verdict")["verdict"] is None
+
+
+@pytest.mark.parametrize("options", [[], ["--personal", "auto"]])
+def test_without_a_verdict_the_personal_model_is_returned_and_that_is_said(votes, options):
+    ran = run("rank", votes, "--no-verdict", *options)
+    assert ran.exit_code == 0, ran.output
+    assert "Returned: the personal model; with --no-verdict nothing says whether it predicts better" in ran.stdout
+    assert "Verdict" not in ran.stdout
+    assert "Returned: the pooled model, the only one" in run("rank", votes, "--no-verdict", "--no-user").stdout
 
 
 def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):

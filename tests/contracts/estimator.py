@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +17,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from contracts.votes import ROWS, item_ids, questions, same_bits, swapped, user_ids, votes
 from predilect import Comparisons
-from predilect.errors import ConvergenceError, ConvergenceWarning
+from predilect.errors import ConvergenceError, ConvergenceWarning, DataError
 from simulate import crowd
 from tolerances import EXACT, ITERATIVE
 
@@ -57,6 +59,42 @@ class EstimatorContract:
         assert parameters == type(model)(**parameters).get_params()
         for name, value in parameters.items():
             assert getattr(model, self.kept_as.get(name, name)) is value
+
+    def test_true_and_false_are_no_words(self):
+        arguments = signature(type(self.make())).parameters.values()
+        flags = [argument.name for argument in arguments if isinstance(argument.default, bool)]
+        assert flags
+        for name in flags:
+            for value in ("no", "False", 0, None):
+                with pytest.raises(ValueError, match=f"{name} must be True or False, not {value!r}"):
+                    self.make().set_params(**{name: value}).fit(*votes())
+
+    def test_outcomes_are_true_where_the_left_item_won_and_zero_and_one_are_refused(self, model):
+        columns, outcome = votes()
+        decided = np.flatnonzero(outcome)
+        columns = {name: [column[row] for row in decided] for name, column in columns.items()}
+        won = outcome[decided] > 0
+        for kind in (won, won.tolist(), pd.Series(won), pl.Series(won)):
+            assert model.score(columns, kind) == model.score(columns, outcome[decided])
+        with pytest.raises(DataError, match=r"only 1 and 0.*give -1 in place of 0, or booleans.*Comparisons"):
+            self.make().fit(columns, won.astype(int))
+
+    def test_an_index_that_names_people_items_or_answers_is_refused(self, model):
+        columns, outcome = votes()
+        words = np.array(["tie", "left", "right"])[outcome]
+        frame = pd.DataFrame({**columns, "winner": words})
+        for name in ("user", "left", "winner"):
+            with pytest.raises(DataError, match=rf'"{name}" is the index of the frame.*reset_index\(\)'):
+                self.make().fit(frame.set_index(name))
+        with pytest.raises(DataError, match='"user" is the index of the frame'):
+            model.predict_proba(frame.set_index("user"))
+
+    def test_the_report_is_plain_json(self, model, tmp_path):
+        text = json.dumps(model.report_, allow_nan=False)
+        assert json.loads(text) == model.report_
+        model.save(tmp_path / "model")
+        kept = {key: value for key, value in model.report_.items() if key != "timing"}
+        assert type(model).load(tmp_path / "model").report_ == kept
 
     def test_a_clone_is_alike_and_unfitted(self, model):
         twin = clone(model)

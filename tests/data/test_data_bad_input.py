@@ -7,7 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from predilect.data import Comparisons
+from cli.running import run
+from predilect import Population
+from predilect._advice import spoken_to
+from predilect.data import Comparisons, ItemFeatures
 from predilect.errors import DataError
 
 PAIR = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
@@ -20,8 +23,8 @@ def read(winner, **options):
 def test_unknown_winner_says_where_and_what_to_do():
     message = (
         'column "winner" holds 2 values that are neither the left nor the right item nor a tie '
-        '(first: row 2, "skipped"; row 3, empty). Count a word as a tie with --tie skipped (ties=["skipped"]), '
-        "or leave such rows out with --drop-unknown (drop_unknown=True)."
+        '(first: row 2, "skipped"; row 3, empty). Count a word as a tie with ties=["skipped"], '
+        "or leave such rows out with drop_unknown=True."
     )
     with pytest.raises(DataError, match=re.escape(message)):
         read(["a", "skipped", " "])
@@ -106,9 +109,9 @@ def test_columns_are_guessed_or_asked_for():
     intake = Comparisons.from_frame(frame).intake
     assert dict(intake.columns) == {"user": "Judge", "left": "Model A", "right": "model_b", "winner": "Winner"}
     assert intake.ignored_columns == ("lang",)
-    with pytest.raises(DataError, match=r'no column for the left item; the columns are "x", "winner".*--left NAME'):
+    with pytest.raises(DataError, match=r'no column for the left item; the columns are "x", "winner".*left="NAME"'):
         Comparisons.from_frame({"x": ["a"], "winner": ["a"]})
-    with pytest.raises(DataError, match=r"no column for the winner.*--winner NAME"):
+    with pytest.raises(DataError, match=r'no column for the winner.*winner="NAME"'):
         Comparisons.from_frame(PAIR)
     with pytest.raises(DataError, match='no column "who"'):
         read(["a", "b", "c"], user="who")
@@ -146,7 +149,7 @@ def test_readings_of_the_winner(words, reading):
 
 def test_two_readings_that_disagree():
     frame = {"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]}
-    with pytest.raises(DataError, match=r"item ids and as side words.*disagree in 1 row\..*--winner-is item"):
+    with pytest.raises(DataError, match=r'item ids and as side words.*disagree in 1 row\..*winner_is="item"'):
         Comparisons.from_frame(frame)
     assert Comparisons.from_frame(frame, winner_is="item").outcome.tolist() == [-1, 1]
     assert Comparisons.from_frame(frame, winner_is="side").outcome.tolist() == [-1]
@@ -193,3 +196,89 @@ def test_integer_items_with_a_tie_word_as_pandas_reads_them():
 def test_half_a_pair_of_columns_names_the_missing_half():
     with pytest.raises(DataError, match="found no column for the right item"):
         Comparisons.from_frame({"left": ["p"], "winner": ["p"]})
+
+
+@pytest.mark.parametrize(
+    ("winner", "said"),
+    [
+        ("TEA", 'Did you mean "tea" by "TEA"?'),
+        (" tea", 'Did you mean "tea" by " tea"?'),
+        ("green  Tea", 'Did you mean "green tea" by "green  Tea"?'),
+        ("coffee", '"coffee" is an item, but not one of the two in its row'),
+    ],
+)
+@pytest.mark.parametrize("interface", ["command", "function", "fit"])
+def test_an_items_name_is_never_proposed_as_a_tie_nor_to_be_left_out(winner, said, interface):
+    frame = {
+        "left": ["tea", "tea", "green tea"], "right": ["milk", "coffee", "milk"], "winner": [winner, "tea", "milk"],
+    }  # fmt: skip
+    with spoken_to(interface), pytest.raises(DataError, match=re.escape(said)) as caught:
+        Comparisons.from_frame(frame)
+    assert not re.search("tie with|ties=|--tie|drop", str(caught.value))
+
+
+def test_a_slip_is_told_beside_a_word_and_a_zero_among_sides_may_be_a_tie():
+    frame = {"left": ["tea"] * 3, "right": ["milk"] * 3, "winner": ["tea", "skip", "Milk"]}
+    with pytest.raises(DataError, match=r'Did you mean "milk" by "Milk"'):
+        Comparisons.from_frame(frame)
+    with pytest.raises(DataError, match=r'Count a word as a tie with ties=\["0"\]'):
+        Comparisons.from_frame({**frame, "winner": ["1", "0", "2"]})
+    with pytest.raises(DataError, match=r"\)\. Leave such rows out with drop_unknown=True\.$"):
+        Comparisons.from_frame({**frame, "winner": ["1", "1.5", "2"]})
+
+
+ASKING = {
+    "ties": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", "skipped"]},
+             ["--tie skipped", 'ties=["skipped"]', 'Comparisons.from_frame(frame, ties=["skipped"])']),
+    "drop": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", None]},
+             ["--drop-unknown.", "drop_unknown=True.", "Comparisons.from_frame(frame, drop_unknown=True)."]),
+    "missing": ({"left": ["a", None], "right": ["b", "c"], "winner": ["a", "c"]},
+                ["--drop-missing.", "drop_missing=True.", "Comparisons.from_frame(frame, drop_missing=True)."]),
+    "self": ({"left": ["a", "b"], "right": ["b", "b"], "winner": ["a", "b"]},
+             ["--drop-self.", "drop_self=True.", "Comparisons.from_frame(frame, drop_self=True)."]),
+    "column": ({"one": ["a", "b"], "right": ["b", "b"], "winner": ["a", "b"]},
+               ["--left NAME.", 'left="NAME".', 'Comparisons.from_frame(frame, left="NAME").']),
+    "weight": ({"left": ["p", "q"], "right": ["q", "r"], "winner": ["p", "q"], "weight": ["x", "y"]},
+               ["none: --no-weight.", "none: weight=False.", "none: Comparisons.from_frame(frame, weight=False)."]),
+    "reading": ({"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]},
+                ["--winner-is side.", 'winner_is="side".', 'Comparisons.from_frame(frame, winner_is="side").']),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ASKING)
+def test_messages_speak_of_what_their_reader_can_set(what, tmp_path):
+    frame, (command, function, at_fit) = ASKING[what]
+    with pytest.raises(DataError) as caught:
+        Comparisons.from_frame(frame)
+    assert function in str(caught.value)
+    assert "--" not in str(caught.value)
+    with pytest.raises(DataError) as caught:
+        Population().fit(frame)
+    assert at_fit in str(caught.value)
+    pl.DataFrame(frame).write_csv(tmp_path / "votes.csv")
+    ran = run("check", tmp_path / "votes.csv")
+    said = " ".join(ran.stderr.split())
+    assert command in said
+    assert function not in said
+
+
+def test_pairs_are_named_by_their_header():
+    model = Population(personal=False).fit({"left": ["p", "q"], "right": ["q", "r"], "winner": ["p", "q"]})
+    with pytest.raises(DataError, match='Name it with the header "left"'):
+        model.predict_proba({"one": ["a"], "right": ["b"]})
+    with pytest.raises(DataError, match='"left" is the index of the frame'):
+        model.predict_proba(pd.DataFrame({"left": ["a"], "right": ["b"]}).set_index("left"))
+
+
+def test_an_index_that_names_nothing_needed_is_left_alone():
+    frame = pd.DataFrame({**PAIR, "winner": ["a", "b", "c"], "user": [1, 1, 2]})
+    expected = Comparisons.from_frame(frame)
+    for name in ("id", "date", "user", "question", None):
+        named = frame.rename_axis(index=name)
+        assert Comparisons.from_frame(named) == expected
+    with pytest.raises(DataError, match=r'"Judge" is the index.*read as the user.*reset_index\(drop=True\)'):
+        Comparisons.from_frame(frame.rename(columns={"user": "Judge"}).set_index("Judge"))
+    items = pd.DataFrame({"item": ["a", "b", "c"], "name": ["x", "y", "z"], "size": [1, 2, 3]})
+    with pytest.raises(DataError, match='"item" is the index of the frame'):
+        ItemFeatures.from_frame(items.set_index("item"))
+    assert ItemFeatures.from_frame(items.rename_axis(index="row")).ids.ids == ["a", "b", "c"]

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
+import predilect
 from predilect.data import (
     Comparisons,
     check,
@@ -75,6 +77,20 @@ def test_a_side_is_favoured_where_that_is_both_sure_and_large(n, left_wins, said
     assert found.severity == ("warning" if "favour" in said else "note")
 
 
+def test_answers_are_checked_as_comparisons_as_a_frame_and_as_a_file(tmp_path):
+    frame = pl.DataFrame({"left": ["p", "q", "p"], "right": ["q", "r", "r"], "winner": ["p", "q", "tie"]})
+    frame.write_csv(tmp_path / "votes.csv")
+    expected = predilect.check(Comparisons.from_frame(frame))
+    assert {finding.code for finding in expected} >= {"few-answers", "ties"}
+    path = tmp_path / "votes.csv"
+    for answers in (frame, frame.to_pandas(), frame.to_dict(as_series=False), path, str(path)):
+        assert predilect.check(answers) == expected
+    with pytest.raises(DataError, match="there is no file"):
+        predilect.check(tmp_path / "typo.csv")
+    with pytest.raises(DataError, match="expected a data frame"):
+        predilect.check(7)
+
+
 def test_people_ties_and_contradictions():
     frame, _ = answers(200, n_users=5)
     frame["user"] = np.array(["heavy"] * 180 + [f"u{k}" for k in range(20)])
@@ -86,7 +102,7 @@ def test_people_ties_and_contradictions():
     assert found["ties"].severity == "warning"
     assert "70.0%" in found["ties"].message
     twice = {"user": ["u"] * 3, "left": ["a", "b", "a"], "right": ["b", "a", "b"]}
-    assert codes(Comparisons.from_frame(twice, outcome=[1, 1, 0]))["contradictions"].count == 1
+    assert codes(Comparisons.from_frame(twice, outcome=[1, 1, 0], ties=["0"]))["contradictions"].count == 1
 
 
 def test_no_rows_at_all():

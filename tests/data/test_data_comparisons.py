@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predilect.data import Comparisons, Vocabulary, build_frame
-from predilect.errors import DataError, DataWarning
+from predilect.errors import DataError
 from simulate import shuffled
 
 ROWS = {
@@ -167,9 +167,26 @@ def test_given_outcome():
     with pytest.raises(DataError, match="missing in 1 of 3 rows"):
         Comparisons.from_frame(frame, outcome=[1, np.nan, -1])
     assert Comparisons.from_frame(frame, outcome=[1, np.nan, -1], drop_unknown=True).n_rows == 2
-    many = {name: column * 10 for name, column in frame.items()}
-    with pytest.warns(DataWarning, match="0 is read as a tie"):
-        Comparisons.from_frame(many, outcome=[1, 0, 1] * 10)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
+def test_given_booleans_say_whether_the_left_item_won(kind):
+    frame = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
+    expected = Comparisons.from_frame(frame, outcome=[1, -1, -1])
+    assert Comparisons.from_frame(frame, outcome=kind([True, False, False])) == expected
+    assert expected.intake.ties == 0
+    with_holes = Comparisons.from_frame(frame, outcome=[True, None, False], drop_unknown=True)
+    assert (with_holes.intake.left_wins, with_holes.intake.right_wins, with_holes.n_rows) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("outcome", [[1, 0, 1], [1.0, 0.0, 0.0], ["1", "0", "1"], np.array([0, 0, 1], dtype=np.uint8)])
+def test_given_ones_and_zeros_could_mean_two_things(outcome):
+    frame = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
+    with pytest.raises(DataError, match=r'give -1 in place of 0, or booleans.*say ties=\["0"\]'):
+        Comparisons.from_frame(frame, outcome=outcome)
+    assert Comparisons.from_frame(frame, outcome=outcome, ties=["0"]).has_ties
+    assert Comparisons.from_frame(frame, outcome=outcome, ties=[0]).has_ties
+    assert Comparisons.from_frame(frame, outcome=[0, 0, -1]).has_ties
 
 
 def test_item_map_merges_items_and_self_pairs_are_counted():

@@ -16,7 +16,8 @@ BAD = {
     "unknown item": (ANSWER | {"left": "juice", "outcome": 1}, "not one of the 6 items.*refit"),
     "no item": ({"user": "person 0001", "right": "item 2", "outcome": 1}, "left is missing"),
     "one item twice": (ANSWER | {"right": "item 1", "outcome": 1}, "same item"),
-    "no outcome": (ANSWER, "outcome must be"),
+    "no outcome": (ANSWER, "neither outcome nor winner"),
+    "no winner": (ANSWER | {"winner": None}, 'give outcome= .1, 0 or -1., or winner= .an item, or "tie".'),
     "strange outcome": (ANSWER | {"outcome": 2}, "outcome must be"),
     "true": (ANSWER | {"outcome": True}, "outcome must be"),
     "outcome and winner": (ANSWER | {"outcome": 1, "winner": "item 1"}, "not both"),
@@ -65,7 +66,7 @@ def test_ties_where_there_were_none():
         with pytest.raises(DataError, match=r"without ties.*Fit again"):
             model.update(tie)
         with pytest.raises(DataError, match=r"ties \(first: 'zoe': a tie of 'item 1' and 'item 2'\)"):
-            model.update(user="zoe", left="item 1", right="item 2", winner=None)
+            model.update(user="zoe", left="item 1", right="item 2", winner="tie")
         assert state(model) == before
 
 
@@ -98,7 +99,7 @@ def test_what_was_taken_back_already_or_is_of_another_outcome():
     model.forget(user="zoe", left="item 2", right="item 1", winner="item 1", weight=2.5)
     with pytest.raises(DataError, match="taken back already"):
         model.forget(user="zoe", left="item 1", right="item 2", outcome=1)
-    model.update(user="zoe", left="item 1", right="item 2", winner=None)
+    model.update(user="zoe", left="item 1", right="item 2", winner="tie")
 
 
 def test_an_unfitted_model_says_so():

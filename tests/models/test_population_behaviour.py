@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from predilect import DataError, Population
+from predilect._json import plain
 from simulate import comparisons, crowd
 from tolerances import EXACT, ITERATIVE, STATISTICAL
 
@@ -94,7 +95,7 @@ def test_the_numbers_of_a_fit_add_up(personal):
     assert model.n_answers_ == model.n_answers_by_item().sum() / 2 == 240
     assert model.report_["model"] == ("population" if personal else "pooled")
     assert model.report_["fit"]["converged"]
-    assert model.report_["prior"]["chosen"] == model.hyperparameters_.to_dict()
+    assert model.report_["prior"]["chosen"] == plain(model.hyperparameters_.to_dict())
     assert np.log(1 / 3) * 240 < model.log_evidence_ < 0
     assert 0.1 < model.tie_threshold_ < 1.0
 

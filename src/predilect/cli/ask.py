@@ -85,7 +85,7 @@ def ask(
         from predilect.decisions import suggest
         from predilect.models.loading import load_model
 
-        fitted = load_model(model / "model" if (model / "model").is_dir() else model)
+        fitted = load_model(model)
         fitted.backend_ = "polars"  # whatever it was fitted with
         table = suggest(
             fitted, user, None if candidates is None else _pairs_or_items(candidates), n, strategy.value,

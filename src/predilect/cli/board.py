@@ -49,9 +49,7 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
 
 def say_verdict(talk: Talk, choice: Choice) -> None:
     """Tell what held-out answers say, and which model is returned for it."""
-    if choice.verdict is None:
-        return
-    for sentence in choice.verdict.sentences:
+    for sentence in choice.verdict.sentences if choice.verdict is not None else ():
         talk.say(f"Verdict: {sentence}")
     if choice.asked is Personal.auto:
         talk.say(choice.reason)

@@ -38,7 +38,7 @@ class Personal(StrEnum):
     no = "no"
 
 
-def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict: bool) -> Personal:
+def asked_for(model: ModelName, personal: Personal | None, pooled: bool) -> Personal:
     """What the options mean together.
 
     Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all unless something else is
@@ -76,13 +76,7 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool, verdict
         return Personal.no
     if model is ModelName.gppl:
         return Personal.yes if personal is Personal.yes else Personal.no
-    asked = personal or Personal.auto
-    if asked is Personal.auto and not verdict:
-        raise DataError(
-            "--no-verdict leaves nothing to choose the model by, as --personal auto (the default) returns what the "
-            "verdict favours. Say --personal yes or --personal no, or leave --no-verdict out."
-        )
-    return asked
+    return personal or Personal.auto
 
 
 @dataclass(frozen=True)
@@ -109,8 +103,15 @@ class Choice:
     def reason(self) -> str:
         """Why, in a sentence."""
         name = {"population": "personal"}.get(self.returned, self.returned)
-        if self.asked is not Personal.auto or self.verdict is None:
+        if self.asked is not Personal.auto:
             return f"Returned: the {name} model, as asked for."
+        if self.verdict is None:
+            if name == "pooled":
+                return "Returned: the pooled model, the only one there is for these answers."
+            return (
+                "Returned: the personal model; with --no-verdict nothing says whether it predicts better than one "
+                "ranking for all."
+            )
         outcome = self.verdict.personal.outcome
         if outcome == "unknown":
             why = "although it could not be judged" if name == "personal" else "the only one there is for these answers"

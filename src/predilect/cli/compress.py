@@ -132,13 +132,14 @@ def compress(
     with session(quiet, json) as talk:
         from predilect.errors import DataError
         from predilect.models.compressed import compress as compressed
+        from predilect.models.folders import model_folder
         from predilect.models.loading import load_model
 
         if out.exists() and not (force and (out / "model.json").is_file()):
             holds = "exists already" if (out / "model.json").is_file() else "exists, and holds no model"
             advice = "choose another folder, or replace it with --force" if "already" in holds else "choose another"
             raise DataError(f"{out} {holds}: {advice}")
-        folder = model / "model" if (model / "model").is_dir() else model
+        folder = model_folder(model)
         small = compressed(
             load_model(folder), keep, loss.value, criterion.value, budget=budget, local=local,
             precision=precision.value, random_state=seed, **_options_of_ucb(criterion, loss, ucb, beta, kappa),

@@ -67,8 +67,7 @@ def predict(
         target = None if out is None else OutputFile(out, force)
         if out is not None and target is not None and not target.is_special and out.suffix not in _SUFFIXES:
             raise DataError(f"{out} should end in {', '.join(_SUFFIXES)}, which says what kind of file to write")
-        folder = model / "model" if (model / "model").is_dir() else model
-        fitted = load_model(folder)
+        fitted = load_model(model)
         _, table = read_table(pairs)
         result = _predictions(fitted, table, _roles(table.columns, user, left, right), items and read_frame(items))
         if target is not None:

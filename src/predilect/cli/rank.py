@@ -67,7 +67,7 @@ def rank(
             rich_help_panel=MODEL,
             show_default="auto",
             help="yes: an equal voice and an own ranking for everybody; no: one ranking in which each answer counts "
-            "once; auto: what the verdict favours.",
+            "once; auto: what the verdict favours, and yes with --no-verdict.",
         ),
     ] = None,
     pooled: Annotated[bool, typer.Option("--pooled", rich_help_panel=MODEL, help="Short for --personal no.")] = False,
@@ -152,7 +152,7 @@ def rank(
         from predilect.report.scales import SCALES
 
         started, clock = datetime.now(UTC), perf_counter()
-        asked = asked_for(model, personal, pooled, verdict)
+        asked = asked_for(model, personal, pooled)
         settings = gaspk.settings(model.value == "gaspk")
         folder = None if out is None else OutputFolder(out, force)
         unit = SCALES[scale.value]

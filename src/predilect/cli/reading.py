@@ -78,7 +78,7 @@ def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Re
     # A segment alone might fit two readings of the winner where the whole fits one.
     if settings.get("winner_is") is None:
         settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)
-    settings["task"] = whole.intake.columns.get("task", False)
+    settings["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
     value = _segment_values(frame, by)
     segments: dict[str, Comparisons | str] = {}
     for segment in value.drop_nulls().unique().sort().to_list():

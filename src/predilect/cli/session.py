@@ -18,6 +18,7 @@ from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from predilect._advice import spoken_to
 from predilect.errors import ConvergenceError, PredilectError
 from predilect.report.output import OutputError
 
@@ -133,7 +134,7 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
         if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):
             talk.warn(" ".join(str(message).split()))
 
-    with _terminable(), warnings.catch_warnings():
+    with _terminable(), warnings.catch_warnings(), spoken_to("command"):
         warnings.simplefilter("always")  # each is shown, and not the first of a place alone
         warnings.showwarning = show
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
@@ -10,14 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._advice import option
 from predilect.data.canonical import Rows, exact_sum
 from predilect.data.columns import guess_columns
-from predilect.data.frames import as_text, clean_ids, column_names, to_columns, to_series
+from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series
 from predilect.data.intake import REASONS, Intake, counted
-from predilect.data.tasks import canonical_tasks, task_codes, tells_tasks_apart
+from predilect.data.tasks import canonical_tasks, choices_in_runs, task_codes, tells_tasks_apart
 from predilect.data.vocabulary import Vocabulary
 from predilect.data.winners import UNKNOWN, Decoded, WinnerIs, decode_winners, unknown_message
-from predilect.errors import DataError, DataWarning
+from predilect.errors import DataError
 
 __all__ = ["EVERYONE", "ReadOptions", "assemble"]
 
@@ -78,6 +78,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
         weight=options.get("weight"),
         task=options.get("task"),
         need_winner=outcome is None,
+        index=index_names(table),
     )
     raw = to_columns(table, roles.values())
     n_read = len(raw[roles["left"]])
@@ -115,17 +116,18 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
             column=roles["winner"],
         )
     else:
-        words, decoded = _given_outcome(outcome, n_read, kept)
+        words, decoded = _given_outcome(outcome, n_read, kept, _as_words(options.get("ties")))
     lost = kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
         if outcome is None:
-            raise DataError(unknown_message(words, lost, decoded.reading, roles["winner"]))
+            raise DataError(unknown_message(words, lost, decoded.reading, roles["winner"], items))
         raise DataError(
             f"the given outcome is missing in {len(lost)} of {n_read} rows (first: row {lost[0] + 1}). "
-            "Leave such rows out with drop_unknown=True."
+            f"Leave such rows out with {option('drop_unknown', True)}."
         )
     reason[lost] = _UNKNOWN_WINNER
 
+    answered, asked = reason == 0, (who, one, two)
     mapped, table_of_codes = items, None
     if options.get("item_map") is not None:
         mapped, table_of_codes = _map_items(items, options["item_map"] or {})
@@ -145,6 +147,13 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     users, who, no_users = _used_only(people, who[use])
     final, pair, no_items = _used_only(mapped, np.concatenate([one[use], two[use]]))
     task = _tasks(raw, roles, options.get("task") is not None, who, use)
+    found: NDArray[np.int32] | None = None
+    if "task" not in roles and options.get("task") is None and user is not None:
+        # Of the items as they were shown, since those they are mapped to may be the same.
+        answered &= weight > 0
+        by, left_shown, right_shown = (codes[answered] for codes in asked)
+        found = choices_in_runs(by, left_shown, right_shown, decoded.outcome[answered[kept]], weight[answered])
+        task = found = None if found is None else found[use[answered]]
     rows, task = canonical_tasks(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task)
     intake = Intake(
         rows_read=n_read,
@@ -154,6 +163,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
         left_wins=exact_sum(used_weight[shown == 1]),
         right_wins=exact_sum(used_weight[shown == -1]),
         ties=exact_sum(used_weight[shown == 0]),
+        choices_found=0 if found is None else len(np.unique(found[found >= 0])),
         columns=roles,
         ignored_columns=tuple(name for name in names if name not in roles.values()),
         winner_reading=decoded.reading,
@@ -195,7 +205,7 @@ def _refuse_missing(reason: NDArray[np.int8], ids: Mapping[str, pl.Series | None
     raise DataError(
         f"an id is missing in {counted(len(rows), 'row')} (missing or blank values by column: "
         f"{per_column}; first: row {first}). Fill them in, or leave such rows "
-        "out with --drop-missing (drop_missing=True)."
+        f"out with {option('drop_missing', True)}."
     )
 
 
@@ -207,18 +217,21 @@ def _leave_out_self(
         first = "; ".join(f'row {row + 1}, "{items.labels([one[row]])[0]}"' for row in rows[:3])
         raise DataError(
             f"an item is compared with itself in {counted(len(rows), 'row')}{when} (first: {first}). "
-            "Leave such rows out with --drop-self (drop_self=True)."
+            f"Leave such rows out with {option('drop_self', True)}."
         )
     reason[rows] = _SELF
 
 
-def _given_outcome(outcome: Any, n_read: int, kept: NDArray[np.int64]) -> tuple[pl.Series, Decoded]:
+def _given_outcome(outcome: Any, n_read: int, kept: NDArray[np.int64], ties: list[object]) -> tuple[pl.Series, Decoded]:
     try:
-        values = to_series(outcome, "outcome").cast(pl.Float64)
+        given = to_series(outcome, "outcome")
+        values = given.cast(pl.Float64)
+        if given.dtype == pl.Boolean:
+            values = 2.0 * values - 1.0
     except (pl.exceptions.PolarsError, TypeError) as error:
         raise DataError(
-            "outcomes must be numbers: 1 (left better), 0 (tie), -1 (right better). "
-            'Pass words or ids as a column of the frame, winner="NAME".'
+            "outcomes must be numbers, 1 (left better), 0 (tie), -1 (right better), or booleans (True: left better). "
+            'Pass words or ids as a column "winner" of the frame.'
         ) from error
     if len(values) != n_read:
         raise DataError(f"there are {len(values)} outcomes for {n_read} rows; give one for every row.")
@@ -229,12 +242,10 @@ def _given_outcome(outcome: Any, n_read: int, kept: NDArray[np.int64]) -> tuple[
             "outcomes must be 1 (left better), 0 (tie) or -1 (right better); other values "
             f"came in {counted(int(odd.sum()), 'row')} (first: row {row + 1}, {values[row]:g})."
         )
-    if n_read >= 20 and values.min() == 0 and values.max() == 1:
-        warnings.warn(
-            f"the {n_read} outcomes are only 1 and 0, and 0 is read as a tie. If 0 means that the right item won, "
-            "give -1 instead.",
-            DataWarning,
-            stacklevel=4,
+    if values.min() == 0 and values.max() == 1 and not any(str(word) in ("0", "0.0") for word in ties):
+        raise DataError(
+            "the outcomes are only 1 and 0, and 0 could mean that the right item won, or a tie. For the first give -1 "
+            f"in place of 0, or booleans (True: the left item won); for the second say {option('ties', ['0'])}."
         )
     coded = values.fill_null(UNKNOWN).cast(pl.Int8).to_numpy()[kept]
     word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(coded)).set(pl.Series(coded != 0), None)
@@ -271,7 +282,7 @@ def _weights(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArra
     except (pl.exceptions.PolarsError, TypeError) as error:
         raise DataError(
             f'column "{column}" is used as the weight but holds text that is not a number ({error}). '
-            "Name another with --weight NAME (weight=NAME), or use none (weight=False)."
+            f"Name another with {option('weight', 'NAME')}, or use none: {option('weight', False)}."
         ) from error
     bad = np.flatnonzero((reason == 0) & ~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from predilect._advice import option
 from predilect.data.comparisons import Comparisons
+from predilect.data.readers import read_comparisons
 
 __all__ = ["Finding", "check"]
 
@@ -44,12 +47,13 @@ class Finding:
     examples: tuple[Any, ...] = ()
 
 
-def check(comparisons: Comparisons, item_ids_with_no_answers: Iterable[Any] | None = None) -> list[Finding]:
+def check(answers: Any, item_ids_with_no_answers: Iterable[Any] | None = None) -> list[Finding]:
     """Look for what a ranking of these answers cannot be trusted with.
 
     Parameters
     ----------
-    comparisons : Comparisons
+    answers : Comparisons, data frame, or str or Path of a file
+        A frame and a file are read as :meth:`Comparisons.from_frame` and :func:`read_comparisons` read them.
     item_ids_with_no_answers : iterable, optional
         Items that should be ranked but that nobody compared, besides those in the vocabulary.
 
@@ -58,10 +62,21 @@ def check(comparisons: Comparisons, item_ids_with_no_answers: Iterable[Any] | No
     list of Finding
         Warnings first; empty if nothing was found.
 
+    Raises
+    ------
+    DataError
+        If a frame or a file cannot be read.
+
     Notes
     -----
     O(n_rows); under a second for a million rows.
     """
+    if isinstance(answers, Comparisons):
+        comparisons = answers
+    elif isinstance(answers, str | Path):
+        comparisons = read_comparisons(answers)
+    else:
+        comparisons = Comparisons.from_frame(answers)
     findings = [
         *_items(comparisons, item_ids_with_no_answers),
         *_groups(comparisons),
@@ -256,7 +271,8 @@ def _choices(comparisons: Comparisons) -> list[Finding]:
     text = (
         f"The answers of {hit.sum()} of {_n(n_users, 'user')} look like choices of one item out of {size}, each "
         f"written as {size - 1} pairs, and no column says which pairs make up a choice: one of them gives away the "
-        'others, so held-out tests flatter the model. Name that column with --task NAME (task="NAME").'
+        f"others, so held-out tests flatter the model. Name that column with {option('task', 'NAME')}, or give the "
+        "rows in the order in which they were written, the pairs of a choice one after the other."
     )
     examples = tuple(comparisons.users.labels(person[start][hit][:5]))
     return [Finding("choices-without-tasks", "warning", text, int(hit.sum()), examples)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from predilect._advice import option
 from predilect.errors import DataError
 
-__all__ = ["guess_columns", "guess_one"]
+__all__ = ["guess_columns", "guess_one", "refuse_index"]
 
 USER = (
     "user", "user_id", "worker", "worker_id", "judge", "judge_id", "annotator", "annotator_id", "rater", "rater_id",
@@ -30,6 +31,10 @@ WINNER = (
 WEIGHT = ("weight", "count")
 TASK = ("task", "task_id", "choice_set", "choice_set_id", "choice_id")
 ITEM = ("item", "item_id", "id", "model", "name")
+_NAMES = {
+    "user": USER, "left": tuple(pair[0] for pair in PAIRS), "right": tuple(pair[1] for pair in PAIRS),
+    "winner": WINNER, "weight": WEIGHT, "task": TASK,
+}  # fmt: skip
 
 
 def guess_one(names: Sequence[str], candidates: Sequence[str]) -> str | None:
@@ -48,6 +53,7 @@ def guess_columns(
     weight: str | bool | None = None,
     task: str | bool | None = None,
     need_winner: bool = True,
+    index: Sequence[str] = (),
 ) -> dict[str, str]:
     """Column for each role: as named by the caller, otherwise guessed.
 
@@ -60,6 +66,8 @@ def guess_columns(
         is guessed only where there is a user, as task ids need be distinct within a person only.
     need_winner : bool
         False when the outcomes come separately.
+    index : sequence of str
+        Names of what a pandas frame has as its index; refused where one would be the column of a role.
 
     Returns
     -------
@@ -88,17 +96,37 @@ def guess_columns(
             continue
         if isinstance(given, str):
             if given not in names:
+                refuse_index(index, [given], role)
                 raise DataError(f'there is no column "{given}" (given as {role}); the columns are {_listed(names)}.')
             found[role] = given
-        elif guess is not None and (given is True or guess not in (user, left, right, winner, weight, task)):
+            continue
+        if guess is not None and (given is True or guess not in (user, left, right, winner, weight, task)):
             found[role] = guess
-        elif needed or given is True:
+            continue
+        refuse_index(index, _NAMES[role], role)
+        if needed or given is True:
             raise DataError(
                 f"found no column for the {role}{' item' if role in ('left', 'right') else ''}; the columns are "
-                f'{_listed(names)}. Name it with --{role} NAME ({role}="NAME").'
+                f"{_listed(names)}. Name it with {option(role, 'NAME')}."
             )
     _refuse_shared(found, names)
     return found
+
+
+def refuse_index(index: Sequence[str], names: Sequence[str], role: str) -> None:
+    """Refuse a pandas index that is called as a column is that was not found.
+
+    Raises
+    ------
+    DataError
+        If one of the names of the index is among ``names``.
+    """
+    name = guess_one(index, names)
+    if name is not None:
+        raise DataError(
+            f'"{name}" is the index of the frame and no column, and so is not read as the {role}. Make it a column '
+            "with frame.reset_index(), or drop it with frame.reset_index(drop=True)."
+        )
 
 
 def _guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tuple[str | None, str | None]:
@@ -119,7 +147,7 @@ def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
         if twin is not None:
             raise DataError(
                 f'column "{column}" cannot be both {role} and {twin}; the columns are {_listed(names)}. '
-                f'Name another with --{twin} NAME ({twin}="NAME").'
+                f"Name another with {option(twin, 'NAME')}."
             )
         if list(names).count(column) > 1:
             raise DataError(f'there are {list(names).count(column)} columns called "{column}"; rename all but one.')

@@ -32,7 +32,7 @@ class Comparisons:
     Rows are sorted by user, left, right and outcome code, with the item of the smaller code on the left; equal
     rows (of one task, where tasks are known) are one row with their weights added, contradicting ones stay apart.
     Since ids are sorted too, neither the order of the rows that came in nor a swap of left and right changes
-    anything but ``intake``.
+    anything but ``intake``; except that choices are recognised by it where no column says which rows are one task.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ class Comparisons:
         ties : iterable
             Winner values that stand for a tie, besides tie, draw, equal, both_bad and the like.
         outcome : array-like, shape (n_rows,), optional
-            1 (left better), 0 (tie) or -1 (right better), instead of a winner column. A ``DataWarning`` says
-            so where 20 or more outcomes look like 1 for left and 0 for right.
+            1 (left better), 0 (tie) or -1 (right better), or booleans (True: left better), instead of a winner
+            column. Only 1 and 0 is an error, as 0 may mean right: ``ties=["0"]`` says that it is a tie.
         item_map : mapping, optional
             Replaces every item id, as a dict of id to id or a dict of two columns.
         winner_is : {"item", "side", "sign"}, optional
@@ -131,6 +131,9 @@ class Comparisons:
             choice from several items: held-out tests keep them together. Ids need be distinct within a person
             only; without one an answer stands alone. Guessed where people are told apart and somebody has two
             tasks; ``task=False`` uses none. Where nobody is told apart, ids must be distinct over all rows.
+            Without such a column, rows that follow each other, of one person and with one winner over different
+            items, are taken for one choice, if at least 95 % of the rows of repeated winners and most of all rows lie
+            so, and they are not merely sorted; ``intake.choices_found`` counts them, and ``task=False`` refuses it.
 
         Raises
         ------

@@ -56,15 +56,15 @@ def read_delimited(
     if any(name in doubled for name in keep):
         raise DataError(f"{source} has several columns called {', '.join(doubled)}; rename all but one of each.")
     _refuse_ragged(data, source, separator, len(names))
+    # In the order of the file: whether polars returns columns so or as asked for depends on its version.
+    places = sorted(names.index(name) for name in keep)
     try:
-        frame = pl.read_csv(
-            io.BytesIO(data), separator=separator, infer_schema=False, columns=[names.index(name) for name in keep]
-        )
+        frame = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema=False, columns=places)
     except pl.exceptions.ComputeError as error:
         if "utf-8" in str(error).lower():
             raise DataError(_not_utf8(source, data)) from error
         raise
-    frame.columns = [name for name in names if name in keep]  # polars returns them in the order of the file
+    frame.columns = [names[place] for place in places]
     return names, frame.select(keep)
 
 

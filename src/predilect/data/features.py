@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
-from predilect.data.columns import ITEM, USER, guess_one
+from predilect.data.columns import ITEM, USER, guess_one, refuse_index
 from predilect.data.encoding import Output, encode, plan_outputs
-from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
+from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError, DataWarning
 
@@ -85,7 +85,10 @@ class ItemFeatures:
         _refuse_sparse(frame, cls.what)
         table, _ = open_frame(frame)
         names = column_names(table)
-        id_column = id_column or guess_one(names, cls.id_names)
+        if id_column is None:
+            index = [name for name in index_names(table) if name not in names]
+            id_column = guess_one([*names, *index], cls.id_names)
+            refuse_index(index, [id_column] if id_column in index else [], f"column of the {cls.what} ids")
         if id_column is None or id_column not in names:
             raise DataError(
                 f"found no column with the {cls.what} ids{'' if id_column is None else f' called {id_column!r}'}; "

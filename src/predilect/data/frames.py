@@ -11,7 +11,16 @@ import polars as pl
 
 from predilect.errors import DataError
 
-__all__ = ["as_text", "build_frame", "clean_ids", "column_names", "open_frame", "to_columns", "to_series"]
+__all__ = [
+    "as_text",
+    "build_frame",
+    "clean_ids",
+    "column_names",
+    "index_names",
+    "open_frame",
+    "to_columns",
+    "to_series",
+]
 
 
 def open_frame(frame: Any) -> tuple[Any, str]:
@@ -57,6 +66,12 @@ def open_frame(frame: Any) -> tuple[Any, str]:
 def column_names(table: Any) -> list[str]:
     """Names of the columns of what ``open_frame`` returned."""
     return [str(name) for name in (table if isinstance(table, dict) else table.columns)]
+
+
+def index_names(table: Any) -> list[str]:
+    """Names of the index of a pandas frame that ``open_frame`` returned, which is none of its columns."""
+    native = table if isinstance(table, dict) else table.to_native()
+    return [str(name) for name in getattr(getattr(native, "index", None), "names", ()) if name is not None]
 
 
 def to_columns(frame: Any, names: Iterable[str]) -> dict[str, pl.Series]:

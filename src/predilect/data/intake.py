@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from predilect._advice import option
+
 __all__ = ["REASONS", "Intake", "counted"]
 
 REASONS = ("missing id", "self-pair", "unknown winner", "weight zero")
@@ -26,6 +28,8 @@ class Intake:
         Rows that were merged into an identical one, with their weights added.
     left_wins, right_wins, ties : float
         Weight of the answers by outcome, left and right as the question was shown.
+    choices_found : int
+        Choices of one item over others that the order of the rows told, where no column of tasks did.
     columns : dict of str to str
         Column used for each role.
     ignored_columns : tuple of str
@@ -42,6 +46,7 @@ class Intake:
     left_wins: float = 0.0
     right_wins: float = 0.0
     ties: float = 0.0
+    choices_found: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
     ignored_columns: tuple[str, ...] = ()
     winner_reading: str = "given outcome"
@@ -72,6 +77,12 @@ class Intake:
         if self.ties_by_word:
             words = ", ".join(f'"{word}" {_number(weight)}' for word, weight in self.ties_by_word.items())
             lines.append(f"Counted as ties: {words}.")
+        if self.choices_found:
+            lines.append(
+                f"Rows that follow each other, of one person and with one winner, are held together as "
+                f"{counted(self.choices_found, 'choice')} of one item over others, as if a column of tasks said so. If "
+                f"each was asked by itself, say {option('task', False)}."
+            )
         if self.duplicates:
             lines.append(f"Merged {counted(self.duplicates, 'row')} into identical ones, adding the weights.")
         for ids, noun in ((self.unused_items, "item"), (self.unused_users, "user")):
@@ -88,6 +99,7 @@ class Intake:
             left_out=_add(self.left_out, other.left_out),
             ties_by_word=_add(self.ties_by_word, other.ties_by_word),
             duplicates=self.duplicates + other.duplicates,
+            choices_found=self.choices_found + other.choices_found,
             left_wins=self.left_wins + other.left_wins,
             right_wins=self.right_wins + other.right_wins,
             ties=self.ties + other.ties,

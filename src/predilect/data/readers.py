@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from predilect._advice import option
 from predilect.data.assemble import ReadOptions
 from predilect.data.columns import ITEM, guess_columns, guess_one
 from predilect.data.comparisons import Comparisons
@@ -121,7 +122,7 @@ def read_item_map(path: str | Path, *, key: str | None = None, value: str | None
             raise DataError(
                 f"{path}: expected the columns of an item map, key and value; "
                 f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
-                f'The columns are {", ".join(names)}; name one of them with --item-map-column NAME (value="NAME").'
+                f"The columns are {', '.join(names)}; name one of them with {option('value', 'NAME')}."
             )
     pairs = frame.select(key, str(value)).unique(maintain_order=True)
     repeated = pairs.filter(pairs[key].is_duplicated())
@@ -183,8 +184,11 @@ def _load(path: Path, kind: str, wanted: Wanted | None) -> tuple[list[str], pl.D
             frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
             return frame.columns, frame if wanted is None else frame.select(list(dict.fromkeys(wanted(frame.columns))))
         return read_delimited(data, str(path), _TEXT[kind], wanted)
-    # Some damaged Parquet files make polars panic, and a panic is not an Exception.
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error) as error:
+    # Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to
+    # early versions of polars 1.
+    except (
+        pl.exceptions.PolarsError, pl.exceptions.PanicException, RuntimeError, OSError, EOFError, zlib.error
+    ) as error:  # fmt: skip
         noun = {".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines"}.get(kind, "delimited text")
         raise DataError(
             f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "

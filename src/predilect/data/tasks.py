@@ -12,11 +12,24 @@ from predilect.data.canonical import Rows, canonical_rows
 from predilect.data.frames import clean_ids
 from predilect.errors import DataError
 
-__all__ = ["ALONE", "canonical_tasks", "groups_by_task", "joined_tasks", "task_codes", "tells_tasks_apart"]
+__all__ = [
+    "ALONE",
+    "canonical_tasks",
+    "choices_in_runs",
+    "groups_by_task",
+    "joined_tasks",
+    "task_codes",
+    "tells_tasks_apart",
+]
 
 Codes = NDArray[np.int32]
 
 ALONE = -1
+
+LEAST_CHOICES = 10  # a few rows in a row tell nothing
+IN_RUNS = 0.95  # of the rows whose winner won of its person more than once
+COMES_BACK = 0.05  # of the stretches
+ALIKE = 0.75  # of the runs
 
 
 def task_codes(ids: pl.Series, column: str, named: bool) -> Codes | None:
@@ -49,6 +62,88 @@ def tells_tasks_apart(user: Codes, task: Codes) -> bool:
     """Whether anybody has two tasks, or a task and an answer alone; a column without is something else."""
     pairs = np.sort(_packed(user, np.maximum(task, ALONE) + 1))
     return bool((np.diff(pairs) != 0).sum() >= len(np.unique(user)) and (task > ALONE).any())
+
+
+def choices_in_runs(
+    user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], weight: NDArray[np.float64]
+) -> Codes | None:
+    """Tasks told by the order of the rows: choices of one item over the others, taken apart into pairs.
+
+    Parameters
+    ----------
+    user, left, right, outcome, weight : arrays, shape (n,)
+        As for ``canonical_rows``, in the order in which they were written.
+
+    Returns
+    -------
+    task : int32 array, shape (n,), or None
+        Equal for the rows of one choice, -1 for a row by itself; None where the rows are nothing of the kind.
+
+    Notes
+    -----
+    A run is consecutive rows of one person (and one weight) in which one item wins over distinct others. All is decided
+    for all rows together: of the rows whose winner won more than once with its person 95 % must lie in runs, and so
+    must most decided rows. Rows that are merely sorted have runs too, and are known by two signs. Pairs made of
+    rankings or ratings are nested: what one winner beats, the person's next beats too, or the other way round. And
+    where rows are grouped by winner, none comes back later; then most runs must have one length. O(n log n).
+    """
+    n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    decided = outcome != 0
+    if not decided.any():
+        return None
+    winner, loser = np.where(outcome > 0, left, right), np.where(outcome > 0, right, left).astype(np.int64)
+    by_whom = user.astype(np.int64) * n_items + winner
+    goes_on = decided[1:] & decided[:-1] & (np.diff(by_whom) == 0) & (np.diff(weight) == 0)
+    stretch = np.cumsum(np.append(True, ~goes_on)) - 1
+    stretch, run = _runs(stretch, loser)
+    start, size = _starts(run), np.bincount(run)
+    in_run = decided & (size[run] > 1)
+    wins = np.unique(by_whom[decided], return_inverse=True, return_counts=True)
+    again = wins[2][wins[1]] > 1
+    few = (size > 1).sum() < LEAST_CHOICES or 2 * in_run.sum() <= decided.sum()
+    if few or in_run[decided][again].sum() < IN_RUNS * again.sum():
+        return None
+    n_stretches = int((~goes_on[decided[1:]]).sum() + decided[0])
+    sizes = np.bincount(size[decided[start]])
+    grouped = n_stretches - len(wins[0]) < COMES_BACK * n_stretches
+    if grouped and (sizes.argmax() == 1 or sizes.max() < ALIKE * sizes.sum()):
+        return None
+    # Neighbours of one person: how many losers they share.
+    key = run * n_items + loser
+    known = np.sort(key)
+    place = np.minimum(np.searchsorted(known, key + n_items), len(key) - 1)
+    shared = np.bincount(run[known[place] == key + n_items], minlength=len(size))[:-1]
+    beside = decided[start[1:]] & decided[start[:-1]] & (np.diff(user[start]) == 0) & (np.diff(by_whom[start]) != 0)
+    nested = beside & (shared == np.minimum(size[1:], size[:-1]))
+    if 2 * nested.sum() > beside.sum():
+        return None
+    # Where a loser recurs it cannot be told where the next choice begins: better too much together than too little.
+    task = np.full(len(user), ALONE, dtype=np.int32)
+    held = (np.bincount(stretch, in_run) > 0)[stretch]
+    task[held] = np.unique(stretch[held], return_inverse=True)[1]
+    return task
+
+
+def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Stretches of one winner, cut where choices of one size meet, and runs: stretches cut where a loser recurs."""
+    length, start = np.bincount(stretch), _starts(stretch)
+    long = length[length > 1]
+    if len(long):
+        # The same item chosen in two tasks one after the other.
+        usual = int(np.bincount(long).argmax())
+        if long[long % usual == 0].sum() >= IN_RUNS * long.sum():
+            part = np.where((length % usual == 0)[stretch], (np.arange(len(stretch)) - start[stretch]) // usual, 0)
+            stretch = np.cumsum(np.append(True, (np.diff(stretch) > 0) | (np.diff(part) > 0))) - 1
+    key = stretch * (int(loser.max(initial=0)) + 1) + loser
+    order = np.argsort(key, kind="stable")
+    same = np.diff(key[order]) == 0
+    fresh = np.zeros(len(stretch), dtype=bool)
+    last = 0
+    met = sorted(zip(order[1:][same].tolist(), order[:-1][same].tolist(), strict=True))
+    for row, before in met:
+        if before >= last:
+            fresh[row], last = True, row
+    return stretch, stretch + np.cumsum(fresh)
 
 
 def canonical_tasks(

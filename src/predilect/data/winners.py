@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._advice import option
 from predilect.data.intake import counted
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
-__all__ = ["UNKNOWN", "Decoded", "WinnerIs", "decode_winners", "unknown_message"]
+__all__ = ["TIE_WORDS", "UNKNOWN", "Decoded", "WinnerIs", "decode_winners", "unknown_message"]
 
 WinnerIs = Literal["item", "side", "sign"]
 
@@ -150,16 +151,16 @@ def _choose(outcome: dict[str, NDArray[np.int8]], column: str) -> str:
 def _two_readings_message(column: str, first: str, second: str, differ: NDArray[np.bool_]) -> str:
     return (
         f'column "{column}" can be read as {_READING[first]} and as {_READING[second]}, and the two disagree in '
-        f"{counted(int(differ.sum()), 'row')}. Say which is meant: --winner-is {first} or --winner-is {second} "
-        f'(winner_is="{first}" or winner_is="{second}").'
+        f"{counted(int(differ.sum()), 'row')}. Say which is meant: {option('winner_is', first)} or "
+        f"{option('winner_is', second)}."
     )
 
 
 def _zero_one_message(column: str) -> str:
     return (
         f'column "{column}" holds only 1 and 0, which can mean "left is better" and "right is better", or "left is '
-        'better" and "tie". For the first say --winner-is side (winner_is="side"), for the second --tie 0 '
-        '(ties=["0"]). If 0 means that the left item won, write left and right instead of 0 and 1.'
+        f'better" and "tie". For the first say {option("winner_is", "side")}, for the second '
+        f"{option('ties', ['0'])}. If 0 means that the left item won, write left and right instead of 0 and 1."
     )
 
 
@@ -182,12 +183,12 @@ def _refuse_tie_items(
             raise DataError(
                 f'"{word}" in column "{column}" is both a word for a tie and the id of an item in '
                 f"{counted(int((here & won).sum()), 'row')}, and can only mean a tie in "
-                f"{counted(as_tie, 'other row')}. Rename the item, or write another word for ties; --winner-is item "
-                '(winner_is="item") counts it as the item wherever the item is shown.'
+                f"{counted(as_tie, 'other row')}. Rename the item, or write another word for ties; "
+                f"{option('winner_is', 'item')} counts it as the item wherever the item is shown."
             )
 
 
-def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, column: str) -> str:
+def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary) -> str:
     """Message for winner values that mean nothing.
 
     Parameters
@@ -198,28 +199,52 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
         Positions of the unknown values.
     reading : str
     column : str
+    items : Vocabulary
+        A value that names one of them, or nearly, is a slip, and neither a tie nor to be left out.
     """
     bad = words.gather(rows.tolist())
     first = "; ".join(
         f"row {row + 1}, " + ("empty" if word is None else f'"{word}"')
         for row, word in zip(rows[:3].tolist(), bad.head(3).to_list(), strict=True)
     )
-    named = bad.drop_nulls()
     expected = {
         "item ids": "neither the left nor the right item nor a tie",
         "side words": "neither the left nor the right item, nor a side word such as left or right, nor a tie",
         "signs": "neither 1 nor -1 nor a tie",
     }[reading]
     plural = "1 value that is" if len(rows) == 1 else f"{len(rows)} values that are"
-    count_as_tie = ""
-    if len(named) and not _is_number(named[0]):
-        word = named[0]
-        spelled = f'"{word}"' if " " in word else word
-        count_as_tie = f'Count a word as a tie with --tie {spelled} (ties=["{word}"]), or leave '
-    return (
-        f'column "{column}" holds {plural} {expected} (first: {first}). '
-        f"{count_as_tie or 'Leave '}such rows out with --drop-unknown (drop_unknown=True)."
-    )
+    said = f'column "{column}" holds {plural} {expected} (first: {first}). '
+    named = bad.drop_nulls().unique(maintain_order=True)
+    slips = _slips(named, items)
+    if slips:
+        return said + " ".join(slips)
+    drop = f"eave such rows out with {option('drop_unknown', True)}."
+    word = named[0] if len(named) else ""
+    if not word or (_is_number(word) and _short(word) != "0"):
+        return f"{said}L{drop}"
+    return f"{said}Count a word as a tie with {option('ties', [word])}, or l{drop}"
+
+
+def _slips(named: pl.Series, items: Vocabulary) -> list[str]:
+    """What to say of values that are an item's name in another spelling, or that of an item not in their row."""
+    by_spelling = {_spelling(str(item)): str(item) for item in reversed(items.ids)}
+    meant = {word: by_spelling[_spelling(word)] for word in named.to_list() if _spelling(word) in by_spelling}
+    elsewhere = [word for word in meant if word in items]
+    respelled = [word for word in meant if word not in items]
+    said = []
+    if respelled:
+        word = respelled[0]
+        said.append(f'Did you mean "{meant[word]}" by "{word}"? Ids must be spelled alike in all columns.')
+    if elsewhere:
+        said.append(
+            f'"{elsewhere[0]}" is an item, but not one of the two in its row: are left, right and winner in the right '
+            "columns, and is every winner in its own row?"
+        )
+    return said
+
+
+def _spelling(word: str) -> str:
+    return "".join(word.split()).lower()
 
 
 def _is_number(word: str) -> bool:

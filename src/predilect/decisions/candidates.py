@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from predilect._advice import spoken_to
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.columns import guess_columns
-from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
+from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.errors import DataError, DataWarning
 from predilect.posteriors.utilities import Utilities
 
@@ -113,7 +114,10 @@ def read_pairs(frame: Any, items: Vocabulary) -> tuple[IntArray, IntArray, pl.Se
             items.codes(frame.items.series())  # says which are not known
         return left, right, pl.Series(frame.users.labels(frame.user)) if frame.has_users else None
     table, _ = open_frame(frame)
-    roles = guess_columns(column_names(table), need_winner=False, weight=False, task=False)
+    with spoken_to("pairs"):
+        roles = guess_columns(
+            column_names(table), need_winner=False, weight=False, task=False, index=index_names(table)
+        )
     columns = {role: clean_ids(column, roles[role]) for role, column in _by_role(table, roles).items()}
     for role, series in columns.items():
         if series.null_count():

@@ -8,21 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.data.canonical import canonical_rows
+from predilect.data.winners import TIE_WORDS
 from predilect.errors import DataError
 from predilect.models.inputs import read_answers
 from predilect.posteriors.rows import key_of, keys_of, sides_of
 
-__all__ = ["UNSAID", "Batch", "read_batch"]
+__all__ = ["Batch", "read_batch"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class _Unsaid:
-    def __repr__(self) -> str:
-        return "not given"
-
-
-UNSAID: Any = _Unsaid()  # what tells winner=None, a tie, from no winner at all
 _JOIN = (
     "Items join at a refit: fit() on all answers. To predict for an item before, give its features to "
     "predict_proba(..., items=...)"
@@ -97,7 +92,7 @@ def read_batch(
         if y is not None:
             raise DataError("y holds the outcomes of a frame, but there is no frame. Give one answer with outcome=...")
         return _one(model, user, left, right, outcome, winner, weight, may_add)
-    if not (user is None and left is None and right is None and outcome is None and winner is UNSAID):
+    if not (user is None and left is None and right is None and outcome is None and winner is None):
         raise DataError("give either a frame of answers, or one answer as user=, left=, right=, outcome=; not both")
     return _many(model, more, y, may_add)
 
@@ -110,7 +105,7 @@ def _one(model: Any, user: Any, left: Any, right: Any, outcome: Any, winner: Any
         if value is None:
             raise DataError(
                 f"{side} is missing. Give answers as a frame, or one answer: left=, right=, outcome= (1, 0 or -1) or "
-                "winner= (an item, or None for a tie)" + (", and user=" if users is not None else "")
+                'winner= (an item, or "tie")' + (", and user=" if users is not None else "")
             )
         raise DataError(f"{side}={value!r} is not one of the {len(items)} items of the model. {_JOIN}")
     if a == b:
@@ -146,25 +141,30 @@ def _one(model: Any, user: Any, left: Any, right: Any, outcome: Any, winner: Any
 
 
 def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:
-    if winner is UNSAID:
+    if winner is None and outcome is None:
+        raise DataError(
+            "neither outcome nor winner says what was answered: give outcome= (1, 0 or -1), or winner= (an item, or "
+            '"tie"). None is no answer'
+        )
+    if winner is None:
         if isinstance(outcome, bool) or outcome not in (1, 0, -1):
             raise DataError(f"outcome must be 1 (left is better), 0 (a tie) or -1 (right), got {outcome!r}")
         return int(outcome)
     if outcome is not None:
         raise DataError("give either outcome or winner, not both")
-    if winner is None:
-        return 0
     code = items.code(winner)
-    if code not in (a, b):
-        raise DataError(
-            f"winner={winner!r} is neither the left item, {items.ids[a]!r}, nor the right one, {items.ids[b]!r}; "
-            "None is a tie"
-        )
-    return 1 if code == a else -1
+    if code in (a, b):
+        return 1 if code == a else -1
+    if isinstance(winner, str) and winner.strip().lower() in TIE_WORDS:
+        return 0
+    raise DataError(
+        f"winner={winner!r} is neither the left item, {items.ids[a]!r}, nor the right one, {items.ids[b]!r}, nor a "
+        'word for a tie, such as "tie"'
+    )
 
 
 def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batch:
-    answers = read_answers(more, y)
+    answers = read_answers(more, y, with_ties=model.tie_threshold_ > 0.0)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")
     left, right = code[answers.left], code[answers.right]
     lost = (left < 0) | (right < 0)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._json import plain
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.decisions.criteria import criterion_for
 from predilect.decisions.expected import expected_loss
@@ -22,6 +23,7 @@ from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
 from predilect.models.compressed_storage import PRECISIONS, load_compressed, rounded, save_compressed, stored_bytes
+from predilect.models.parameters import check_flags
 from predilect.models.population_predictions import population_chances, population_log_chances
 from predilect.models.predictions import Predicting
 from predilect.models.queries import Queries, read_queries, rows_of_features
@@ -139,6 +141,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         return self._compress(clone(self.estimator).fit(X, y, items=items, users=users, watch=watch))
 
     def _compress(self, model: Any) -> Self:
+        check_flags(self)
         if self.precision not in PRECISIONS:
             raise DataError(f"precision must be one of {', '.join(PRECISIONS)}; got {self.precision!r}")
         name, _ = find_loss(self.loss)
@@ -168,7 +171,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         self.hyperparameters_ = model.hyperparameters_ if of in ("population", "pooled") else None
         kept = self._n_kept()
         cost = expected_loss(model, self.posterior_, self.loss, random_state=self.random_state, people=people)
-        self.report_: dict[str, Any] = {
+        self.report_: dict[str, Any] = plain({
             "model": "compressed", "of": of,
             "compressed": {
                 "keep": None if self.keep is None else str(self.keep), "budget": self.budget, "criterion": criterion,
@@ -177,7 +180,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
                 "bytes": stored_bytes(self), "bytes_full": stored_bytes(model),
             },
             "loss": cost.to_dict(), "features": [],
-        }  # fmt: skip
+        })  # fmt: skip
         return self
 
     def kept(self, user: Any = None) -> list[Any]:
@@ -287,7 +290,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         share = how["n_kept"] / how["n_cells"]
         ratio = how["bytes_full"] / how["bytes"]
         size = f"{ratio:.1f} times smaller than" if ratio > 1.05 else "not smaller than"
-        error = "" if not np.isfinite(cost["error"]) else f" (standard error {cost['error']:.2g})"
+        error = "" if isinstance(cost["error"], str) else f" (standard error {cost['error']:.2g})"
         return [
             f"{how['n_kept']} of {how['n_cells']} utilities are kept ({share:.0%}), chosen by {how['criterion']}.",
             f"Expected {cost['loss']} loss {cost['compressed']:.4g}, of the full model {cost['full']:.4g}: compressing "

@@ -107,7 +107,7 @@ def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
         "users": None if model.users_ is None or not model.personal_ else model.users_.ids,
         "item_features": None if features is None else features.to_dict(),
         "user_features": None if people is None else people.to_dict(),
-        "report": plain(model.report_),
+        "report": model.report_,
     }
     write_model(path, document, {"n_by_item": model.n_by_item_, **_arrays(model)}, overwrite=overwrite)
 
@@ -201,7 +201,6 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     check_choice("precision", model.precision, PRECISIONS)
     restore(model, document, arrays)
     model.personal_ = typed(bool, document["personal"], "personal")
-    model.report_["loss"]["error"] = number(model.report_["loss"]["error"])
     prior = document["hyperparameters"]
     model.hyperparameters_ = None if prior is None else restored_hyperparameters(prior)
     if model.personal_ != (model.users_ is not None):

@@ -11,7 +11,7 @@ from predilect.inference.report import Report
 from predilect.inference.training import Watcher
 from predilect.models.inputs import Training, read_training
 from predilect.models.keeping import Keeping
-from predilect.models.parameters import given_threshold
+from predilect.models.parameters import check_flags, given_threshold
 
 __all__ = ["Fitting", "Learned"]
 
@@ -85,6 +85,7 @@ class Fitting(Keeping):
         DataError
             If the input cannot be used, or is more than the model can hold.
         """
+        check_flags(self)
         self._check()
         delta = given_threshold(self.tie_threshold)
         training = read_training(X, y, items, users, delta)

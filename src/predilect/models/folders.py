@@ -21,7 +21,7 @@ from predilect._replace import put_in_place, staged
 from predilect.errors import DataError
 from predilect.models.fields import Fields, check_sizes, check_values
 
-__all__ = ["FORMAT_VERSION", "number", "read_document", "read_model", "write_model"]
+__all__ = ["FORMAT_VERSION", "model_folder", "number", "read_document", "read_model", "write_model"]
 
 SCHEMA = "predilect/model"
 FORMAT_VERSION = 2
@@ -97,6 +97,7 @@ def read_model(
     DataError
         If it is no model, a damaged one, one of another format, or another kind of model.
     """
+    path = model_folder(path)
     document = read_document(path)
     kind = document.get("model")
     if kind not in names:
@@ -119,6 +120,12 @@ def read_model(
         raise DataError(
             f"{path} holds a damaged model ({type(error).__name__}: {error}). Save it again, or fit it anew"
         ) from error
+
+
+def model_folder(path: Path) -> Path:
+    """The folder of a model: the one that is named or, of results that ``predilect rank`` wrote, ``model`` in it."""
+    inside = path / "model"
+    return inside if not (path / "model.json").exists() and (inside / "model.json").is_file() else path
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -275,7 +275,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         rounds of a fit. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
         """
         check_is_fitted(self, "posterior_")
-        answers = read_answers(more, y)
+        answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0)
         with self.turn_:
             found = take_in(self, answers, items)
         found.report.require(self.strict)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 
+from predilect._json import plain
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.folding import distinct_points
 from predilect.errors import DataError
@@ -101,7 +102,7 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
         "posterior_": posterior, "choices_": choices, "trade_offs_": choices.trade_offs, "answers_": told,
         "items_": vocabulary, "users_": users, "space_": space, "counts_": counts, "n_by_item_": added,
         "comparisons_": together, "n_answers_": model.n_answers_ + more.n_answers, "log_evidence_": found.evidence,
-        "report_": {**model.report_, "fit": found.report.to_dict(), "prior": prior},
+        "report_": plain({**model.report_, "fit": found.report.to_dict(), "prior": prior}),
     })  # fmt: skip
     return found
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._advice import spoken_to
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace
@@ -17,13 +18,17 @@ __all__ = ["Training", "answers_by_item", "feature_lines", "feature_space", "rea
 FloatArray = npt.NDArray[np.float64]
 
 
-def read_answers(X: Any, y: npt.ArrayLike | None) -> Comparisons:
-    """Comparisons as they are, or made from a frame and, perhaps, separate outcomes."""
+def read_answers(X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False) -> Comparisons:
+    """Comparisons as they are, or made from a frame and, perhaps, separate outcomes.
+
+    ``with_ties`` says of outcomes for a model with ties that 0 is one: what 0 means was settled when it was fitted.
+    """
     if isinstance(X, Comparisons):
         if y is not None:
             raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
         return X
-    return Comparisons.from_frame(X, outcome=y)
+    with spoken_to("fit"):
+        return Comparisons.from_frame(X, outcome=y, ties=["0"] if with_ties and y is not None else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,14 +104,16 @@ class Keeping(ABC):
         self.n_by_item_ = answers_by_item(answers)
         self.counts_ = AnswerCounts.of(answers)
         self.comparisons_: Comparisons | None = answers
-        self.report_ = {
-            "model": self.model_name,
-            "fit": fit.to_dict(),
-            "timing": {"fit_seconds": fit.seconds},
-            "prior": prior,
-            "intake": answers.intake.describe(),
-            "features": [] if features is None else feature_lines(features, space),
-        }
+        self.report_ = plain(
+            {
+                "model": self.model_name,
+                "fit": fit.to_dict(),
+                "timing": {"fit_seconds": fit.seconds},
+                "prior": prior,
+                "intake": answers.intake.describe(),
+                "features": [] if features is None else feature_lines(features, space),
+            }
+        )
 
     def _answers_of(self, user: int) -> FloatArray:
         return self.counts_.of_person(user)
@@ -158,7 +160,7 @@ class Keeping(ABC):
             "users": None if now.users_ is None else now.users_.ids,
             "item_features": None if now.features_ is None else now.features_.to_dict(),
             "user_features": None if people is None else people.to_dict(),
-            "report": plain({key: value for key, value in now.report_.items() if key != "timing"}),
+            "report": {key: value for key, value in now.report_.items() if key != "timing"},
         }
         write_model(Path(path), document, {**shared, **arrays}, overwrite=overwrite)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from predilect.errors import DataError
-from predilect.models.folders import read_document
+from predilect.models.folders import model_folder, read_document
 
 __all__ = ["load_model"]
 
@@ -24,7 +24,7 @@ _ESTIMATORS = {
 
 
 def load_model(path: str | Path) -> Any:
-    """Read a model that an estimator's ``save`` wrote, as that estimator.
+    """Read a model that an estimator's ``save`` or ``predilect rank --out`` wrote, as that estimator.
 
     Raises
     ------
@@ -40,7 +40,8 @@ def load_model(path: str | Path) -> Any:
     ...     type(predilect.load_model(f"{folder}/model")).__name__
     'Population'
     """
-    kind = read_document(Path(path)).get("model")
+    path = model_folder(Path(path))
+    kind = read_document(path).get("model")
     if not isinstance(kind, str) or kind not in _ESTIMATORS:
         raise DataError(
             f"{path} holds a model called {kind!r:.100}, which this Predilect does not know. Install a newer Predilect"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from predilect._json import typed
 from predilect.inference.basis import BASES
 from predilect.inference.prior import Hyperparameters
 from predilect.models.fields import LARGEST
 
-__all__ = ["check_settings", "given_hyperparameters", "given_threshold", "restored_hyperparameters"]
+__all__ = ["check_flags", "check_settings", "given_hyperparameters", "given_threshold", "restored_hyperparameters"]
 
 # Name: smallest and largest value allowed.
 _RANGES = {
@@ -91,6 +94,21 @@ def check_settings(model: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name} must be a whole number from {least} up, not {value!r}")
     _check_basis(model)
+
+
+def check_flags(model: Any) -> None:
+    """Check every argument of the constructor whose default is True or False.
+
+    Raises
+    ------
+    ValueError
+        If one is neither: any text, "no" too, counts as true.
+    """
+    given = model.get_params(deep=False)
+    for name, parameter in signature(type(model)).parameters.items():
+        value = given[name]
+        if isinstance(parameter.default, bool) and not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
 def _check_basis(model: Any) -> None:

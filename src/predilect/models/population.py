@@ -11,13 +11,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._json import plain
 from predilect.evaluation.verdict import Verdict
 from predilect.inference.training import Watcher, train_personal, train_pooled
 from predilect.inference.traits import Traits
 from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
 from predilect.models.inputs import answers_by_item, feature_lines, read_training
-from predilect.models.parameters import check_settings, given_hyperparameters, given_threshold
+from predilect.models.parameters import check_flags, check_settings, given_hyperparameters, given_threshold
 from predilect.models.population_predictions import (
     population_chances,
     population_log_chances,
@@ -219,7 +220,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
             A frame needs columns for left, right and (unless ``y`` is given) winner, and perhaps user; they are found
             by common names. Use :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>` to name them.
         y : array of int, shape (n,), optional
-            1 left, 0 tie, -1 right, for the rows of a frame.
+            1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
         items : data frame or ItemFeatures, optional
             Features of items, one row an item. Items that no one answered on are ranked too.
         users : data frame or PersonFeatures, optional
@@ -236,6 +237,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         DataError
             If the input cannot be used.
         """
+        check_flags(self)
         check_settings(self)
         given = given_hyperparameters(self)
         delta = given_threshold(self.tie_threshold)
@@ -281,14 +283,16 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.backend_ = comparisons.backend
         self.n_answers_ = comparisons.n_answers
         self.n_by_item_ = answers_by_item(comparisons)
-        self.report_ = {
-            "model": "population" if personal else "pooled",
-            "fit": trained.fit.to_dict(),
-            "timing": {"fit_seconds": trained.fit.seconds},
-            "prior": trained.selection,
-            "intake": comparisons.intake.describe(),
-            "features": [] if features is None else feature_lines(features, space),
-        }
+        self.report_ = plain(
+            {
+                "model": "population" if personal else "pooled",
+                "fit": trained.fit.to_dict(),
+                "timing": {"fit_seconds": trained.fit.seconds},
+                "prior": trained.selection,
+                "intake": comparisons.intake.describe(),
+                "features": [] if features is None else feature_lines(features, space),
+            }
+        )
         trained.fit.require(self.strict)
         return self
 

@@ -112,7 +112,7 @@ class Predicting(ABC):
     def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> float:
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
         check_is_fitted(self, "posterior_")
-        answers = read_answers(X, y)
+        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0)
         if self.tie_threshold_ == 0.0 and answers.has_ties:
             warnings.warn(
                 "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from predilect._advice import spoken_to
 from predilect.data import Comparisons, ItemFeatures, Vocabulary
-from predilect.data.columns import guess_columns, guess_one
-from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
+from predilect.data.columns import guess_columns, guess_one, refuse_index
+from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace
 
@@ -81,7 +82,8 @@ def read_queries(
     else:
         table, _ = open_frame(X)
         names = column_names(table)
-        roles = guess_columns(names, need_winner=False, weight=False, task=False)
+        with spoken_to("pairs"):
+            roles = guess_columns(names, need_winner=False, weight=False, task=False, index=index_names(table))
         columns = to_columns(table, roles.values())
         left, right = (clean_ids(columns[roles[side]], roles[side]) for side in ("left", "right"))
         user = clean_ids(columns[roles["user"]], roles["user"]) if "user" in roles else None
@@ -145,6 +147,7 @@ def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tupl
     names = column_names(table)
     id_column = guess_one(names, features.id_names)
     if id_column is None:
+        refuse_index(index_names(table), features.id_names, f"{features.what} ids")
         raise DataError(
             f"found no column with the {features.what} ids; the columns are {', '.join(names)}. "
             f"Call it {features.id_names[0]}"

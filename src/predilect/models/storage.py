@@ -95,7 +95,7 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "users": None if model.users_ is None else model.users_.ids,
         "item_features": None if model.features_ is None else model.features_.to_dict(),
         "user_features": None if people is None else people.to_dict(),
-        "report": plain({key: value for key, value in model.report_.items() if key != "timing"}),
+        "report": {key: value for key, value in model.report_.items() if key != "timing"},
     }
     return document, arrays
 

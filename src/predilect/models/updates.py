@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Comparisons
 from predilect.inference.warm_up import warm_up, warm_up_updates
-from predilect.models.batches import UNSAID, read_batch
+from predilect.models.batches import read_batch
 from predilect.models.remembering import Memory
 from predilect.models.turn import Turn
 from predilect.models.updating import change, consolidate
@@ -34,7 +34,7 @@ class Updating:
         left: Any = None,
         right: Any = None,
         outcome: int | None = None,
-        winner: Any = UNSAID,
+        winner: Any = None,
         weight: float = 1.0,
         users: Any = None,
     ) -> Self:
@@ -53,8 +53,8 @@ class Updating:
             One answer instead of a frame, within microseconds: who, and the two items.
         outcome : {1, 0, -1}, optional
             Of that one answer: left is better, a tie, right is better.
-        winner : id or None, optional
-            Instead of ``outcome``: the better item, or None for a tie.
+        winner : id or "tie", optional
+            Instead of ``outcome``: the better item, or the word tie.
         weight : float, default 1
             How many identical answers the one stands for.
         users : data frame, optional
@@ -102,7 +102,7 @@ class Updating:
         left: Any = None,
         right: Any = None,
         outcome: int | None = None,
-        winner: Any = UNSAID,
+        winner: Any = None,
         weight: float = 1.0,
     ) -> Self:
         """Take answers back: the result is that of never having had them, at the population that was fitted.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from predilect._json import plain
 from predilect.errors import DataError
 from predilect.evaluation.judging import judge
 from predilect.evaluation.verdict import Verdict
@@ -40,4 +41,4 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
 
 def keep_verdict(model: Any, verdict: Verdict) -> None:
     """Let a model hold a verdict on its answers, and save it with the rest of its report."""
-    vars(model).update({"verdict_": verdict, "report_": model.report_ | {"verdict": verdict.to_dict()}})
+    vars(model).update({"verdict_": verdict, "report_": model.report_ | {"verdict": plain(verdict.to_dict())}})

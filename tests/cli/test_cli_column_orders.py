@@ -1,0 +1,81 @@
+"""The commands find columns by their names, wherever they stand in a file."""
+
+from __future__ import annotations
+
+import io
+import json
+from itertools import permutations
+
+import polars as pl
+import pytest
+
+from cli.running import run
+from predilect.cli.options import ReadingOptions
+from predilect.cli.reading import read_votes
+
+COLUMNS = ("judge", "model_a", "model_b", "winner")
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.tsv"])
+def test_predictions_of_pairs_are_the_same_in_every_order_of_their_columns(results, tmp_path, name):
+    pairs = pl.DataFrame(
+        {
+            "user": ["p03", "p00", "p00"],
+            "left": ["banana", "apple", "cherry"],
+            "right": ["apple", "cherry", "banana"],
+            "note": ["x", "y", "z"],
+        }
+    )
+    found = {}
+    for order in permutations(pairs.columns):
+        pairs.select(order).write_csv(tmp_path / name, separator="\t" if name.endswith("tsv") else ",")
+        ran = run("predict", results, tmp_path / name)
+        assert ran.exit_code == 0, ran.output
+        table = pl.read_csv(io.StringIO(ran.stdout))
+        assert table.columns[:4] == list(order)
+        found[order] = table.select(sorted(table.columns)).write_csv()
+    assert len(set(found.values())) == 1
+
+
+def test_candidates_and_answers_since_are_the_same_in_every_order_of_their_columns(results, tmp_path):
+    pairs = pl.DataFrame({"left": ["banana", "apple"], "right": ["apple", "cherry"], "name": ["x", "y"]})
+    items = pl.DataFrame({"item": ["banana", "cherry"], "price": [3, 4], "name": ["apple", "apple"]})
+    since = pl.DataFrame({"user": ["p03"], "left": ["apple"], "right": ["cherry"], "winner": ["cherry"]})
+
+    def asked(*arguments):
+        ran = run("ask", results, "--user", "p03", "--repeat", "-n", 9, *arguments)
+        assert ran.exit_code == 0, ran.output
+        return sorted(pl.read_csv(io.StringIO(ran.stdout)).select("left", "right").rows())
+
+    for order in permutations(pairs.columns):
+        pairs.select(order).write_csv(tmp_path / "pairs.csv")
+        assert asked("--candidates", tmp_path / "pairs.csv") == [("apple", "cherry"), ("banana", "apple")]
+    for order in permutations(items.columns):
+        items.select(order).write_csv(tmp_path / "items.csv")
+        assert asked("--candidates", tmp_path / "items.csv") == [("banana", "cherry")]
+    for order in permutations(since.columns):
+        since.select(order).write_csv(tmp_path / "since.csv")
+        chosen = ("--candidates", tmp_path / "pairs.csv", "--exclude", tmp_path / "since.csv")
+        assert asked(*chosen) == [("banana", "apple")]
+
+
+def test_checks_are_the_same_in_every_order_of_the_columns(votes_frame, tmp_path):
+    path, found = tmp_path / "votes.csv", []
+    for order in permutations(COLUMNS):
+        votes_frame.select(*order[:2], "language", *order[2:]).write_csv(path)
+        ran = run("check", path, "--json")
+        assert ran.exit_code == 0, ran.output
+        document = json.loads(ran.stdout)
+        assert (document["n_items"], document["n_users"], document["n_answers"]) == (5, 12, 240)
+        found.append(json.dumps(document["findings"]))
+    assert len(set(found)) == 1
+
+
+def test_segments_hold_the_same_answers_in_every_order_of_the_columns(votes_frame, tmp_path):
+    path, found = tmp_path / "votes.csv", []
+    for order in permutations(("language", *COLUMNS)):
+        votes_frame.select(order).write_csv(path)
+        found.append(read_votes(path, ReadingOptions(), "language"))
+        assert found[-1].comparisons == found[0].comparisons
+        assert found[-1].segments == found[0].segments
+    assert list(found[0].segments) == ["de", "en"]
