@@ -17,7 +17,7 @@ ROOMS = (
     "session", "report", "service", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
-GROUND = {"errors", "_compile", "_json"}
+GROUND = {"errors", "_compile", "_json", "_text"}
 DATA = {"examples"}
 
 

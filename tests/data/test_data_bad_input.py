@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from predilect.data import Comparisons
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_item_map
 from predilect.errors import DataError
 
 PAIR = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
@@ -193,3 +194,72 @@ def test_integer_items_with_a_tie_word_as_pandas_reads_them():
 def test_half_a_pair_of_columns_names_the_missing_half():
     with pytest.raises(DataError, match="found no column for the right item"):
         Comparisons.from_frame({"left": ["p"], "winner": ["p"]})
+
+
+NOT_PLAIN = {
+    "a list": pl.Series([["a"], ["b"], ["c"]]),
+    "an array": pl.Series([["a"], ["b"], ["c"]], dtype=pl.Array(pl.String, 1)),
+    "a struct": pl.Series([{"a": 1}, {"a": 2}, {"a": 3}]),
+    "a span of time": pl.Series([dt.timedelta(1), dt.timedelta(2), None]),
+    "bytes that are no text": pl.Series([b"\xff", b"a", None]),
+    "nothing": pl.Series([None, None, None]),
+}
+
+
+@pytest.mark.parametrize("role", ["user", "left", "right", "winner", "weight", "task"])
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+def test_a_column_of_other_values_than_ids_is_named_or_does_no_harm(kind, role):
+    columns = {"user": ["u", "v", "w"], **PAIR, "winner": ["a", "b", "c"], "task": [1, 2, 3], "weight": [1, 1, 1]}
+    frame = pl.DataFrame({**columns, role: NOT_PLAIN[kind]})
+    if kind == "nothing" and role == "task":
+        assert Comparisons.from_frame(frame, task="task").task is None
+        return
+    with pytest.raises(DataError, match=role):
+        Comparisons.from_frame(frame, task="task")
+
+
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+@pytest.mark.parametrize("column", ["item", "model"])
+def test_a_map_file_of_other_values_than_ids_is_refused(tmp_path, kind, column):
+    columns = {"item": ["a", "b", "c"], "model": ["x", "y", "z"], column: NOT_PLAIN[kind]}
+    pl.DataFrame(columns).write_parquet(tmp_path / "map.parquet")
+    with pytest.raises(DataError, match=column if kind != "nothing" else "missing ids"):
+        Comparisons.from_frame({**PAIR, "winner": ["a", "b", "c"]}, item_map=read_item_map(tmp_path / "map.parquet"))
+
+
+def test_a_map_to_its_own_column_of_ids_is_refused(tmp_path):
+    (tmp_path / "map.csv").write_text("item,model\na,x\nb,y\n")
+    with pytest.raises(DataError, match='"item" cannot be both'):
+        read_item_map(tmp_path / "map.csv", value="item")
+
+
+@pytest.mark.parametrize("table", [ItemFeatures, PersonFeatures])
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+def test_features_of_other_values_are_ignored_and_told_or_refused(kind, table):
+    ids = ["a", "b", "c"]
+    told = table.from_frame(pl.DataFrame({table.id_names[0]: ids, "odd": NOT_PLAIN[kind], "x": [1, 2, 3]})).report
+    assert kind == "nothing" or any('"odd"' in line for line in told)
+    with pytest.raises(DataError, match="missing" if kind == "nothing" else table.id_names[0]):
+        table.from_frame(pl.DataFrame({table.id_names[0]: NOT_PLAIN[kind], "x": [1, 2, 3]}))
+    twice = pl.DataFrame({table.id_names[0]: ids * 2, "odd": pl.concat([NOT_PLAIN[kind]] * 2)})
+    assert len(table.from_frame(twice)) == 3
+
+
+def test_messages_about_long_and_hostile_values_are_short_and_harmless():
+    hostile = "\x1b]0;pwned\x07" + "x" * 1_000_000
+    for frame in (
+        {**PAIR, "winner": [hostile, "b", "c"]},
+        {**PAIR, "left": [hostile, "b", "c"], "winner": ["a", "b", "c"], "right": [hostile, "c", "a"]},
+        {hostile: [1], "right": ["b"], "winner": ["b"]},
+    ):
+        with pytest.raises(DataError) as caught:
+            Comparisons.from_frame(frame)
+        assert len(str(caught.value)) < 600
+        assert "\\x1b]0;pwned\\x07xxx" in str(caught.value)
+    answers = Comparisons.from_frame(
+        {"left": [hostile, "d"], "right": ["d", "c"], "winner": ["d", "d"], hostile: [1, 1]}
+    )
+    told = [*answers.intake.describe(), *(finding.message for finding in check(answers))]
+    assert max(map(len, told)) < 600
+    assert not any("\x1b" in line for line in told)
+    assert hostile in {example for finding in check(answers) for example in finding.examples}

@@ -127,10 +127,7 @@ def _settings(options: ReadingOptions) -> ReadOptions:
 
 
 def _segment_values(frame: pl.DataFrame, by: str) -> pl.Series:
-    try:
-        value = as_text(frame[by])
-    except pl.exceptions.PolarsError as error:
-        raise DataError(f'column "{by}" (given with --by) holds {frame[by].dtype}, not plain values') from error
+    value = as_text(frame[by])
     n_segments = value.drop_nulls().n_unique()
     if n_segments == 0:
         raise DataError(f'column "{by}" (given with --by) holds no value at all')

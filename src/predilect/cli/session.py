@@ -15,6 +15,7 @@ from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from predilect._text import message
 from predilect.errors import ConvergenceError, PredilectError
 from predilect.report.output import OutputError
 
@@ -62,20 +63,20 @@ class Talk:
             self.out = Console(highlight=False, width=_WIDTH_OF_A_PIPE)
         self.err = Console(stderr=True, highlight=False)
 
-    def say(self, message: RenderableType = "", style: str = "") -> None:
+    def say(self, said: RenderableType = "", style: str = "") -> None:
         """Print a sentence, or something that rich can print, unless quiet."""
         if not self.quiet:
-            _print(self.err if self.as_json else self.out, message, style)
+            _print(self.err if self.as_json else self.out, said, style)
 
-    def warn(self, message: str) -> None:
+    def warn(self, text: str) -> None:
         """Print a warning, once."""
-        if message not in self.warned:
-            self.warned.append(message)
-            _print(self.err, Text.assemble(("Warning: ", "bold yellow"), message))
+        if text not in self.warned:
+            self.warned.append(text)
+            _print(self.err, text, head=Text("Warning: ", "bold yellow"))
 
-    def fail(self, message: str) -> None:
+    def fail(self, text: str) -> None:
         """Print an error."""
-        _print(self.err, Text.assemble(("Error: ", "bold red"), message))
+        _print(self.err, text, head=Text("Error: ", "bold red"))
 
     def document(self, document: Any) -> None:
         """Print a JSON document to standard output."""
@@ -122,9 +123,9 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
     talk = Talk(quiet, as_json)
     logging.getLogger("predilect").setLevel(logging.ERROR if quiet else logging.NOTSET)
 
-    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    def show(text: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):
-            talk.warn(" ".join(str(message).split()))
+            talk.warn(" ".join(str(text).split()))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")  # each is shown, and not the first of a place alone
@@ -159,10 +160,10 @@ def _silent(stage: str, done: int) -> None:
     """Watch without a word."""
 
 
-def _print(console: Console, message: RenderableType, style: str = "") -> None:
-    if not isinstance(message, str | Text):
-        console.print(message)
+def _print(console: Console, said: RenderableType, style: str = "", head: Text | None = None) -> None:
+    if not isinstance(said, str):
+        console.print(said)
         return
-    text = Text(message, style) if isinstance(message, str) else message
-    # A line of a log stays one line; on a terminal words wrap.
+    # What is said may hold ids and names of files. A line of a log stays one line; on a terminal words wrap.
+    text = Text.assemble(head or "", (message(said), style))
     console.print(text, soft_wrap=not console.is_terminal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from predilect._text import shown
 from predilect.errors import DataError
 
 __all__ = ["guess_columns", "guess_one"]
@@ -88,7 +89,9 @@ def guess_columns(
             continue
         if isinstance(given, str):
             if given not in names:
-                raise DataError(f'there is no column "{given}" (given as {role}); the columns are {_listed(names)}.')
+                raise DataError(
+                    f'there is no column "{shown(given)}" (given as {role}); the columns are {_listed(names)}.'
+                )
             found[role] = given
         elif guess is not None and (given is True or guess not in (user, left, right, winner, weight, task)):
             found[role] = guess
@@ -130,4 +133,4 @@ def _plain(name: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names) or "(none)"
+    return ", ".join(f'"{shown(name)}"' for name in names) or "(none)"

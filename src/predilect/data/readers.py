@@ -12,10 +12,12 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from predilect._text import shown
 from predilect.data.assemble import ReadOptions
 from predilect.data.columns import ITEM, guess_columns, guess_one
 from predilect.data.comparisons import Comparisons
 from predilect.data.delimited import read_delimited
+from predilect.data.frames import clean_ids
 from predilect.errors import DataError
 
 __all__ = ["read_comparisons", "read_frame", "read_item_map", "read_table"]
@@ -123,13 +125,19 @@ def read_item_map(path: str | Path, *, key: str | None = None, value: str | None
                 f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
                 f'The columns are {", ".join(names)}; name one of them with --item-map-column NAME (value="NAME").'
             )
-    pairs = frame.select(key, str(value)).unique(maintain_order=True)
-    repeated = pairs.filter(pairs[key].is_duplicated())
+    if key == value:
+        raise DataError(
+            f'{path}: column "{shown(key)}" cannot be both the ids in the answers and what replaces them. Name the '
+            'other column with --item-map-column NAME (value="NAME"); the ids themselves are in the column item, or '
+            'else in the first (key="NAME").'
+        )
+    pairs = frame.select(clean_ids(frame[column], column) for column in (key, str(value))).unique(maintain_order=True)
+    repeated = pairs.filter(pairs[key].is_duplicated() & pairs[key].is_not_null())
     if len(repeated):
         first = repeated.row(0)[0]
-        to = ", ".join(str(row[1]) for row in repeated.filter(repeated[key] == first).rows()[:2])
+        to = ", ".join(shown(row[1]) for row in repeated.filter(repeated[key] == first).rows()[:2])
         raise DataError(
-            f'{path}: {repeated[key].n_unique()} ids are mapped to more than one (first: "{first}", to {to}).'
+            f'{path}: {repeated[key].n_unique()} ids are mapped to more than one (first: "{shown(first)}", to {to}).'
         )
     return dict(pairs.rows())
 

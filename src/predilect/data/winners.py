@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._text import shown
 from predilect.data.intake import counted
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -180,7 +181,7 @@ def _refuse_tie_items(
         as_tie = int((here & ~won).sum())
         if as_tie or word.strip().lower() in own_ties:
             raise DataError(
-                f'"{word}" in column "{column}" is both a word for a tie and the id of an item in '
+                f'"{shown(word)}" in column "{column}" is both a word for a tie and the id of an item in '
                 f"{counted(int((here & won).sum()), 'row')}, and can only mean a tie in "
                 f"{counted(as_tie, 'other row')}. Rename the item, or write another word for ties; --winner-is item "
                 '(winner_is="item") counts it as the item wherever the item is shown.'
@@ -201,7 +202,7 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
     """
     bad = words.gather(rows.tolist())
     first = "; ".join(
-        f"row {row + 1}, " + ("empty" if word is None else f'"{word}"')
+        f"row {row + 1}, " + ("empty" if word is None else f'"{shown(word)}"')
         for row, word in zip(rows[:3].tolist(), bad.head(3).to_list(), strict=True)
     )
     named = bad.drop_nulls()
@@ -213,7 +214,7 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
     plural = "1 value that is" if len(rows) == 1 else f"{len(rows)} values that are"
     count_as_tie = ""
     if len(named) and not _is_number(named[0]):
-        word = named[0]
+        word = shown(named[0])
         spelled = f'"{word}"' if " " in word else word
         count_as_tie = f'Count a word as a tie with --tie {spelled} (ties=["{word}"]), or leave '
     return (
