@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from predilect._text import message
+from predilect._text import message as readable
 from predilect.errors import ConvergenceError, PredilectError
 from predilect.report.output import OutputError
 
@@ -123,9 +123,9 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
     talk = Talk(quiet, as_json)
     logging.getLogger("predilect").setLevel(logging.ERROR if quiet else logging.NOTSET)
 
-    def show(text: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):
-            talk.warn(" ".join(str(text).split()))
+            talk.warn(" ".join(str(message).split()))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")  # each is shown, and not the first of a place alone
@@ -165,5 +165,5 @@ def _print(console: Console, said: RenderableType, style: str = "", head: Text |
         console.print(said)
         return
     # What is said may hold ids and names of files. A line of a log stays one line; on a terminal words wrap.
-    text = Text.assemble(head or "", (message(said), style))
+    text = Text.assemble(head or "", (readable(said), style))
     console.print(text, soft_wrap=not console.is_terminal)
