@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.options import COLUMNS, FEATURES, JsonFlag, ModelFolder, QuietFlag
+from predilect.cli.options import COLUMNS, FEATURES, UNPACK_LIMIT, JsonFlag, ModelFolder, QuietFlag, UnpackLimit
 from predilect.cli.session import session
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def predict(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    unpack_limit: UnpackLimit = UNPACK_LIMIT,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -69,8 +70,9 @@ def predict(
             raise DataError(f"{out} should end in {', '.join(_SUFFIXES)}, which says what kind of file to write")
         folder = model / "model" if (model / "model").is_dir() else model
         fitted = load_model(folder)
-        _, table = read_table(pairs)
-        result = _predictions(fitted, table, _roles(table.columns, user, left, right), items and read_frame(items))
+        _, table = read_table(pairs, unpack_limit=unpack_limit)
+        features = None if items is None else read_frame(items, unpack_limit=unpack_limit)
+        result = _predictions(fitted, table, _roles(table.columns, user, left, right), features)
         if target is not None:
             target.write(lambda path: _write(result, path, out))
             talk.written = str(out)

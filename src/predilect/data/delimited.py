@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -57,7 +58,7 @@ def read_delimited(
     if data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     names, separator = _header(data, source, separator)
-    doubled = sorted({name for name in names if names.count(name) > 1})
+    doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
     if any(name in doubled for name in keep):
         raise DataError(f"{source} has several columns called {', '.join(doubled)}; rename all but one of each.")
