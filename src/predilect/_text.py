@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["LONGEST_MESSAGE", "message", "one_line", "printable", "shortened", "shown"]
+__all__ = ["HARMFUL", "LONGEST_MESSAGE", "message", "one_line", "printable", "shortened", "shown"]
 
 LONGEST_MESSAGE = 2000  # characters
 _LONGEST_ID = 60
 
 # Control characters; marks that turn the direction of writing, or cannot be seen; halves of characters.
-_HARMFUL = re.compile(
+HARMFUL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 
 
 def printable(text: str) -> str:
     """Text in which characters that steer a terminal, line ends among them, are written as escapes."""
-    return _HARMFUL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    return HARMFUL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def one_line(value: Any) -> str:

@@ -82,11 +82,12 @@ def ask(
     Example: predilect ask results --user ann -n 5
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the questions
+        from predilect.cli.reading import model_folder
         from predilect.data.readers import read_table
         from predilect.decisions import suggest
         from predilect.models.loading import load_model
 
-        fitted = load_model(model / "model" if (model / "model").is_dir() else model)
+        fitted = load_model(model_folder(model))
         fitted.backend_ = "polars"  # whatever it was fitted with
         pool = None if candidates is None else _pairs_or_items(candidates, unpack_limit)
         asked = None if exclude is None else read_table(exclude, unpack_limit=unpack_limit)[1]
@@ -101,7 +102,7 @@ def ask(
                 "strategy": strategy.value, "warnings": talk.warned, "questions": table.to_dicts(),
             })  # fmt: skip
         else:
-            typer.echo(table.write_csv(), nl=False)
+            talk.table(table)
 
 
 def _pairs_or_items(path: Path, unpack_limit: float) -> Any:

@@ -130,6 +130,7 @@ def compress(
     Example: predilect compress results --keep 20% --loss regret --out small
     """
     with session(quiet, json) as talk:
+        from predilect.cli.reading import model_folder
         from predilect.errors import DataError
         from predilect.models.compressed import compress as compressed
         from predilect.models.loading import load_model
@@ -138,7 +139,7 @@ def compress(
             holds = "exists already" if (out / "model.json").is_file() else "exists, and holds no model"
             advice = "choose another folder, or replace it with --force" if "already" in holds else "choose another"
             raise DataError(f"{out} {holds}: {advice}")
-        folder = model / "model" if (model / "model").is_dir() else model
+        folder = model_folder(model)
         small = compressed(
             load_model(folder), keep, loss.value, criterion.value, budget=budget, local=local,
             precision=precision.value, random_state=seed, **_options_of_ucb(criterion, loss, ucb, beta, kappa),

@@ -16,7 +16,7 @@ from predilect.data.frames import as_text
 from predilect.data.readers import read_table
 from predilect.errors import DataError
 
-__all__ = ["Reading", "read_features", "read_people", "read_votes"]
+__all__ = ["Reading", "model_folder", "read_features", "read_people", "read_votes"]
 
 MOST_SEGMENTS = 200
 _READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "side words": "side", "signs": "sign"}
@@ -39,6 +39,14 @@ class Reading:
     comparisons: Comparisons
     segments: dict[str, Comparisons | str] = field(default_factory=dict)
     rows_without_segment: int = 0
+
+
+def model_folder(path: Path) -> Path:
+    """The folder of the model within what ``predilect rank`` wrote, or the path itself."""
+    try:
+        return path / "model" if (path / "model").is_dir() else path
+    except OSError as error:
+        raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name") from error
 
 
 def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Reading:

@@ -8,16 +8,20 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from predilect._text import HARMFUL, printable
 from predilect._text import message as readable
 from predilect.errors import ConvergenceError, PredilectError
 from predilect.report.output import OutputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "Talk", "Watch", "session"]
 
@@ -80,8 +84,27 @@ class Talk:
 
     def document(self, document: Any) -> None:
         """Print a JSON document to standard output."""
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+        # JSON itself escapes control characters below 32 alone; those that are left are within strings.
+        escaped = (HARMFUL.sub(lambda match: json.dumps(match[0])[1:-1], line) for line in text.split("\n"))
+        sys.stdout.write("\n".join(escaped) + "\n")
         sys.stdout.flush()
+
+    def table(self, table: pl.DataFrame) -> None:
+        """Print a table as CSV to standard output: as it is for a program, without control characters for a terminal.
+
+        Raises
+        ------
+        DataError
+            If a CSV cannot hold a column.
+        """
+        from predilect.report.tables import refuse_nested
+
+        refuse_nested(table)
+        text = table.write_csv()
+        if sys.stdout.isatty():
+            text = "\n".join(printable(line) for line in text.split("\n"))
+        typer.echo(text, nl=False)
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Watch]:

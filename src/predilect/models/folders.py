@@ -118,7 +118,7 @@ def read_document(path: Path) -> dict[str, Any]:
         )
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{file} is not readable JSON ({error}). Save the model again, or fit it anew") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise DataError(f'{file} is not a Predilect model: its "schema" is not "{SCHEMA}"')
