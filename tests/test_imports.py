@@ -17,7 +17,7 @@ ROOMS = (
     "session", "report", "service", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
-GROUND = {"errors", "_advice", "_compile", "_json", "_replace"}
+GROUND = {"errors", "_advice", "_compile", "_json", "_replace", "_text"}
 DATA = {"examples"}
 
 

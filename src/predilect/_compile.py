@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import pickle
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
+from numba.core import serialize
+from numba.core.caching import FunctionCache, NullCache
 
 __all__ = ["announced", "inner_kernel", "kernel", "ufunc"]
 
 _ANNOUNCE_AFTER_SECONDS = 0.7
+
+_uncached: list[str] = []  # functions that no folder was found for
+_said: list[str] = []
+
+_NumbaCache: Any = FunctionCache  # whose types differ between versions
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -31,10 +43,9 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 
 
 def _njit(function: Callable[..., Any], **options: Any) -> Any:
-    try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
-    except RuntimeError:  # Numba found no folder that it may write its cache to
-        return numba.njit(nogil=True, error_model="numpy", **options)(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    dispatcher._cache = _cache_of(function)
+    return dispatcher
 
 
 def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:
@@ -42,12 +53,90 @@ def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         vectorize: Any = numba.vectorize  # which has no types
-        try:
-            return vectorize([signature], cache=True, nopython=True)(function)
-        except RuntimeError:
-            return vectorize([signature], nopython=True)(function)
+        made = vectorize(function)
+        made._dispatcher.cache = _cache_of(function)
+        made.add(signature)
+        made.disable_compile()
+        return made
 
     return decorate
+
+
+def _cache_of(function: Callable[..., Any]) -> Any:
+    try:
+        return _Cache(function)
+    except RuntimeError:  # Numba found no folder that it may write its cache to
+        _uncached.append(function.__name__)
+        return NullCache()
+
+
+class _Cache(_NumbaCache):  # type: ignore[misc]
+    """Numba's cache, in which a file that is damaged, or cannot be written, is one that is not there."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        folder, stamp = Path(self.cache_path), self._impl.locator.get_source_stamp()
+        self._cache_file = _CacheFiles(folder, self._impl.filename_base, stamp)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if there is room for it."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _say_once(
+                f"predilect: compiled loops cannot be kept in {self.cache_path} ({error.strerror}), so every process "
+                "compiles them. NUMBA_CACHE_DIR names another folder."
+            )
+
+
+class _CacheFiles:
+    """A file for each compiled function, which begins with a digest of the rest.
+
+    Numba's own files have none: it ends with whatever error a damaged one leads to, or runs what it holds.
+    """
+
+    def __init__(self, folder: Path, name: str, source_stamp: Any) -> None:
+        self.folder, self.name, self.source_stamp = folder, name, source_stamp
+
+    def save(self, key: Any, data: Any) -> None:
+        dumps: Any = serialize.dumps
+        content = dumps((self.source_stamp, dumps(data)))
+        path = self._path(key)
+        temporary = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")
+        try:
+            temporary.write_bytes(hashlib.sha256(content).digest() + content)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    def load(self, key: Any) -> Any:
+        """What was saved with the key, or None; an older source counts as none."""
+        try:
+            content = self._path(key).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return self._miss(error.strerror)
+        digest, content = content[:32], content[32:]
+        if hashlib.sha256(content).digest() != digest:
+            return self._miss("damaged")
+        stamp, data = pickle.loads(content)
+        return pickle.loads(data) if stamp == self.source_stamp else None
+
+    def _path(self, key: Any) -> Path:
+        versions = numba.__version__, llvmlite.__version__
+        return self.folder / f"{self.name}.{hashlib.sha256(repr((versions, key)).encode()).hexdigest()[:16]}.nbc"
+
+    def _miss(self, why: str | None) -> None:
+        _say_once(f"predilect: compiled loops in {self.folder} cannot be read ({why}); they are compiled again.")
+
+
+def _say_once(what: str) -> None:
+    """Say something about the cache, unless something was said already."""
+    if not _said:
+        _said.append(what)
+        logging.getLogger("predilect").warning(what)
 
 
 @contextmanager
@@ -56,7 +145,10 @@ def announced() -> Iterator[None]:
 
     def say() -> None:
         # Without any logging set up, Python prints a warning to the terminal, which is what is wanted here.
-        logging.getLogger("predilect").warning("predilect: compiling its numerical loops, once per installation ...")
+        how_often = (
+            "once per installation" if not _uncached else "as no folder for them can be written (NUMBA_CACHE_DIR)"
+        )
+        logging.getLogger("predilect").warning(f"predilect: compiling its numerical loops, {how_often} ...")
 
     timer = threading.Timer(_ANNOUNCE_AFTER_SECONDS, say)
     timer.daemon = True

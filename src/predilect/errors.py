@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from predilect._text import message
+
 __all__ = ["ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "PredilectError"]
 
 
-class PredilectError(Exception):
+class _Told(Exception):
+    """What is said on purpose; ids and names in it may come from anybody, and no terminal obeys them."""
+
+    def __str__(self) -> str:
+        return message(super().__str__())
+
+
+class PredilectError(_Told):
     """Base class of every error that Predilect raises on purpose."""
 
 
@@ -17,9 +26,9 @@ class ConvergenceError(PredilectError, RuntimeError):
     """An iteration did not converge and ``strict=True`` was asked for."""
 
 
-class ConvergenceWarning(UserWarning):
+class ConvergenceWarning(_Told, UserWarning):
     """An iteration stopped before it converged; the report says how far it got."""
 
 
-class DataWarning(UserWarning):
+class DataWarning(_Told, UserWarning):
     """The input can be used, but not in the way one may expect."""

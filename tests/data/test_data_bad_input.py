@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from cli.running import run
 from predilect import Population
 from predilect._advice import spoken_to
-from predilect.data import Comparisons, ItemFeatures
-from predilect.errors import DataError
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons, read_item_map
+from predilect.errors import DataError, DataWarning
 
 PAIR = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
 
@@ -282,3 +283,110 @@ def test_an_index_that_names_nothing_needed_is_left_alone():
     with pytest.raises(DataError, match='"item" is the index of the frame'):
         ItemFeatures.from_frame(items.set_index("item"))
     assert ItemFeatures.from_frame(items.rename_axis(index="row")).ids.ids == ["a", "b", "c"]
+
+
+NOT_PLAIN = {
+    "a list": pl.Series([["a"], ["b"], ["c"]]),
+    "an array": pl.Series([["a"], ["b"], ["c"]], dtype=pl.Array(pl.String, 1)),
+    "a struct": pl.Series([{"a": 1}, {"a": 2}, {"a": 3}]),
+    "a span of time": pl.Series([dt.timedelta(1), dt.timedelta(2), None]),
+    "bytes that are no text": pl.Series([b"\xff", b"a", None]),
+    "nothing": pl.Series([None, None, None]),
+}
+
+
+@pytest.mark.parametrize("role", ["user", "left", "right", "winner", "weight", "task"])
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+def test_a_column_of_other_values_than_ids_is_named_or_does_no_harm(kind, role):
+    columns = {"user": ["u", "v", "w"], **PAIR, "winner": ["a", "b", "c"], "task": [1, 2, 3], "weight": [1, 1, 1]}
+    frame = pl.DataFrame({**columns, role: NOT_PLAIN[kind]})
+    if kind == "nothing" and role == "task":
+        assert Comparisons.from_frame(frame, task="task").task is None
+        return
+    with pytest.raises(DataError, match=role):
+        Comparisons.from_frame(frame, task="task")
+
+
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+@pytest.mark.parametrize("column", ["item", "model"])
+def test_a_map_file_of_other_values_than_ids_is_refused(tmp_path, kind, column):
+    columns = {"item": ["a", "b", "c"], "model": ["x", "y", "z"], column: NOT_PLAIN[kind]}
+    pl.DataFrame(columns).write_parquet(tmp_path / "map.parquet")
+    with pytest.raises(DataError, match=column if kind != "nothing" else "missing ids"):
+        Comparisons.from_frame({**PAIR, "winner": ["a", "b", "c"]}, item_map=read_item_map(tmp_path / "map.parquet"))
+
+
+def test_a_map_to_its_own_column_of_ids_is_refused(tmp_path):
+    (tmp_path / "map.csv").write_text("item,model\na,x\nb,y\n")
+    with pytest.raises(DataError, match='"item" cannot be both'):
+        read_item_map(tmp_path / "map.csv", value="item")
+
+
+@pytest.mark.parametrize("table", [ItemFeatures, PersonFeatures])
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+def test_features_of_other_values_are_ignored_and_told_or_refused(kind, table):
+    ids = ["a", "b", "c"]
+    told = table.from_frame(pl.DataFrame({table.id_names[0]: ids, "odd": NOT_PLAIN[kind], "x": [1, 2, 3]})).report
+    assert kind == "nothing" or any('"odd"' in line for line in told)
+    with pytest.raises(DataError, match="missing" if kind == "nothing" else table.id_names[0]):
+        table.from_frame(pl.DataFrame({table.id_names[0]: NOT_PLAIN[kind], "x": [1, 2, 3]}))
+    twice = pl.DataFrame({table.id_names[0]: ids * 2, "odd": pl.concat([NOT_PLAIN[kind]] * 2)})
+    assert len(table.from_frame(twice)) == 3
+
+
+def test_messages_about_long_and_hostile_values_are_short_and_harmless():
+    hostile = "\x1b]0;pwned\x07" + "x" * 1_000_000
+    for frame in (
+        {**PAIR, "winner": [hostile, "b", "c"]},
+        {**PAIR, "left": [hostile, "b", "c"], "winner": ["a", "b", "c"], "right": [hostile, "c", "a"]},
+        {hostile: [1], "right": ["b"], "winner": ["b"]},
+    ):
+        with pytest.raises(DataError) as caught:
+            Comparisons.from_frame(frame)
+        assert len(str(caught.value)) < 600
+        assert "\\x1b]0;pwned\\x07xxx" in str(caught.value)
+    answers = Comparisons.from_frame(
+        {"left": [hostile, "d"], "right": ["d", "c"], "winner": ["d", "d"], hostile: [1, 1]}
+    )
+    told = [*answers.intake.describe(), *(finding.message for finding in check(answers))]
+    assert max(map(len, told)) < 600
+    assert not any("\x1b" in line for line in told)
+    assert hostile in {example for finding in check(answers) for example in finding.examples}
+
+
+def test_a_header_of_any_length_is_read_whole(tmp_path):
+    extra = [f"attribute {k}" for k in range(20_000)]
+    path = tmp_path / "v.csv"
+    path.write_text(",".join(["left", "right", *extra, "winner"]) + "\n" + ",".join(["a", "b", *["1"] * 20_000, "a"]))
+    answers = read_comparisons(path)
+    assert answers.intake.ignored_columns == tuple(extra)
+    assert answers.intake.columns["winner"] == "winner"
+    assert max(map(len, answers.intake.describe())) > 2000  # which the command cuts
+
+
+def test_a_header_that_a_quote_leaves_open_is_refused(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text('left,"right,winner\n' + "a,b,a\n" * 100_000)
+    with pytest.raises(DataError, match="no column for the") as caught:
+        read_comparisons(path)
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_blank_lines_are_no_rows_and_are_counted(tmp_path, end, quoted):
+    item = '"a' + end + end + 'b"' if quoted else "a"
+    lines = ["left,right,winner", "", f"{item},b,b", "", "", f"b,{item},b", "", "b,c,c", "", ""]
+    path = tmp_path / "v.csv"
+    path.write_bytes(end.join(lines).encode())
+    with pytest.warns(DataWarning, match=r"v.csv: skipped 4 blank lines\.") as caught:
+        answers = read_comparisons(path)
+    assert answers.intake.rows_read == 3
+    assert answers.items.ids == sorted([item.strip('"'), "b", "c"])
+    assert caught[0].filename == __file__
+
+
+def test_a_row_of_separators_alone_is_a_row_with_missing_ids(tmp_path):
+    (tmp_path / "v.csv").write_text("left,right,winner\na,b,b\n,,\nb,c,c\n")
+    with pytest.raises(DataError, match=r"missing in 1 row .*first: row 2"):
+        read_comparisons(tmp_path / "v.csv")

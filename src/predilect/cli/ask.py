@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag
+from predilect.cli.options import UNPACK_LIMIT, JsonFlag, ModelFolder, QuietFlag, UnpackLimit
 from predilect.cli.session import session
 
 __all__ = ["ask"]
@@ -69,6 +69,7 @@ def ask(
         bool, typer.Option("--repeat", help="Also ask pairs that the person answered, as far as the model holds them.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="For --strategy random.")] = 0,
+    unpack_limit: UnpackLimit = UNPACK_LIMIT,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -87,10 +88,9 @@ def ask(
 
         fitted = load_model(model)
         fitted.backend_ = "polars"  # whatever it was fitted with
-        table = suggest(
-            fitted, user, None if candidates is None else _pairs_or_items(candidates), n, strategy.value,
-            exclude=None if exclude is None else read_table(exclude)[1], repeat=repeat, random_state=seed,
-        )  # fmt: skip
+        pool = None if candidates is None else _pairs_or_items(candidates, unpack_limit)
+        asked = None if exclude is None else read_table(exclude, unpack_limit=unpack_limit)[1]
+        table = suggest(fitted, user, pool, n, strategy.value, exclude=asked, repeat=repeat, random_state=seed)
         if len(table) < n:
             again = "" if repeat or user is None else " --repeat also asks what was answered."
             left = f"{len(table) or 'no'} pair{'s are' if len(table) > 1 else ' is'} left to ask"
@@ -101,15 +101,15 @@ def ask(
                 "strategy": strategy.value, "warnings": talk.warned, "questions": table.to_dicts(),
             })  # fmt: skip
         else:
-            typer.echo(table.write_csv(), nl=False)
+            talk.table(table)
 
 
-def _pairs_or_items(path: Path) -> Any:
+def _pairs_or_items(path: Path, unpack_limit: float) -> Any:
     """A table of pairs as it is, of items as the list of them."""
     from predilect.data.columns import ITEM, PAIRS, guess_one
     from predilect.data.readers import read_table
 
-    names, table = read_table(path)
+    names, table = read_table(path, unpack_limit=unpack_limit)
     item = guess_one(names, ITEM)
     pairs = any(guess_one(names, [one]) and guess_one(names, [other]) for one, other in PAIRS)
     return table if item is None or pairs else table[item]

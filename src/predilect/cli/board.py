@@ -9,13 +9,14 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from predilect._text import one_line, shortened
 from predilect.cli.choice import Choice, Personal
 from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding
 from predilect.report.description import describe
 from predilect.report.leaderboard import Ranking
 from predilect.report.scales import Scale
-from predilect.report.text import amount, one_line, percent, shortened
+from predilect.report.text import amount, percent
 
 __all__ = ["board_table", "say_board", "say_findings", "say_intake", "say_model", "say_verdict"]
 

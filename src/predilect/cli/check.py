@@ -32,7 +32,7 @@ def check(
         from predilect.report.provenance import input_records
 
         comparisons = read_votes(votes, reading).comparisons
-        features = read_features(items)
+        features = read_features(items, reading.unpack_limit)
         findings = look(comparisons, None if features is None else features.ids)
         say_intake(talk, comparisons)
         if features is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from predilect._text import one_line
 from predilect.cli.choice import Choice, ModelName, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
@@ -20,7 +21,6 @@ from predilect.models.population import Population
 from predilect.models.verdicts import keep_verdict
 from predilect.report.leaderboard import Ranking, Refused
 from predilect.report.scales import Scale
-from predilect.report.text import one_line
 
 __all__ = ["Fitter"]
 

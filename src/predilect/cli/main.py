@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from io import TextIOWrapper
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from predilect.cli.ask import ask
 from predilect.cli.check import check
 from predilect.cli.compress import compress
 from predilect.cli.predict import predict
 from predilect.cli.rank import rank
-from predilect.cli.session import INTERRUPTED
+from predilect.cli.session import BAD_INPUT, INTERRUPTED, Talk
 
 __all__ = ["app", "run"]
 
+
+class _Commands(TyperGroup):
+    """The commands, which take text."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse bytes that are no text: neither a result in JSON nor polars can hold such a name."""
+        for argument in args:
+            try:
+                argument.encode("utf-8")
+            except UnicodeEncodeError:
+                Talk().fail(f'"{argument}" is not UTF-8 text. Rename the file, or write the option in UTF-8.')
+                raise typer.Exit(BAD_INPUT) from None
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="predilect",
+    cls=_Commands,
     help=(
         "Answers to “which of these two?” become rankings, for the crowd and for every person, with honest uncertainty."
     ),
@@ -59,6 +78,9 @@ def _common(
 
 def run() -> None:
     """Run the command line; the console script ``predilect`` and ``python -m predilect`` call it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell (>&-): nobody listens
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # Files and pipes get UTF-8 everywhere; a terminal shows what it cannot write as an escape.

@@ -15,8 +15,8 @@ import typer
 from predilect.errors import DataError
 
 __all__ = [
-    "GaSPKOptions", "ItemsFile", "JsonFlag", "ModelFolder", "PeopleFile", "QuietFlag", "ReadingOptions", "Votes",
-    "WeightsName", "WinnerReading", "expanded",
+    "UNPACK_LIMIT", "GaSPKOptions", "ItemsFile", "JsonFlag", "ModelFolder", "PeopleFile", "QuietFlag",
+    "ReadingOptions", "UnpackLimit", "Votes", "WeightsName", "WinnerReading", "expanded",
 ]  # fmt: skip
 
 COLUMNS = "Which column is which (guessed from common names)"
@@ -55,6 +55,16 @@ PeopleFile = Annotated[
     ),
 ]
 QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
+UNPACK_LIMIT = 1.0  # as of the readers, which take long to import
+UnpackLimit = Annotated[
+    float,
+    typer.Option(
+        "--unpack-limit",
+        metavar="GB",
+        min=0.001,
+        help="What a .gz or .parquet file may unpack to; a small one can be made to fill the memory.",
+    ),
+]
 JsonFlag = Annotated[
     bool, typer.Option("--json", help="Print one JSON document to standard output; messages go to standard error.")
 ]
@@ -153,6 +163,7 @@ class ReadingOptions:
             "--item-map-column", metavar="NAME", rich_help_panel=FEATURES, help="Column of the map to rank by."
         ),
     ] = None
+    unpack_limit: UnpackLimit = UNPACK_LIMIT
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, file names without their folders, for the record of a run."""

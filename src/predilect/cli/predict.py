@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.options import COLUMNS, FEATURES, JsonFlag, ModelFolder, QuietFlag
+from predilect.cli.options import COLUMNS, FEATURES, UNPACK_LIMIT, JsonFlag, ModelFolder, QuietFlag, UnpackLimit
 from predilect.cli.session import session
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def predict(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    unpack_limit: UnpackLimit = UNPACK_LIMIT,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -58,6 +59,7 @@ def predict(
     not know is taken to be somebody new from the same crowd.
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the predictions
+        from predilect._json import plain
         from predilect.data import read_frame
         from predilect.data.readers import read_table
         from predilect.errors import DataError
@@ -68,8 +70,9 @@ def predict(
         if out is not None and target is not None and not target.is_special and out.suffix not in _SUFFIXES:
             raise DataError(f"{out} should end in {', '.join(_SUFFIXES)}, which says what kind of file to write")
         fitted = load_model(model)
-        _, table = read_table(pairs)
-        result = _predictions(fitted, table, _roles(table.columns, user, left, right), items and read_frame(items))
+        _, table = read_table(pairs, unpack_limit=unpack_limit)
+        features = None if items is None else read_frame(items, unpack_limit=unpack_limit)
+        result = _predictions(fitted, table, _roles(table.columns, user, left, right), features)
         if target is not None:
             target.write(lambda path: _write(result, path, out))
             talk.written = str(out)
@@ -77,10 +80,10 @@ def predict(
         if json:
             talk.document({
                 "schema": "predilect/predictions", "version": 1, "model": fitted.report_["model"],
-                "warnings": talk.warned, "predictions": result.to_dicts(),
+                "warnings": talk.warned, "predictions": plain(result.to_dicts(), words=False),
             })  # fmt: skip
         elif target is None:
-            typer.echo(result.write_csv(), nl=False)
+            talk.table(result)
 
 
 def _roles(names: list[str], user: str | None, left: str | None, right: str | None) -> dict[str, str]:
@@ -108,10 +111,13 @@ def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: 
 
 
 def _write(table: pl.DataFrame, path: Path, named: Path | None) -> None:
+    from predilect.report.tables import refuse_nested
+
     kind = path.suffix if named is None else named.suffix
     if kind == ".parquet":
         table.write_parquet(path)
     elif kind == ".jsonl":
         table.write_ndjson(path)
     else:
+        refuse_nested(table)
         table.write_csv(path)

@@ -158,9 +158,8 @@ def rank(
         unit = SCALES[scale.value]
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by)
-            fitter = Fitter(
-                model, read_features(items), read_people(people), unit, asked, verdict, seed, jobs, strict, settings
-            )
+            features = read_features(items, reading.unpack_limit), read_people(people, reading.unpack_limit)
+            fitter = Fitter(model, *features, unit, asked, verdict, seed, jobs, strict, settings)
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)

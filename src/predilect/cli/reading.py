@@ -58,7 +58,7 @@ def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Re
     """
     settings = _settings(options)
     if by is None:
-        return Reading(read_comparisons(path, **settings))
+        return Reading(read_comparisons(path, unpack_limit=options.unpack_limit, **settings))
     if settings.get("task") is None and guess_one([by], TASK) is not None:
         settings["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
 
@@ -70,7 +70,7 @@ def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Re
         given: dict[str, Any] = {role: value for role, value in settings.items() if role in roles}
         return [*guess_columns(names, **given).values(), by]
 
-    names, frame = read_table(path, wanted)
+    names, frame = read_table(path, wanted, unpack_limit=options.unpack_limit)
     whole = Comparisons.from_frame(frame, **settings)
     used = {*whole.intake.columns.values(), by}
     unused = tuple(name for name in names if name not in used)
@@ -89,14 +89,14 @@ def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Re
     return Reading(whole, segments, value.null_count())
 
 
-def read_features(path: Path | None) -> ItemFeatures | None:
+def read_features(path: Path | None, unpack_limit: float) -> ItemFeatures | None:
     """Features of items from a file with one row an item."""
-    return None if path is None else ItemFeatures.from_frame(read_frame(path))
+    return None if path is None else ItemFeatures.from_frame(read_frame(path, unpack_limit=unpack_limit))
 
 
-def read_people(path: Path | None) -> PersonFeatures | None:
+def read_people(path: Path | None, unpack_limit: float) -> PersonFeatures | None:
     """Features of people from a file with one row a person."""
-    return None if path is None else PersonFeatures.from_frame(read_frame(path))
+    return None if path is None else PersonFeatures.from_frame(read_frame(path, unpack_limit=unpack_limit))
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:
@@ -122,15 +122,14 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         "drop_unknown": options.drop_unknown,
     }
     if options.item_map is not None:
-        settings["item_map"] = read_item_map(options.item_map, value=options.item_map_column)
+        settings["item_map"] = read_item_map(
+            options.item_map, value=options.item_map_column, unpack_limit=options.unpack_limit
+        )
     return settings
 
 
 def _segment_values(frame: pl.DataFrame, by: str) -> pl.Series:
-    try:
-        value = as_text(frame[by])
-    except pl.exceptions.PolarsError as error:
-        raise DataError(f'column "{by}" (given with --by) holds {frame[by].dtype}, not plain values') from error
+    value = as_text(frame[by])
     n_segments = value.drop_nulls().n_unique()
     if n_segments == 0:
         raise DataError(f'column "{by}" (given with --by) holds no value at all')

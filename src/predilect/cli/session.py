@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 from rich.console import Console, RenderableType
@@ -19,8 +19,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from predilect._advice import spoken_to
+from predilect._text import HARMFUL, printable
+from predilect._text import message as readable
 from predilect.errors import ConvergenceError, PredilectError
 from predilect.report.output import OutputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "TERMINATED", "Talk", "Watch", "session"]
 
@@ -70,25 +75,44 @@ class Talk:
             self.out = Console(highlight=False, width=_WIDTH_OF_A_PIPE)
         self.err = Console(stderr=True, highlight=False)
 
-    def say(self, message: RenderableType = "", style: str = "") -> None:
+    def say(self, said: RenderableType = "", style: str = "") -> None:
         """Print a sentence, or something that rich can print, unless quiet."""
         if not self.quiet:
-            _print(self.err if self.as_json else self.out, message, style)
+            _print(self.err if self.as_json else self.out, said, style)
 
-    def warn(self, message: str) -> None:
+    def warn(self, text: str) -> None:
         """Print a warning, once."""
-        if message not in self.warned:
-            self.warned.append(message)
-            _print(self.err, Text.assemble(("Warning: ", "bold yellow"), message))
+        if text not in self.warned:
+            self.warned.append(text)
+            _print(self.err, text, head=Text("Warning: ", "bold yellow"))
 
-    def fail(self, message: str) -> None:
+    def fail(self, text: str) -> None:
         """Print an error."""
-        _print(self.err, Text.assemble(("Error: ", "bold red"), message))
+        _print(self.err, text, head=Text("Error: ", "bold red"))
 
     def document(self, document: Any) -> None:
         """Print a JSON document to standard output."""
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+        # JSON itself escapes control characters below 32 alone; those that are left are within strings.
+        escaped = (HARMFUL.sub(lambda match: json.dumps(match[0])[1:-1], line) for line in text.split("\n"))
+        sys.stdout.write("\n".join(escaped) + "\n")
         sys.stdout.flush()
+
+    def table(self, table: pl.DataFrame) -> None:
+        """Print a table as CSV to standard output: as it is for a program, without control characters for a terminal.
+
+        Raises
+        ------
+        DataError
+            If a CSV cannot hold a column.
+        """
+        from predilect.report.tables import refuse_nested
+
+        refuse_nested(table)
+        text = table.write_csv()
+        if sys.stdout.isatty():
+            text = "\n".join(printable(line) for line in text.split("\n"))
+        typer.echo(text, nl=False)
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Watch]:
@@ -196,10 +220,10 @@ def _silent(stage: str, done: int) -> None:
     """Watch without a word."""
 
 
-def _print(console: Console, message: RenderableType, style: str = "") -> None:
-    if not isinstance(message, str | Text):
-        console.print(message)
+def _print(console: Console, said: RenderableType, style: str = "", head: Text | None = None) -> None:
+    if not isinstance(said, str):
+        console.print(said)
         return
-    text = Text(message, style) if isinstance(message, str) else message
-    # A line of a log stays one line; on a terminal words wrap.
+    # What is said may hold ids and names of files. A line of a log stays one line; on a terminal words wrap.
+    text = Text.assemble(head or "", (readable(said), style))
     console.print(text, soft_wrap=not console.is_terminal)

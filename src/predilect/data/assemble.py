@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._advice import option
+from predilect._text import shown
 from predilect.data.canonical import Rows, exact_sum
 from predilect.data.columns import guess_columns
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series
@@ -185,7 +186,7 @@ def _same_kind(left: pl.Series, right: pl.Series, roles: Mapping[str, str]) -> t
     if right.null_count() == len(right):
         return left, right.cast(left.dtype)
     kinds = [f'"{roles[side]}" holds {"integers" if series.dtype == pl.Int64 else "text"} (first: '
-             f"{series.drop_nulls()[0]!r})" for side, series in (("left", left), ("right", right))]  # fmt: skip
+             f"{shown(series.drop_nulls()[0])})" for side, series in (("left", left), ("right", right))]  # fmt: skip
     raise DataError(
         f"column {kinds[0]} but column {kinds[1]}; item ids must be all text or all integers. "
         "Turn both columns into the same kind first."
@@ -214,7 +215,7 @@ def _leave_out_self(
 ) -> None:
     rows = np.flatnonzero((reason == 0) & (one == two))
     if len(rows) and not drop:
-        first = "; ".join(f'row {row + 1}, "{items.labels([one[row]])[0]}"' for row in rows[:3])
+        first = "; ".join(f'row {row + 1}, "{shown(items.labels([one[row]])[0])}"' for row in rows[:3])
         raise DataError(
             f"an item is compared with itself in {counted(len(rows), 'row')}{when} (first: {first}). "
             f"Leave such rows out with {option('drop_self', True)}."
@@ -269,7 +270,7 @@ def _map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabula
         lost = [items.ids[code] for code in np.flatnonzero(place < 0)[:3]]
         raise DataError(
             f"item_map says nothing about {int((place < 0).sum())} of {len(items)} items "
-            f"(first: {', '.join(map(str, lost))}). Add them, each to itself if it is to stay."
+            f"(first: {', '.join(map(shown, lost))}). Add them, each to itself if it is to stay."
         )
     target = values.gather(np.argsort(known.codes(keys)))
     mapped = Vocabulary(target)
@@ -277,6 +278,11 @@ def _map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabula
 
 
 def _weights(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArray[np.float64]:
+    if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
+        raise DataError(
+            f'column "{column}" is used as the weight but holds values of type {series.dtype}. '
+            "Name another with --weight NAME (weight=NAME), or use none (weight=False)."
+        )
     try:
         weight = series.cast(pl.Float64).fill_null(np.nan).to_numpy().copy()
     except (pl.exceptions.PolarsError, TypeError) as error:

@@ -14,6 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from predilect._advice import option
+from predilect._text import shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.readers import read_comparisons
 
@@ -97,8 +98,8 @@ def _per_item(comparisons: Comparisons, keep: NDArray[np.bool_], left: bool = Tr
 
 
 def _about(code: str, severity: Literal["warning", "note"], message: str, ids: list[Any]) -> Finding:
-    shown = ", ".join(str(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
-    return Finding(code, severity, f"{message} ({shown}).", len(ids), tuple(ids[:5]))
+    some = ", ".join(shown(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
+    return Finding(code, severity, f"{message} ({some}).", len(ids), tuple(ids[:5]))
 
 
 def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Finding]:
@@ -140,9 +141,9 @@ def _look_alikes(ids: list[str]) -> list[Finding]:
     alike = [value for group in seen.values() if len(group) > 1 for value in group]
     if not alike:
         return []
-    shown = [f'"{value}"' for value in alike]
+    quoted = [f'"{value}"' for value in alike]
     text = f"{len(alike)} item ids differ from another only in spaces or in upper and lower case; are they the same?"
-    return [_about("look-alike-items", "warning", text, shown)]
+    return [_about("look-alike-items", "warning", text, quoted)]
 
 
 def _groups(comparisons: Comparisons) -> list[Finding]:
@@ -159,7 +160,7 @@ def _groups(comparisons: Comparisons) -> list[Finding]:
     told = ", ".join(str(size) for size in sizes[order][:5]) + (", ..." if len(sizes) > 5 else "")
     message = (
         f"The items fall into {len(groups)} groups that were never compared with each other (sizes {told}; one item "
-        f"of each: {', '.join(str(value) for value in examples[:3])}). Scores across groups rest on the prior only; "
+        f"of each: {', '.join(shown(value) for value in examples[:3])}). Scores across groups rest on the prior only; "
         "ask questions that join them, or rank each group by itself."
     )
     return [Finding("unconnected-items", "warning", message, len(groups), examples)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from predilect._advice import option
+from predilect._text import shown
 from predilect.errors import DataError
 
 __all__ = ["guess_columns", "guess_one", "refuse_index"]
@@ -97,7 +98,9 @@ def guess_columns(
         if isinstance(given, str):
             if given not in names:
                 refuse_index(index, [given], role)
-                raise DataError(f'there is no column "{given}" (given as {role}); the columns are {_listed(names)}.')
+                raise DataError(
+                    f'there is no column "{shown(given)}" (given as {role}); the columns are {_listed(names)}.'
+                )
             found[role] = given
             continue
         if guess is not None and (given is True or guess not in (user, left, right, winner, weight, task)):
@@ -158,4 +161,4 @@ def _plain(name: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names) or "(none)"
+    return ", ".join(f'"{shown(name)}"' for name in names) or "(none)"

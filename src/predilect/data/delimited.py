@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import polars as pl
 
 from predilect.data.intake import counted
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
 
 __all__ = ["read_delimited"]
 
@@ -45,17 +47,22 @@ def read_delimited(
     ------
     DataError
         If the text is not UTF-8, or a line has another number of fields than the header.
+
+    Warns
+    -----
+    DataWarning
+        If there are blank lines between others; they are no rows.
     """
     data = data.removeprefix(_BOM)
     data = data.lstrip(b"\r\n")
     if data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     names, separator = _header(data, source, separator)
-    doubled = sorted({name for name in names if names.count(name) > 1})
+    doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
     if any(name in doubled for name in keep):
         raise DataError(f"{source} has several columns called {', '.join(doubled)}; rename all but one of each.")
-    _refuse_ragged(data, source, separator, len(names))
+    blank = _refuse_ragged(data, source, separator, len(names))
     # In the order of the file: whether polars returns columns so or as asked for depends on its version.
     places = sorted(names.index(name) for name in keep)
     try:
@@ -65,21 +72,28 @@ def read_delimited(
             raise DataError(_not_utf8(source, data)) from error
         raise
     frame.columns = [names[place] for place in places]
-    return names, frame.select(keep)
+    return names, _without_blank(frame.select(keep), blank, source)
 
 
 def _header(data: bytes, source: str, separator: str | None) -> tuple[list[str], str]:
     try:
-        # A quoted header name may hold a line end, so the csv module and not a split finds its end.
-        text = data[:65536].decode("utf-8", errors="strict" if len(data) <= 65536 else "ignore")
-        first = data.split(b"\n", 1)[0].decode("utf-8")
+        first = data[: data.find(b"\n") + 1 or None].decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(_not_utf8(source, data)) from error
     if separator is None:
         bare = "".join(first.split('"')[::2])
         separator = max(",;\t", key=bare.count)
-    names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
-    return names, separator
+    # A quoted header name may hold a line end, so the csv module and not a split finds its end.
+    try:
+        return next(_rows(data, separator), []), separator
+    except csv.Error as error:
+        raise DataError(f"the header of {source} cannot be read as delimited text: {error}.") from error
+
+
+def _rows(data: bytes, separator: str) -> Iterator[list[str]]:
+    csv.field_size_limit(2**31 - 1)
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
+    return csv.reader(text, delimiter=separator)
 
 
 def _not_utf8(source: str, data: bytes) -> str:
@@ -95,22 +109,38 @@ def _not_utf8(source: str, data: bytes) -> str:
     )
 
 
-def _refuse_ragged(data: bytes, source: str, separator: str, n_fields: int) -> None:
+def _without_blank(frame: pl.DataFrame, blank: list[int], source: str) -> pl.DataFrame:
+    """Polars makes a row of nulls of a blank line; the header is line 0."""
+    is_blank = np.zeros(len(frame), dtype=bool)
+    is_blank[[line - 1 for line in blank if line <= len(frame)]] = True
+    is_blank &= frame.select(pl.all_horizontal(pl.all().is_null())).to_series().to_numpy()
+    n_blank = int(is_blank.sum())
+    if not n_blank:
+        return frame
+    warnings.warn(
+        f"{source}: skipped {counted(n_blank, 'blank line')}.", DataWarning, stacklevel=6
+    )  # of whoever called a reader
+    return frame.filter(pl.Series(~is_blank))
+
+
+def _refuse_ragged(data: bytes, source: str, separator: str, n_fields: int) -> list[int]:
     """A stray separator shifts every later column of its line, so no line may be longer or shorter.
 
-    Polars checks neither when only some of the columns are wanted.
+    Polars checks neither when only some of the columns are wanted. Returns the numbers of blank lines.
     """
-    bad = _ragged_quoted(data, separator, n_fields) if b'"' in data else _ragged_plain(data, separator, n_fields)
+    bad, blank = _ragged_quoted(data, separator, n_fields) if b'"' in data else _ragged_plain(data, separator, n_fields)
     if bad:
         row, found = bad[0]
         raise DataError(
             f"{source}: {counted(len(bad), 'row')} without the {n_fields} fields of the header "
             f"(first: row {row}, {found} fields). Put values that hold {separator!r} in double quotes."
         )
+    return blank
 
 
-def _ragged_plain(data: bytes, separator: str, n_fields: int) -> list[tuple[int, int]]:
+def _ragged_plain(data: bytes, separator: str, n_fields: int) -> tuple[list[tuple[int, int]], list[int]]:
     bad: list[tuple[int, int]] = []
+    blanks: list[int] = []
     start, line = 0, 0
     while start < len(data):
         stop = data.find(b"\n", min(start + _CHUNK, len(data)))
@@ -124,15 +154,14 @@ def _ragged_plain(data: bytes, separator: str, n_fields: int) -> list[tuple[int,
         blank = (length == 0) | ((length == 1) & (chunk[np.maximum(ends - 1, 0)] == 13))
         odd = np.flatnonzero((fields != n_fields) & ~blank)
         bad += [(line + int(place), int(fields[place])) for place in odd]
+        blanks += (line + np.flatnonzero(blank)).tolist()
         start, line = stop, line + len(ends)
-    return bad
+    return bad, blanks
 
 
-def _ragged_quoted(data: bytes, separator: str, n_fields: int) -> list[tuple[int, int]]:
-    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
-    csv.field_size_limit(2**31 - 1)
+def _ragged_quoted(data: bytes, separator: str, n_fields: int) -> tuple[list[tuple[int, int]], list[int]]:
     try:
-        rows = csv.reader(text, delimiter=separator)
-        return [(row, len(fields)) for row, fields in enumerate(rows) if fields and len(fields) != n_fields]
+        odd = [(row, len(fields)) for row, fields in enumerate(_rows(data, separator)) if len(fields) != n_fields]
     except csv.Error:
-        return []  # polars will say what is wrong
+        return [], []  # polars will say what is wrong
+    return [place for place in odd if place[1]], [row for row, n_found in odd if not n_found]

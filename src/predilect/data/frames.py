@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from predilect._text import shown
 from predilect.errors import DataError
 
 __all__ = [
@@ -219,7 +220,7 @@ def _mixed_message(values: list[Any], column: str) -> str:
     first: dict[str, str] = {}
     for row, value in enumerate(values):
         if value is not None:
-            first.setdefault(type(value).__name__, f"row {row + 1}, {value!r}")
+            first.setdefault(type(value).__name__, f"row {row + 1}, {shown(repr(value))}")
     examples = "; ".join(f"first {kind}: {example}" for kind, example in first.items())
     return (
         f'column "{column}" mixes kinds of ids ({examples}); ids must be all text or all integers. '
@@ -228,7 +229,13 @@ def _mixed_message(values: list[Any], column: str) -> str:
 
 
 def as_text(series: pl.Series) -> pl.Series:
-    """Values as text, whole numbers without a fraction, blank and missing as null; shape (n_rows,)."""
+    """Values as text, whole numbers without a fraction, blank and missing as null; shape (n_rows,).
+
+    Raises
+    ------
+    DataError
+        If they are lists, spans of time or other values that are no text.
+    """
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Int8)
     elif series.dtype.is_float():
@@ -237,7 +244,15 @@ def as_text(series: pl.Series) -> pl.Series:
         return text.zip_with(~whole, series.set(~whole, None).cast(pl.Int64, strict=False).cast(pl.String))
     elif series.dtype == pl.Object:
         series = pl.Series(series.name, [None if v is None else str(v) for v in series.to_list()], dtype=pl.String)
-    text = series.cast(pl.String)
+    if series.dtype.is_nested() or series.dtype == pl.Duration:  # polars casts none of them, or in a form of its own
+        raise DataError(
+            f'column "{shown(series.name)}" holds values of type {series.dtype}, and not text or numbers. '
+            "Is it the right column?"
+        )
+    try:
+        text = series.cast(pl.String)
+    except pl.exceptions.PolarsError as error:  # bytes that are no text
+        raise DataError(f'column "{shown(series.name)}" cannot be read as text: {error}.') from error
     return text.set((text.str.strip_chars().str.len_bytes() == 0).fill_null(False), None)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from predilect._advice import option
+from predilect._text import shown
 
 __all__ = ["REASONS", "Intake", "counted"]
 
@@ -65,17 +66,17 @@ class Intake:
         for reason, count in self.left_out.items():
             lines.append(f"Left out {counted(count, 'row')}: {reason}.")
         if self.columns:
-            roles = ", ".join(f'{role} from "{column}"' for role, column in self.columns.items())
+            roles = ", ".join(f'{role} from "{shown(column)}"' for role, column in self.columns.items())
             lines.append(f"Columns: {roles}.")
         if self.ignored_columns:
-            lines.append("Columns not used: " + ", ".join(f'"{name}"' for name in self.ignored_columns) + ".")
+            lines.append("Columns not used: " + ", ".join(f'"{shown(name)}"' for name in self.ignored_columns) + ".")
         lines.append(f"The winner was read as {self.winner_reading}.")
         lines.append(
             f"Answers by weight: left {_number(self.left_wins)}, right {_number(self.right_wins)}, "
             f"ties {_number(self.ties)}."
         )
         if self.ties_by_word:
-            words = ", ".join(f'"{word}" {_number(weight)}' for word, weight in self.ties_by_word.items())
+            words = ", ".join(f'"{shown(word)}" {_number(weight)}' for word, weight in self.ties_by_word.items())
             lines.append(f"Counted as ties: {words}.")
         if self.choices_found:
             lines.append(
@@ -87,8 +88,8 @@ class Intake:
             lines.append(f"Merged {counted(self.duplicates, 'row')} into identical ones, adding the weights.")
         for ids, noun in ((self.unused_items, "item"), (self.unused_users, "user")):
             if ids:
-                shown = ", ".join(str(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
-                lines.append(f"No usable answer for {counted(len(ids), noun)} met only in rows left out: {shown}.")
+                some = ", ".join(shown(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
+                lines.append(f"No usable answer for {counted(len(ids), noun)} met only in rows left out: {some}.")
         return lines
 
     def merge(self, other: Intake) -> Intake:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,22 +14,37 @@ from typing import Any, Unpack
 import polars as pl
 
 from predilect._advice import option
+from predilect._text import shown
 from predilect.data.assemble import ReadOptions
 from predilect.data.columns import ITEM, guess_columns, guess_one
 from predilect.data.comparisons import Comparisons
 from predilect.data.delimited import read_delimited
+from predilect.data.frames import clean_ids
+from predilect.data.parquet import DamagedParquet, read_footer, unpacked_size
 from predilect.errors import DataError
 
-__all__ = ["read_comparisons", "read_frame", "read_item_map", "read_table"]
+__all__ = ["UNPACK_LIMIT", "read_comparisons", "read_frame", "read_item_map", "read_table"]
 
 Wanted = Callable[[list[str]], list[str]]
 
+UNPACK_LIMIT = 1.0  # GB, about 20 million answers
+_GB = 10**9
+_MOST_OF_GZIP = 1032  # bytes out of one byte in
+_DEEPEST_JSON = 64
+
 _TEXT = {".csv": None, ".txt": None, ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson")
+# Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to early
+# versions of polars 1.
+_UNREADABLE = (
+    pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet, RuntimeError, OSError, EOFError, zlib.error,
+)  # fmt: skip
 _KINDS = ".csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz) or .parquet"
 
 
-def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Comparisons:
+def read_comparisons(
+    path: str | Path, *, unpack_limit: float = UNPACK_LIMIT, **options: Unpack[ReadOptions]
+) -> Comparisons:
     """Read a file with one answer a row.
 
     Parameters
@@ -37,6 +53,8 @@ def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Compar
         A .csv, .tsv, .txt, .jsonl or .ndjson file, each also with .gz, or a .parquet file. Columns may be
         separated by comma, semicolon or tab. Ids in text files are text and stay as they are written:
         "01" is not "1".
+    unpack_limit : float, default 1.0
+        GB (10⁹ bytes) that a .gz or .parquet file may unpack to; a small file can be made to fill the memory.
     **options
         user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
         drop_unknown and task, as for ``Comparisons.from_frame``.
@@ -48,7 +66,7 @@ def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Compar
     Raises
     ------
     DataError
-        If the file cannot be read, or its answers cannot be read in one clear way.
+        If the file cannot be read, unpacks to more than the limit, or its answers cannot be read in one clear way.
 
     Notes
     -----
@@ -61,13 +79,13 @@ def read_comparisons(path: str | Path, **options: Unpack[ReadOptions]) -> Compar
         # mypy: a dictionary has one type for all its values, and the roles do not take the same.
         return list(guess_columns(names, need_winner=need_winner, **given).values())  # type: ignore[arg-type]
 
-    names, frame = read_table(path, wanted)
+    names, frame = read_table(path, wanted, unpack_limit=unpack_limit)
     comparisons = Comparisons.from_frame(frame, **options)
     unused = tuple(name for name in names if name not in comparisons.intake.columns.values())
     return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
 
 
-def read_frame(path: str | Path, *, id_column: str | None = None) -> pl.DataFrame:
+def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: float = UNPACK_LIMIT) -> pl.DataFrame:
     """Read a table of features of items or people.
 
     Parameters
@@ -77,6 +95,8 @@ def read_frame(path: str | Path, *, id_column: str | None = None) -> pl.DataFram
     id_column : str, optional
         Column kept as text in text files; guessed from item, item_id, id, model, name and the names in use
         for people. Other columns get the type of their values.
+    unpack_limit : float, default 1.0
+        As for ``read_comparisons``.
 
     Returns
     -------
@@ -87,7 +107,7 @@ def read_frame(path: str | Path, *, id_column: str | None = None) -> pl.DataFram
     DataError
         If the file cannot be read.
     """
-    names, frame = read_table(path)
+    names, frame = read_table(path, unpack_limit=unpack_limit)
     if id_column is not None and id_column not in names:
         raise DataError(f'{path} has no column "{id_column}"; its columns are {", ".join(names)}.')
     if _kind(Path(path)) in _TEXT:
@@ -96,7 +116,9 @@ def read_frame(path: str | Path, *, id_column: str | None = None) -> pl.DataFram
     return frame
 
 
-def read_item_map(path: str | Path, *, key: str | None = None, value: str | None = None) -> dict[Any, Any]:
+def read_item_map(
+    path: str | Path, *, key: str | None = None, value: str | None = None, unpack_limit: float = UNPACK_LIMIT
+) -> dict[Any, Any]:
     """Read which id replaces which, from two columns of a file.
 
     Parameters
@@ -106,13 +128,15 @@ def read_item_map(path: str | Path, *, key: str | None = None, value: str | None
         Column of the ids in the answers; by default "item", or the first column.
     value : str, optional
         Column of the ids that replace them; by default the other column of a file with two.
+    unpack_limit : float, default 1.0
+        As for ``read_comparisons``.
 
     Raises
     ------
     DataError
         If a column is missing, or one id is mapped to two.
     """
-    names, frame = read_table(path)
+    names, frame = read_table(path, unpack_limit=unpack_limit)
     key = key or guess_one(names, ("item",)) or names[0]
     others = [name for name in names if name != key]
     if value is None and len(others) == 1:
@@ -124,18 +148,26 @@ def read_item_map(path: str | Path, *, key: str | None = None, value: str | None
                 f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
                 f"The columns are {', '.join(names)}; name one of them with {option('value', 'NAME')}."
             )
-    pairs = frame.select(key, str(value)).unique(maintain_order=True)
-    repeated = pairs.filter(pairs[key].is_duplicated())
+    if key == value:
+        raise DataError(
+            f'{path}: column "{shown(key)}" cannot be both the ids in the answers and what replaces them. Name the '
+            'other column with --item-map-column NAME (value="NAME"); the ids themselves are in the column item, or '
+            'else in the first (key="NAME").'
+        )
+    pairs = frame.select(clean_ids(frame[column], column) for column in (key, str(value))).unique(maintain_order=True)
+    repeated = pairs.filter(pairs[key].is_duplicated() & pairs[key].is_not_null())
     if len(repeated):
         first = repeated.row(0)[0]
-        to = ", ".join(str(row[1]) for row in repeated.filter(repeated[key] == first).rows()[:2])
+        to = ", ".join(shown(row[1]) for row in repeated.filter(repeated[key] == first).rows()[:2])
         raise DataError(
-            f'{path}: {repeated[key].n_unique()} ids are mapped to more than one (first: "{first}", to {to}).'
+            f'{path}: {repeated[key].n_unique()} ids are mapped to more than one (first: "{shown(first)}", to {to}).'
         )
     return dict(pairs.rows())
 
 
-def read_table(path: str | Path, wanted: Wanted | None = None) -> tuple[list[str], pl.DataFrame]:
+def read_table(
+    path: str | Path, wanted: Wanted | None = None, *, unpack_limit: float = UNPACK_LIMIT
+) -> tuple[list[str], pl.DataFrame]:
     """Names of all columns of a file, and the columns wanted; text files keep every value as it is written.
 
     Parameters
@@ -143,6 +175,8 @@ def read_table(path: str | Path, wanted: Wanted | None = None) -> tuple[list[str
     path : str or Path
     wanted : callable, optional
         Given the names of all columns, returns those to read; by default all.
+    unpack_limit : float, default 1.0
+        As for ``read_comparisons``; of a .parquet file, the columns that are read count.
 
     Raises
     ------
@@ -150,14 +184,18 @@ def read_table(path: str | Path, wanted: Wanted | None = None) -> tuple[list[str
         If the file cannot be read.
     """
     path = _existing(path)
-    return _load(path, _kind(path), wanted)
+    return _load(path, _kind(path), wanted, unpack_limit)
 
 
 def _existing(path: str | Path) -> Path:
     path = Path(path)
-    if path.is_dir():
+    try:
+        is_directory, exists = path.is_dir(), path.exists()
+    except OSError as error:
+        raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name.") from error
+    if is_directory:
         raise DataError(f"{path} is a directory; name one file: {_KINDS}.")
-    if not path.exists():
+    if not exists:
         raise DataError(f"there is no file {path} (looked in {Path.cwd()}). Check the name.")
     return path
 
@@ -172,23 +210,24 @@ def _kind(path: Path) -> str:
     return kind
 
 
-def _load(path: Path, kind: str, wanted: Wanted | None) -> tuple[list[str], pl.DataFrame]:
+def _load(path: Path, kind: str, wanted: Wanted | None, limit: float) -> tuple[list[str], pl.DataFrame]:
     """All column names, and the columns that ``wanted(names)`` asks for (None: all of them)."""
     try:
         if kind == ".parquet":
+            footer = read_footer(path)
             scan = pl.scan_parquet(path)
             names = scan.collect_schema().names()
-            return names, (scan if wanted is None else scan.select(list(dict.fromkeys(wanted(names))))).collect()
-        data = _bytes(path)
+            keep = names if wanted is None else list(dict.fromkeys(wanted(names)))
+            if unpacked_size(path, footer, keep) > limit * _GB:
+                raise DataError(_too_large(path, limit))
+            return names, scan.select(keep).collect()
+        data = _bytes(path, limit)
         if kind in _JSON:
+            _refuse_deep(data, path)
             frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
             return frame.columns, frame if wanted is None else frame.select(list(dict.fromkeys(wanted(frame.columns))))
         return read_delimited(data, str(path), _TEXT[kind], wanted)
-    # Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to
-    # early versions of polars 1.
-    except (
-        pl.exceptions.PolarsError, pl.exceptions.PanicException, RuntimeError, OSError, EOFError, zlib.error
-    ) as error:  # fmt: skip
+    except _UNREADABLE as error:
         noun = {".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines"}.get(kind, "delimited text")
         raise DataError(
             f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "
@@ -196,8 +235,15 @@ def _load(path: Path, kind: str, wanted: Wanted | None) -> tuple[list[str], pl.D
         ) from error
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path, limit: float) -> bytes:
     if path.suffix.lower() == ".gz":
+        if path.stat().st_size * _MOST_OF_GZIP > limit * _GB:
+            with gzip.open(path) as stream:  # counted before it is kept
+                left = limit * _GB
+                while piece := stream.read(1 << 20):
+                    left -= len(piece)
+                    if left < 0:
+                        raise DataError(_too_large(path, limit))
         with gzip.open(path) as stream:
             data = stream.read()
     else:
@@ -205,6 +251,28 @@ def _bytes(path: Path) -> bytes:
     if not data.strip():
         raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
     return data
+
+
+def _too_large(path: Path, limit: float) -> str:
+    return (
+        f"{path} unpacks to more than {limit:g} GB, as a file does that is made to fill the memory. If you know what "
+        "it is, allow more with --unpack-limit GB (unpack_limit=GB)."
+    )
+
+
+def _refuse_deep(data: bytes, path: Path) -> None:
+    """Polars takes minutes for values that are nested hundreds of levels deep."""
+    for number, line in enumerate(io.BytesIO(data), 1):
+        if line.count(b"[") + line.count(b"{") <= _DEEPEST_JSON:
+            continue
+        depth = 0
+        for bracket in re.findall(rb"[\[\]{}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", line)):
+            depth += 1 if bracket in b"[{" else -1
+            if depth > _DEEPEST_JSON:
+                raise DataError(
+                    f"{path}: the values of line {number} are nested more than {_DEEPEST_JSON} levels deep. Expected "
+                    "an object of plain values on each line."
+                )
 
 
 def _typed(series: pl.Series) -> pl.Series:

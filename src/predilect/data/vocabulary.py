@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._text import shown
 from predilect.data.frames import clean_ids, to_series
 from predilect.errors import DataError
 
@@ -237,7 +238,7 @@ class Vocabulary:
 
 
 def _show(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return f'"{shown(value)}"' if isinstance(value, str) else str(value)
 
 
 def _series_of(values: Any) -> pl.Series:

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._advice import option
+from predilect._text import shown
 from predilect.data.intake import counted
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -181,7 +182,7 @@ def _refuse_tie_items(
         as_tie = int((here & ~won).sum())
         if as_tie or word.strip().lower() in own_ties:
             raise DataError(
-                f'"{word}" in column "{column}" is both a word for a tie and the id of an item in '
+                f'"{shown(word)}" in column "{column}" is both a word for a tie and the id of an item in '
                 f"{counted(int((here & won).sum()), 'row')}, and can only mean a tie in "
                 f"{counted(as_tie, 'other row')}. Rename the item, or write another word for ties; "
                 f"{option('winner_is', 'item')} counts it as the item wherever the item is shown."
@@ -204,7 +205,7 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
     """
     bad = words.gather(rows.tolist())
     first = "; ".join(
-        f"row {row + 1}, " + ("empty" if word is None else f'"{word}"')
+        f"row {row + 1}, " + ("empty" if word is None else f'"{shown(word)}"')
         for row, word in zip(rows[:3].tolist(), bad.head(3).to_list(), strict=True)
     )
     expected = {
@@ -219,7 +220,7 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
     if slips:
         return said + " ".join(slips)
     drop = f"eave such rows out with {option('drop_unknown', True)}."
-    word = named[0] if len(named) else ""
+    word = shown(named[0]) if len(named) else ""
     if not word or (_is_number(word) and _short(word) != "0"):
         return f"{said}L{drop}"
     return f"{said}Count a word as a tie with {option('ties', [word])}, or l{drop}"
@@ -234,11 +235,13 @@ def _slips(named: pl.Series, items: Vocabulary) -> list[str]:
     said = []
     if respelled:
         word = respelled[0]
-        said.append(f'Did you mean "{meant[word]}" by "{word}"? Ids must be spelled alike in all columns.')
+        said.append(
+            f'Did you mean "{shown(meant[word])}" by "{shown(word)}"? Ids must be spelled alike in all columns.'
+        )
     if elsewhere:
         said.append(
-            f'"{elsewhere[0]}" is an item, but not one of the two in its row: are left, right and winner in the right '
-            "columns, and is every winner in its own row?"
+            f'"{shown(elsewhere[0])}" is an item, but not one of the two in its row: are left, right and winner in the '
+            "right columns, and is every winner in its own row?"
         )
     return said
 

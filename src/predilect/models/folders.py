@@ -125,7 +125,10 @@ def read_model(
 def model_folder(path: Path) -> Path:
     """The folder of a model: the one that is named or, of results that ``predilect rank`` wrote, ``model`` in it."""
     inside = path / "model"
-    return inside if not (path / "model.json").exists() and (inside / "model.json").is_file() else path
+    try:
+        return inside if not (path / "model.json").exists() and (inside / "model.json").is_file() else path
+    except OSError as error:
+        raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name") from error
 
 
 def read_document(path: Path) -> dict[str, Any]:

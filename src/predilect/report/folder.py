@@ -16,6 +16,7 @@ from predilect.report.leaderboard import Ranking, Refused, segment_table
 from predilect.report.people import write_people
 from predilect.report.plot import can_plot, plot_board
 from predilect.report.scales import Scale
+from predilect.report.tables import write_csv
 from predilect.report.text import amount
 from predilect.scale.shards import workers
 
@@ -68,12 +69,12 @@ class RankOutput:
             "leaderboard.json": self._write_json,
         }
         if self.segments:
-            writers["segments.csv"] = lambda path: segment_table(self.segments).write_csv(path)
+            writers["segments.csv"] = lambda path: write_csv(segment_table(self.segments), path)
         model = self.overall.model
         if model.report_["model"] == "gaspk":
             if model.users_ is not None:
-                writers["weights.csv"] = lambda path: pl.DataFrame(segments(model)).write_csv(path)
-            writers["characteristics.csv"] = lambda path: pl.DataFrame(characteristics(model)).write_csv(path)
+                writers["weights.csv"] = lambda path: write_csv(pl.DataFrame(segments(model)), path)
+            writers["characteristics.csv"] = lambda path: write_csv(pl.DataFrame(characteristics(model)), path)
         if model.personal_:
             writers["users.parquet"] = lambda path: self._write_people(path, jobs)
         writers["model"] = model.save
@@ -86,7 +87,7 @@ class RankOutput:
         return ["model/" if name == "model" else name for name in written]
 
     def _write_csv(self, path: Path) -> None:
-        self.overall.board.write_csv(path)
+        write_csv(self.overall.board, path)
 
     def _write_json(self, path: Path) -> None:
         text = json.dumps(self.document, indent=2, ensure_ascii=False, allow_nan=False)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import one_line
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.data.tradeoff_steps import Step, step_of
 from predilect.errors import DataError
 from predilect.models.gaspk_boundaries import indifference
 from predilect.models.gaspk_outputs import accept
 from predilect.models.gaspk_questions import codes_of
-from predilect.report.text import one_line
 from predilect.report.trade_off_axes import (
     CELLS,
     Axis,

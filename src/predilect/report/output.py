@@ -152,6 +152,10 @@ class OutputFile:
 
 def _refuse_place(path: Path, shown: Path, option: str) -> None:
     parent = path.parent
+    try:
+        str(path.resolve()).encode("utf-8")
+    except UnicodeEncodeError:
+        raise DataError(f"{path.resolve()} is not UTF-8 text, in which results are written. Change {option}") from None
     if not parent.exists():
         raise DataError(
             f"the folder {parent}, in which {shown.name} should go, does not exist. Make it, or change {option}"

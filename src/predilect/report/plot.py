@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
+from predilect._text import one_line, shortened
 from predilect.report.scales import Scale
-from predilect.report.text import one_line, shortened
 
 __all__ = ["can_plot", "plot_board"]
 

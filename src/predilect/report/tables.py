@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 
-__all__ = ["rescaled"]
+from predilect._text import shown
+from predilect.errors import DataError
 
+__all__ = ["refuse_nested", "rescaled", "write_csv"]
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 SCORE_COLUMNS = ("mean", "sd", "lower", "upper")
 
 
@@ -20,3 +26,35 @@ def rescaled(board: pl.DataFrame, per_probit: float) -> pl.DataFrame:
         The new unit (:class:`~predilect.report.scales.Scale`).
     """
     return board.with_columns(pl.col(*SCORE_COLUMNS) * per_probit)
+
+
+def write_csv(table: pl.DataFrame, path: Path) -> None:
+    """Write a table that people open in a spreadsheet, which would obey a formula in an id.
+
+    Text that begins as a formula does, and is no number, gets an apostrophe before it, and so do names of columns.
+    """
+    text = [_no_formula(column) for column in table if column.dtype == pl.String]
+    table = table.with_columns(text)
+    table.columns = _no_formula(pl.Series(table.columns)).to_list()
+    table.write_csv(path)
+
+
+def _no_formula(text: pl.Series) -> pl.Series:
+    obeyed = text.str.contains(r"^[=+\-@\t\r＝＋－＠]") & ~text.str.contains(_NUMBER)
+    return text.zip_with(~obeyed.fill_null(False), "'" + text)
+
+
+def refuse_nested(table: pl.DataFrame) -> None:
+    """Refuse columns that a CSV has no form for.
+
+    Raises
+    ------
+    DataError
+        If a column holds lists, bytes or the like.
+    """
+    for name, dtype in table.schema.items():
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Duration, pl.Object):
+            raise DataError(
+                f'column "{shown(name)}" holds values of type {dtype}, which a CSV cannot hold. Leave it out, or '
+                "write .parquet or .jsonl with --out FILE"
+            )

@@ -1,23 +1,8 @@
-"""Ids and numbers as a person reads them."""
+"""Numbers as a person reads them."""
 
 from __future__ import annotations
 
-from typing import Any
-
-__all__ = ["amount", "one_line", "percent", "shortened"]
-
-
-def one_line(value: Any) -> str:
-    """Text without line ends and control characters, so that an id cannot break a table."""
-    return "".join(c for c in " ".join(str(value).split()) if c.isprintable())
-
-
-def shortened(text: str, longest: int) -> str:
-    """Text of at most ``longest`` characters; the middle gives way, since ids often differ at their ends."""
-    if len(text) <= longest:
-        return text
-    head = (longest - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
+__all__ = ["amount", "percent"]
 
 
 def percent(share: float) -> str:

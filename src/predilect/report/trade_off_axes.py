@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import one_line, shortened
 from predilect.data.tradeoff_steps import Step
 from predilect.models.gaspk_questions import limits
 from predilect.report.plot import can_plot
-from predilect.report.text import one_line, shortened
 
 __all__ = [
     "CELLS", "Axis", "colour_bar", "finished", "in_units", "new_figure", "reach", "require_matplotlib", "style",

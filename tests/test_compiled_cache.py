@@ -1,0 +1,163 @@
+"""A cache of compiled loops that is damaged, or cannot be written, is one that is not there, and this is said once."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from predilect import _compile
+
+# Two kernels and a universal function, compiled by the package's own decorators, of which the second calls the first.
+MODULE = """
+import math
+from predilect._compile import inner_kernel, kernel, ufunc
+
+@inner_kernel
+def twice(x):
+    return 2.0 * x
+
+@kernel
+def total(values):
+    sum = 0.0
+    for value in values:
+        sum += twice(value)
+    return sum
+
+@ufunc("float64(float64)")
+def half(x):
+    return 0.5 * x
+"""
+PROGRAM = """
+import numpy as np
+import loops
+print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(loops.total.stats.cache_hits.values()))
+"""
+DAMAGED = "cannot be read (damaged); they are compiled again."
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs the program; its cache lies where the environment says, by default in ``cache``."""
+    (tmp_path / "loops.py").write_text(MODULE)
+    (tmp_path / "cache").mkdir()
+
+    def start(**environment):
+        places = os.pathsep.join([str(tmp_path), *sys.path])
+        variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": places, **environment}
+        ran = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=False, timeout=100
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.startswith("12.0 1.5 ")
+        return int(ran.stdout.split()[-1]), ran.stderr
+
+    return start
+
+
+@pytest.fixture
+def files(tmp_path, run):
+    """The files of the cache, after a first run."""
+    assert run() == (0, "")
+    assert run() == (1, "")
+    found = sorted(path for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    assert len(found) == 3
+    return found
+
+
+DAMAGES = {
+    "empty": lambda data: b"",
+    "of twenty bytes": lambda data: data[:20],
+    "without its end": lambda data: data[:-100],
+    "with a flipped bit in its middle": lambda data: _flipped(data, len(data) // 2),
+    "with a flipped bit at its beginning": lambda data: _flipped(data, 3),
+    "with a flipped bit at its end": lambda data: _flipped(data, len(data) - 1),
+    "of something else": lambda data: b"something else" * 1000,
+}
+
+
+def _flipped(data, place):
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+def test_a_file_gives_back_what_was_saved_in_it_or_nothing(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(_compile, "_said", [])
+    files = _compile._CacheFiles(tmp_path, "loop", "stamp")
+    assert files.load("key") is None
+    files.save("key", ("code", b"x" * 1000))
+    (file,) = tmp_path.iterdir()
+    assert files.load("key") == ("code", b"x" * 1000)
+    assert files.load("another key") is None
+    assert _compile._CacheFiles(tmp_path, "loop", "a later stamp").load("key") is None
+    assert not caplog.messages
+    whole = file.read_bytes()
+    for damage in DAMAGES.values():
+        file.write_bytes(damage(whole))
+        assert files.load("key") is None
+    for place in range(len(whole)):
+        file.write_bytes(_flipped(whole, place))
+        assert files.load("key") is None
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].endswith(DAMAGED)
+    files.save("key", 7)
+    assert files.load("key") == 7
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+@pytest.mark.slow
+def test_a_damaged_file_is_compiled_again_and_replaced(run, files):
+    hits = []
+    for damage in DAMAGES.values():
+        for file in files:
+            file.write_bytes(damage(file.read_bytes()))
+        found, said = run()
+        hits.append(found)
+        assert said.count("\n") == 1
+        assert said.startswith("predilect: compiled loops in ")
+        assert said.endswith(f"{DAMAGED}\n")
+    assert hits == [0] * len(DAMAGES)
+    assert run() == (1, "")
+
+
+@pytest.mark.slow
+def test_a_file_that_is_gone_or_older_than_the_source_is_compiled_again_without_a_word(run, files, tmp_path):
+    files[0].unlink()
+    assert run()[1] == ""
+    (tmp_path / "loops.py").write_text(MODULE + "# edited")
+    assert run() == (0, "")
+    assert run() == (1, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", ["a folder in its place", "a full disk"])
+def test_files_that_cannot_be_read_or_written_are_said_once(run, files, why):
+    if why == "a full disk":
+        if not Path("/dev/full").exists():
+            pytest.skip("needs /dev/full")
+        for file in files:
+            file.unlink()
+        # Every write to a new file of the cache goes to a device that is always full.
+        full = "import pathlib; write = pathlib.Path.write_bytes; "
+        full += "pathlib.Path.write_bytes = lambda path, data: write(pathlib.Path('/dev/full'), data)"
+        (Path(files[0]).parents[1].parent / "sitecustomize.py").write_text(full)
+        said = "cannot be kept in .*No space left on device"
+    else:
+        for file in files:
+            file.unlink()
+            file.mkdir()
+        said = "cannot be read .Is a directory."
+    hits, told = run()
+    assert hits == 0
+    assert told.count("\n") == 1
+    assert re.search(said, told), told
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_made_is_passed_over(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert run(NUMBA_CACHE_DIR=str(tmp_path / "file")) == (0, "")  # beside the source then
+    assert run(NUMBA_CACHE_DIR=str(tmp_path / "file")) == (1, "")
