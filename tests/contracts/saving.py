@@ -144,6 +144,8 @@ DAMAGE = {
     "an item twice": edit_json(lambda document: document["items"].insert(0, document["items"][0])),
     "items in another order": edit_json(lambda document: document["items"].reverse()),
     "a negative tie threshold": edit_json(lambda document: document.update(tie_threshold=-1.0)),
+    "an evidence without end": edit_json(lambda document: document.update(log_evidence="-inf")),
+    "counts in words": edit_json(lambda document: document["report"].update(updates={"answers_added": "x"})),
     "a seed in words": edit_json(lambda document: document["parameters"].update(random_state="x")),
     "a report that is nested deep": edit_json(lambda document: document["report"].update(deep=nested(400))),
     "a parameter of another model": edit_json(lambda document: document["parameters"].update(other=1)),

@@ -91,8 +91,14 @@ def pack_joint(posterior: JointPosterior) -> tuple[dict[str, Any], dict[str, Any
 def unpack_joint(values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel) -> JointPosterior:
     """The posterior that :func:`pack_joint` packed."""
     points = arrays["points"]
+    users, items = arrays["user_rows"], arrays["item_rows"]
+    columns = list(range(points.shape[1]))
+    parts = kernel.kernels if isinstance(kernel, Product) else ()
+    looked_at = [list(part.columns) for part in parts if isinstance(part, Selected)]
+    if looked_at != [columns[: users.shape[1]], columns[users.shape[1] :]] or len(looked_at[1]) != items.shape[1]:
+        raise ValueError("a kernel of other features than those of people, and of items")
     process = unpack_sparse(values, arrays, kernel, points[:0], np.zeros(0, dtype=bool))
-    return _posterior(process, kernel, arrays["user_rows"], arrays["item_rows"])
+    return _posterior(process, kernel, users, items)
 
 
 def _posterior(process: Any, kernel: Kernel, users: FloatArray, items: FloatArray) -> JointPosterior:

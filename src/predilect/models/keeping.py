@@ -19,7 +19,7 @@ from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.report import Report
 from predilect.models.counts import AnswerCounts
-from predilect.models.fields import Fields, amounts, codes, pointer
+from predilect.models.fields import LARGEST, Fields, amounts, codes, pointer
 from predilect.models.folders import number, read_model, write_model
 from predilect.models.inputs import Training, answers_by_item, feature_lines
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
@@ -199,7 +199,7 @@ class Keeping(ABC):
         model._check()
         restore(model, document, arrays)
         model.personal_ = typed(bool, document["personal"], "personal")
-        model.log_evidence_ = number_within("log_evidence", number(document["log_evidence"]), -math.inf, math.inf)
+        model.log_evidence_ = number_within("log_evidence", document["log_evidence"], -LARGEST, LARGEST)
         model.counts_ = AnswerCounts(arrays["count_ptr"], arrays["count_item"], arrays["count"], len(model.items_))
         model.comparisons_ = None
         model.posterior_ = model._unpack(document["posterior"], arrays)

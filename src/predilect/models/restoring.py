@@ -56,7 +56,10 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
     model.n_by_item_ = arrays["n_by_item"]
     model.report_ = typed(dict[str, Any], document["report"], "report")
     typed(str, model.report_["model"], "model")
-    typed(dict[str, float], model.report_.get("updates", {}), "updates")
+    if "updates" in model.report_:
+        counts = model.report_["updates"] = typed(dict[str, int | float], model.report_["updates"], "updates")
+        if counts.keys() != {"answers_added", "answers_taken_back", "people_added"}:
+            raise ValueError(f"updates are counted as {', '.join(counts)}")
 
 
 def number_within(name: str, value: Any, low: float, high: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +130,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     restore(model, document, arrays)
     model.personal_ = document["model"] == "population"
     model.hyperparameters_ = restored_hyperparameters(document["hyperparameters"])
-    model.log_evidence_ = number_within("log_evidence", number(document["log_evidence"]), -math.inf, math.inf)
+    model.log_evidence_ = number_within("log_evidence", document["log_evidence"], -LARGEST, LARGEST)
     model.functions_, model.traits_ = None, None
     verdict = model.report_.get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
