@@ -148,7 +148,8 @@ def test_an_input_whose_name_is_too_long_is_an_input(tmp_path, command):
     votes.write_text(TEXT)
     ran = run(*(word.format(long="a" * 300 + ".csv", votes=votes) for word in command))
     assert ran.exit_code == 2, ran.output
-    assert "File name too long" in ran.stderr
+    # Later versions of Python take such a folder for one that is not there.
+    assert "File name too long" in ran.stderr or "there is no folder" in ran.stderr
     assert "written" not in ran.stderr
 
 

@@ -217,7 +217,7 @@ def _one_row_each(
     if not again.any():
         return moved, sorted_ids, []
     for name, column in moved.items():
-        values = column if column.dtype != pl.Object else _as_comparable(column)
+        values = _as_comparable(column) if column.dtype == pl.Object or column.dtype.is_nested() else column
         differ = again & values.ne_missing(values.shift(1)).to_numpy()
         if differ.any():
             row = int(np.flatnonzero(differ)[0])
@@ -231,5 +231,5 @@ def _one_row_each(
 
 
 def _as_comparable(column: pl.Series) -> pl.Series:
-    """Python objects as their text, which polars can compare."""
+    """Python objects and arrays as their text, which polars of any version can compare."""
     return pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import stat
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -190,13 +191,13 @@ def read_table(
 def _existing(path: str | Path) -> Path:
     path = Path(path)
     try:
-        is_directory, exists = path.is_dir(), path.exists()
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # a name with a zero byte is no name
+        raise DataError(f"there is no file {path} (looked in {Path.cwd()}). Check the name.") from error
     except OSError as error:
         raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name.") from error
-    if is_directory:
+    if stat.S_ISDIR(mode):
         raise DataError(f"{path} is a directory; name one file: {_KINDS}.")
-    if not exists:
-        raise DataError(f"there is no file {path} (looked in {Path.cwd()}). Check the name.")
     return path
 
 
