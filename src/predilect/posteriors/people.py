@@ -21,7 +21,7 @@ __all__ = ["LARGEST_STATE", "People", "Sites", "lay_out", "lay_out_columns", "sh
 _COST_PER_SHARD = 1.5e6
 _COST_PER_ENTRY = 60.0  # of the items x items sums that each shard has to itself
 _MOST_SHARDS = 16
-LARGEST_STATE = 230
+LARGEST_STATE = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class People:
     shards : list of (start, stop)
         Ranges of people, cut by work.
     largest_state : int
-        People whose rank-one updates, answers × min(answers, items)², take more than its cube are *heavy*: dense
-        factorisations serve them better. 0 makes everybody heavy.
+        People with min(answers, items) above it, or above an eighth of it and with more than twice as many answers as
+        items, are *heavy*: dense factorisations serve them better than rank-one updates. 0 makes everybody heavy.
     traits : float64[n_users, n_traits]
         What is known of the people, for a shift of their prior mean; by default nothing, no columns.
     tie_factor : float64[n_users]
@@ -152,7 +152,7 @@ def lay_out(
     comparisons : Comparisons
     traits : array of float, shape (n_users, n_traits), optional
         As in :class:`People`.
-    largest_state : int, default 230
+    largest_state : int, default 600
         As in :class:`People`.
     n_basis : int, optional
         Columns of the basis that utilities hang on; by default the items are the basis.
@@ -248,4 +248,5 @@ def _costs(
 
 
 def _is_heavy(n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], largest_state: int) -> npt.NDArray[np.bool_]:
-    return np.asarray(n * np.minimum(n, k).astype(float) ** 2 > float(largest_state) ** 3)
+    size = np.minimum(n, k)
+    return (size > largest_state) | ((size > largest_state // 8) & (n > 2 * k))
