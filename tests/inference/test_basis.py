@@ -73,10 +73,10 @@ def test_every_sum_is_that_over_items_projected(setting, heavy):
 
 
 def test_heavy_and_light_people_side_by_side(parts):
-    # 20 and 12 answers on 7 items are heavy at a limit of 8 (588 is more than its cube), the others are not.
+    # 20 and 12 answers on 7 items are heavy at a limit of 48 (an eighth of it is 6), the others are not.
     truth = truth_of(ROWS, **parts)
     light = people_of(ROWS, truth)
-    mixed = replace(light, largest_state=8)
+    mixed = replace(light, largest_state=48)
     assert 0 < len(mixed.heavy) < 5
     one, other = (settled(people, law_of(truth), truth.delta) for people in (light, mixed))
     for name in ("evidence", "H", "D", "r", "r_items", "r_traits", "own_H", "own_D", "slope_delta", "curvature_delta"):

@@ -108,8 +108,8 @@ def test_one_sweep_from_the_fixed_point_stays_there():
 
 
 def test_heavy_and_light_people_side_by_side():
-    # Only those with 30 and 60 answers on 9 items take more than 12³ operations a sweep.
-    mixed, light = lay_out(CROWD, largest_state=12), lay_out(CROWD, largest_state=10**9)
+    # 14 is heavy for those with 30 and 60 answers only (min(answers, items) is 9, an eighth of 64 is 8).
+    mixed, light = lay_out(CROWD, largest_state=64), lay_out(CROWD, largest_state=10**9)
     np.testing.assert_array_equal(mixed.heavy, [1, 3])
     Sigma, m = population(1)
     one, sites = settled(mixed, Sigma, m)
@@ -132,7 +132,7 @@ def posteriors():
     sites = Sites.flat(light.n_rows)
     current = settle(light, sites, Law(Sigma, m), DELTA, tolerance=1e-12)
     _, C_m = consensus_step(m, np.linalg.inv(random_covariance(np.random.default_rng(5), N_ITEMS, 4.0)), current)
-    return [PopulationPosterior(m, C_m, Sigma, lay_out(CROWD, largest_state=n), sites) for n in (10**9, 0, 12)]
+    return [PopulationPosterior(m, C_m, Sigma, lay_out(CROWD, largest_state=n), sites) for n in (10**9, 0, 64)]
 
 
 def test_margins_are_the_same_on_all_paths(posteriors):

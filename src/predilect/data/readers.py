@@ -38,7 +38,8 @@ _JSON = (".jsonl", ".ndjson")
 # Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to early
 # versions of polars 1.
 _UNREADABLE = (
-    pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet, RuntimeError, OSError, EOFError, zlib.error,
+    pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet, RuntimeError, OSError, EOFError,
+    zlib.error,
 )  # fmt: skip
 _KINDS = ".csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz) or .parquet"
 

@@ -75,7 +75,7 @@ def settled(
     person = person._replace(precision=person.precision.copy(), linear=person.linear.copy())
     items = person.items
     k = len(items)
-    if n * min(n, k) ** 2 > largest_state**3 or has_many_copies(person.weight, largest_state):
+    if min(n, k) > largest_state // 8 or has_many_copies(person.weight, largest_state):
         people, sites = person.layout(len(law.mean), largest_state)
         if people.is_heavy[0]:
             return _dense_at_rest(person, people, sites, law, delta, spread)

@@ -21,8 +21,7 @@ __all__ = ["LARGEST_STATE", "People", "Sites", "has_many_copies", "lay_out", "la
 _COST_PER_SHARD = 1.5e6
 _COST_PER_ENTRY = 60.0  # of the items x items sums that each shard has to itself
 _MOST_SHARDS = 16
-LARGEST_STATE = 230
-_MANY_COPIES = 100.0
+LARGEST_STATE = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +45,9 @@ class People:
     shards : list of (start, stop)
         Ranges of people, cut by work.
     largest_state : int
-        People whose rank-one updates, answers × min(answers, items)², take more than its cube are *heavy*: dense
-        factorisations serve them better. So are those with a row of more than 100 copies, whose digits the updates
-        would lose; more where it is larger than the default. 0 makes everybody heavy.
+        People with min(answers, items) above it, or above an eighth of it and with more than twice as many answers as
+        items, are *heavy*: dense factorisations serve them better than rank-one updates. So are those with a row of
+        more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes everybody heavy.
     traits : float64[n_users, n_traits]
         What is known of the people, for a shift of their prior mean; by default nothing, no columns.
     tie_factor : float64[n_users]
@@ -156,7 +155,7 @@ def lay_out(
     comparisons : Comparisons
     traits : array of float, shape (n_users, n_traits), optional
         As in :class:`People`.
-    largest_state : int, default 230
+    largest_state : int, default 600
         As in :class:`People`.
     n_basis : int, optional
         Columns of the basis that utilities hang on; by default the items are the basis.
@@ -258,9 +257,9 @@ def has_many_copies(weight: npt.NDArray[np.float64], largest_state: int = LARGES
     return bool(weight.max(initial=0.0) > _many_copies(largest_state))
 
 
-def _many_copies(largest_state: int) -> float:
+def _many_copies(largest_state: int) -> int:
     # Updates lose the prior variance times the square of (that variance times the copies) ulps: at 100 about 1e-8.
-    return _MANY_COPIES * max(1.0, largest_state / LARGEST_STATE)
+    return max(largest_state, LARGEST_STATE) // 6
 
 
 def _are_heavy(
@@ -270,7 +269,8 @@ def _are_heavy(
     largest_state: int,
 ) -> npt.NDArray[np.bool_]:
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
-    heavy = np.asarray(n * np.minimum(n, k).astype(float) ** 2 > float(largest_state) ** 3)
+    size = np.minimum(n, k)
+    heavy = (size > largest_state) | ((size > largest_state // 8) & (n > 2 * k))
     if has_many_copies(weight, largest_state):
         many = np.concatenate(([0], np.cumsum(weight > _many_copies(largest_state))))
         heavy |= np.diff(many[answer_ptr]) > 0
