@@ -15,7 +15,8 @@ from predilect.data import Comparisons
 
 def answers(users, left, right, outcome, weight=None):
     columns = {"user": users, "left": left, "right": right}
-    return Comparisons.from_frame(columns if weight is None else columns | {"weight": weight}, outcome=outcome)
+    columns = columns if weight is None else columns | {"weight": weight}
+    return Comparisons.from_frame(columns, outcome=outcome, ties=["0"])
 
 
 def test_recommendation_loss_by_hand():

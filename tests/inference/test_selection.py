@@ -112,7 +112,7 @@ def test_few_answers_leave_the_defaults_and_hold_nothing_out(per_person):
     assert found.n_held_out < 20
     prior = PopulationPrior.of(found.hyperparameters, FeatureSpace.empty(4))
     assert found.hyperparameters.strength == max(30.0, 0.5 * dimension(prior))
-    assert 4.0 / 20 < found.hyperparameters.scale < 4.0 * 20  # the evidence and its weak prior
+    assert 0.2 / 20 < found.hyperparameters.scale < 0.2 * 20  # the evidence and its weak prior
     model = Population(n_jobs=1).fit(answers)
     assert model.hyperparameters_ == found.hyperparameters
 

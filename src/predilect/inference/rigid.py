@@ -33,9 +33,10 @@ __all__ = ["rigid_hyperparameters"]
 FloatArray = npt.NDArray[np.float64]
 
 # Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior, which decides
-# only where answers say little: about the start, of s₀ about s_t. Scales and lengths are logarithmic, the weight is a
-# log-odds.
+# only where answers say little: about the start, of s₀ about a quarter of s_t (people differ half as much as items do).
+# Scales and lengths are logarithmic, the weight is a log-odds.
 _COORDINATES = {"scale": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
+_SHARE_OF_PEOPLE = 0.25
 _ROUNDS, _MOST_ROUNDS = 2, 5  # at least and at most; the prior of the consensus is held within a round
 _MAX_EVALUATIONS = 30  # a round
 _TOLERANCE = 1e-6  # of the evidence: 1e-4 stops nats short of the top
@@ -127,7 +128,7 @@ def _log_prior_of_scales(scale: float, consensus_scale: float) -> tuple[float, f
     that differ by as much as the noise of an answer: its tails let many answers go where they like.
     """
     total = scale + consensus_scale
-    size, ratio = math.log(total), math.log(scale / consensus_scale) / _COORDINATES["scale"][1]
+    size, ratio = math.log(total), math.log(scale / (_SHARE_OF_PEOPLE * consensus_scale)) / _COORDINATES["scale"][1]
     slope = -2.0 * size / (1.0 + size**2) * scale / total - ratio / _COORDINATES["scale"][1]
     return -math.log1p(size**2) - 0.5 * ratio**2, slope
 
