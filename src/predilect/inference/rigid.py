@@ -22,7 +22,7 @@ from predilect.covariance.dense import factorise, symmetrise
 from predilect.inference.candidate import Candidate
 from predilect.inference.expectation import Expectation, expectation
 from predilect.inference.maximisation import consensus_mode, consensus_step, offset_step, threshold_step
-from predilect.inference.population_prior import PopulationPrior
+from predilect.inference.population_prior import PopulationPrior, n_free_functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.posteriors.law import Law
@@ -49,6 +49,7 @@ _CONSENSUS_SCALES = (1e-3, 64.0)
 _FIRST_STEP, _LAST_STEP = math.log(3.0), 0.3
 _MOST_STEPS = 5
 _SMALL_MOVE = 0.2
+_FEW_PEOPLE = 3.0  # there are less of them than so many times the functions that may vary on their own
 
 
 def rigid_hyperparameters(
@@ -103,15 +104,18 @@ def rigid_hyperparameters(
     search.learn_delta = delta is None and tied > 0.0
     search.learn_consensus = learn_consensus
 
-    lines = ["scale"] if "scale" in names else []
-    if lines and learn_consensus:
-        lines += ["consensus_scale", "common scale"]
+    # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where people are few.
+    climbs = names not in ([], ["scale"])
+    few = people.n_active < _FEW_PEOPLE * n_free_functions(search._prior(start))
+    lines = ["scale"] if "scale" in names and (few or not climbs) else []
+    if "scale" in names and learn_consensus:
+        lines += ["consensus_scale", "common scale"] if lines else ["common scale"]
     step = _FIRST_STEP
-    for k in range(_MOST_ROUNDS):
+    for k in range(_MOST_ROUNDS if few else _ROUNDS):
         search.start_round()
         if not names:
             search.evaluate(names, np.zeros(0))
-        elif names != ["scale"]:
+        elif climbs and (k < _ROUNDS or not few):
             centre = _coordinates(names, search.setting)
             search.setting = _climb(search, names, centre, centre_of_prior)
         moves = [abs(search.climb_line(line, step)) for line in lines]

@@ -51,7 +51,7 @@ Mask = npt.NDArray[np.bool_]
 DEFAULTS = {"strength": 30.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
 
 # The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
-# comes from the evidence, but where the same choices recur it takes w too small, so that one step up is tried.
+# comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
 _STEPS = {"strength": math.sqrt(10.0), "scale": 2.0, "length_scale": 2.0, "feature_weight": 8.0}
 _RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
 _WALK = ("strength", "scale", "feature_weight", "strength")
@@ -277,7 +277,9 @@ class _Search:
         for name in names:
             functions = best.candidate.functions
             weightless = functions is not None and not functions.has_weight
-            if name not in self.free or (name == "feature_weight" and weightless):
+            # The evidence of w is misled where one choice is several answers, so that there tasks held out decide.
+            fixed = name == "feature_weight" and (weightless or self.folds[0].comparisons.task is None)
+            if name not in self.free or fixed:
                 continue
             for direction in (-1, 1) if name != "feature_weight" else (1,):
                 moved = False
