@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import log_ndtr
 
-from predilect import Population
+from predilect import Comparisons, Population
 from predilect.inference import population
 from predilect.inference.expectation import expectation
 from predilect.inference.population import PopulationPrior, fit_population, settle
@@ -149,7 +149,7 @@ def assert_variances(model: Population) -> None:
 
 def check_a_fit(seed: int) -> None:
     columns, outcome = small_crowd(seed)
-    model = Population().fit(columns, outcome)
+    model = Population().fit(Comparisons.from_frame(columns, outcome=outcome, ties=["0"]))
     assert_variances(model)
     first = {name: values[:1] for name, values in columns.items() if name != "weight"}
     assert_variances(model.update(first, [-outcome[0]]))
