@@ -302,14 +302,17 @@ class _Search:
         people = self.folds[0].people
         return least_strength(prior, people.n_active, people.n_answers)
 
+    def has_few_people(self, found: _Found) -> bool:
+        """Whether people are few for what may vary on its own."""
+        prior = found.candidate.prior(found.setting, self.space)
+        return self.folds[0].people.n_active < _FEW_PEOPLE * n_free_functions(prior)
+
     def kept_from_heart(self, best: _Found) -> _Found:
         """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour.
 
         Trials are too short to show that a setting learns by heart. Where people are many that cannot happen.
         """
-        prior = best.candidate.prior(best.setting, self.space)
-        few = self.folds[0].people.n_active < _FEW_PEOPLE * n_free_functions(prior)
-        if not few or "strength" not in self.free:
+        if "strength" not in self.free or not self.has_few_people(best):
             return best
         trial = self.run(best.candidate, best.setting, best.trial, as_fitted=True)
         best = replace(best, trial=trial)
@@ -321,8 +324,9 @@ class _Search:
         return best
 
     def or_pooled(self, best: _Found, delta: float | None, executor: ThreadPoolExecutor | None) -> _Found:
-        """The same, or the limit in which everybody is the crowd, if held-out answers are no worse off."""
-        if not {"strength", "scale"} <= set(self.free) or best.setting.scale > _LARGEST_SCALE_NEAR_POOLED:
+        """The same if it gains on the limit in which everybody is the crowd, and else that limit."""
+        far = best.setting.scale > _LARGEST_SCALE_NEAR_POOLED and not self.has_few_people(best)
+        if far or not {"strength", "scale"} <= set(self.free):
             return best
         setting = replace(best.setting, strength=_RANGES["strength"][1], scale=_POOLED_SCALE, trait_scale=0.0)
         free = [name for name in self.free if name == "consensus_scale"]
@@ -330,7 +334,7 @@ class _Search:
             self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
         )
         trial = self.run(best.candidate, setting, None)
-        return replace(best, setting=setting, trial=trial) if _is_lower(trial, best.trial) else best
+        return best if is_better(best.trial, trial) else replace(best, setting=setting, trial=trial)
 
     def with_own_thresholds(self, best: _Found) -> _Found:
         """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
