@@ -157,7 +157,7 @@ def check_a_fit(seed: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::predilect.errors.ConvergenceWarning")
-@pytest.mark.parametrize("seed", [19, 20, 62, 70, 76, 98])
+@pytest.mark.parametrize("seed", [19, 20, 62, 70, 76, 98, 1370])
 def test_no_variance_is_negative_after_fit_update_and_forget(seed):
     check_a_fit(seed)
 

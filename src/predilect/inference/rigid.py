@@ -43,7 +43,7 @@ _TOLERANCE = 1e-6  # of the evidence: 1e-4 stops nats short of the top
 _MAX_PROFILE_STEPS = 3
 _STILL = 3e-3
 # Where nobody ever errs all scales would rise without end, and only how s₀ compares with s_t means anything.
-_CONSENSUS_SCALES = (1e-3, 64.0)
+_SCALES, _CONSENSUS_SCALES = (1e-3, 1e3), (1e-3, 64.0)
 # Lines: the first and the last distance between points, how many of them at most on a side, and the move below which a
 # round was the last.
 _FIRST_STEP, _LAST_STEP = math.log(3.0), 0.3
@@ -260,6 +260,8 @@ class _Rigid:
         of_people, of_consensus = line != "consensus_scale", line != "scale"
         if of_consensus:
             factor = float(np.clip(state.consensus_scale * factor, *_CONSENSUS_SCALES)) / state.consensus_scale
+        if of_people:
+            factor = float(np.clip(state.setting.scale * factor, *_SCALES)) / state.setting.scale
         self.setting = replace(state.setting, scale=state.setting.scale * (factor if of_people else 1.0))
         ratio = factor if of_consensus else 1.0
         self.consensus_scale = ratio * state.consensus_scale
