@@ -115,7 +115,7 @@ def rigid_hyperparameters(
         search.start_round()
         if not names:
             search.evaluate(names, np.zeros(0))
-        elif climbs and (k < _ROUNDS or not few):
+        elif climbs and k < _ROUNDS:
             centre = _coordinates(names, search.setting)
             search.setting = _climb(search, names, centre, centre_of_prior)
         moves = [abs(search.climb_line(line, step)) for line in lines]
