@@ -105,11 +105,11 @@ def rigid_hyperparameters(
     search.learn_consensus = learn_consensus
 
     # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where people are few.
-    climbs = names not in ([], ["scale"])
     few = people.n_active < _FEW_PEOPLE * n_free_functions(search._prior(start))
-    lines = ["scale"] if "scale" in names and (few or not climbs) else []
-    if "scale" in names and learn_consensus:
-        lines += ["consensus_scale", "common scale"] if lines else ["common scale"]
+    lines = ["scale"] if few and "scale" in names else []
+    if lines and learn_consensus:
+        lines += ["consensus_scale", "common scale"]
+    climbs = names != lines[:1]
     step = _FIRST_STEP
     for k in range(_MOST_ROUNDS if few else _ROUNDS):
         search.start_round()
