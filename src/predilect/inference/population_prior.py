@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from predilect.inference.basis import Functions
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 
-__all__ = ["LEAST_STRENGTH", "PopulationPrior", "dimension", "first_scale", "least_strength", "n_free_functions"]
+__all__ = ["LEAST_STRENGTH", "PopulationPrior", "are_few", "dimension", "first_scale", "least_strength"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,6 +24,7 @@ _SMALLEST_FIRST_SCALE = 0.5
 # What J gains at most by one more direction of Σ that holds answers by heart, over what it pays for it per person and
 # unit of strength: .57 nats an answer, over half of log(v / s₀), which is about 9 where that happens.
 _GAIN_OVER_COST = 1.0 / 8.0
+_FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,11 @@ def dimension(prior: PopulationPrior) -> float:
 def n_free_functions(prior: PopulationPrior) -> float:
     """How many functions vary on their own: the participation ratio (tr K₀)² / tr K₀² of the prior's spectrum."""
     return float(np.trace(prior.K)) ** 2 / float(np.vdot(prior.K, prior.K))
+
+
+def are_few(n_people: int, prior: PopulationPrior) -> bool:
+    """Whether people are few for the functions that may vary on their own: then they may be learned by heart."""
+    return n_people < _FEW_PEOPLE * n_free_functions(prior)
 
 
 def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> float:

@@ -22,7 +22,7 @@ from predilect.covariance.dense import factorise, symmetrise
 from predilect.inference.candidate import Candidate
 from predilect.inference.expectation import Expectation, expectation
 from predilect.inference.maximisation import consensus_mode, consensus_step, offset_step, threshold_step
-from predilect.inference.population_prior import PopulationPrior, n_free_functions
+from predilect.inference.population_prior import PopulationPrior, are_few
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.posteriors.law import Law
@@ -32,9 +32,9 @@ __all__ = ["rigid_hyperparameters"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior, which decides
-# only where answers say little: about the start, of s₀ about a quarter of s_t (people differ half as much as items do).
-# Scales and lengths are logarithmic, the weight is a log-odds.
+# Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
+# decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds. Where people are
+# few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
 _COORDINATES = {"scale": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
 _SHARE_OF_PEOPLE = 0.25
 _ROUNDS, _MOST_ROUNDS = 2, 5  # at least and at most; the prior of the consensus is held within a round
@@ -49,7 +49,6 @@ _SCALES, _CONSENSUS_SCALES = (1e-3, 1e3), (1e-3, 64.0)
 _FIRST_STEP, _LAST_STEP = math.log(3.0), 0.3
 _MOST_STEPS = 5
 _SMALL_MOVE = 0.2
-_FEW_PEOPLE = 3.0  # there are less of them than so many times the functions that may vary on their own
 
 
 def rigid_hyperparameters(
@@ -105,7 +104,7 @@ def rigid_hyperparameters(
     search.learn_consensus = learn_consensus
 
     # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where people are few.
-    few = people.n_active < _FEW_PEOPLE * n_free_functions(search._prior(start))
+    few = are_few(people.n_active, search._prior(start))
     lines = ["scale"] if few and "scale" in names else []
     if lines and learn_consensus:
         lines += ["consensus_scale", "common scale"]
@@ -126,31 +125,27 @@ def rigid_hyperparameters(
     return replace(search.setting, consensus_scale=search.consensus_scale)
 
 
-def _log_prior_of_scales(scale: float, consensus_scale: float) -> tuple[float, float]:
-    """Weak log prior of s₀ and s_t, and its slope in log s₀.
+def _log_prior_of_scales(scale: float, consensus_scale: float) -> float:
+    """Weak log prior of s₀ and s_t where people are few.
 
     Where answers are few, any common scale fits them as well. The prior of its logarithm is Cauchy's, about utilities
     that differ by as much as the noise of an answer: its tails let many answers go where they like.
     """
-    total = scale + consensus_scale
-    size, ratio = math.log(total), math.log(scale / (_SHARE_OF_PEOPLE * consensus_scale)) / _COORDINATES["scale"][1]
-    slope = -2.0 * size / (1.0 + size**2) * scale / total - ratio / _COORDINATES["scale"][1]
-    return -math.log1p(size**2) - 0.5 * ratio**2, slope
+    size, ratio = math.log(scale + consensus_scale), math.log(scale / (_SHARE_OF_PEOPLE * consensus_scale))
+    return -math.log1p(size**2) - 0.5 * (ratio / _COORDINATES["scale"][1]) ** 2
 
 
 def _climb(search: _Rigid, names: list[str], centre: list[float], centre_of_prior: list[float]) -> Hyperparameters:
     """L-BFGS on the evidence plus the weak prior, the prior of the consensus held."""
     start = search.setting
     offset = np.array(centre) - np.array(centre_of_prior)
+    sd = np.array([_COORDINATES[name][1] for name in names])
     half_width = np.array([_COORDINATES[name][0] for name in names])
-    of_scale = np.array([name == "scale" for name in names])
-    precision = np.where(of_scale, 0.0, [_COORDINATES[name][1] ** -2.0 for name in names])
 
     def negative(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = search.evaluate(names, x)
-        log_prior, slope = _log_prior_of_scales(_hyperparameters(names, start, x).scale, search.consensus_scale)
         away = x + offset
-        return -value - log_prior + 0.5 * float(away**2 @ precision), -gradient - of_scale * slope + away * precision
+        return -value + 0.5 * float(np.sum((away / sd) ** 2)), -gradient + away / sd**2
 
     result = minimize(
         negative, np.zeros(len(names)), jac=True, method="L-BFGS-B",
@@ -230,7 +225,7 @@ class _Rigid:
                     near = min(states, key=lambda other: abs(other - k))
                     self._go(states[near], step * (k - near), line)
                 evidence, _ = self.evaluate([], np.zeros(0))
-                log_prior, _ = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
+                log_prior = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
                 values[k] = evidence - self._log_det_of_consensus() + log_prior
                 states[k] = self._state()
             return values[k]

@@ -38,7 +38,7 @@ from predilect.inference.held_out import (
 )
 from predilect.inference.maximisation import tie_spread_of
 from predilect.inference.population import PopulationState
-from predilect.inference.population_prior import PopulationPrior, least_strength, n_free_functions
+from predilect.inference.population_prior import PopulationPrior, are_few, least_strength
 from predilect.inference.prior import FeatureSpace, Hyperparameters
 from predilect.inference.rigid import rigid_hyperparameters
 from predilect.posteriors.people import People, lay_out
@@ -61,8 +61,6 @@ _FEWEST_HELD_OUT = 20.0
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
 _PEOPLE_FOR_BASIS = (160, 500)  # a quarter of the crowd, within these
-# People are few if there are less of them than that share of the functions that may vary on their own.
-_FEW_PEOPLE = 0.5
 # Prior variance of a person's utility about the consensus that stands for none, and up to which that is worth a try.
 _POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
@@ -305,7 +303,7 @@ class _Search:
     def has_few_people(self, found: _Found) -> bool:
         """Whether people are few for what may vary on its own."""
         prior = found.candidate.prior(found.setting, self.space)
-        return self.folds[0].people.n_active < _FEW_PEOPLE * n_free_functions(prior)
+        return are_few(self.folds[0].people.n_active, prior)
 
     def kept_from_heart(self, best: _Found) -> _Found:
         """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour.
