@@ -1,4 +1,4 @@
-"""Expectation propagation for one person with very many answers: all sites at once, with a step that may shrink."""
+"""Parallel expectation propagation for one person with very many answers, with step control."""
 
 from __future__ import annotations
 
@@ -21,19 +21,10 @@ _SMALLEST_STEP = 0.1
 
 @dataclass(frozen=True, slots=True)
 class PersonPass:
-    """What one person adds.
+    """Contribution of one person: x = Xᵀ α (k,), Q = Xᵀ Q X (k, k) on their own items.
 
-    Attributes
-    ----------
-    user : int
-    items : array of int, shape (k,)
-        Their own items.
-    x, Q : arrays of float, shapes (k,) and (k, k)
-        Xᵀ α and Xᵀ Q X on those items.
-    out : array of float, shape (4,)
-        Evidence, its gradient and curvature in δ, largest change of a margin.
-    ties : array of float, shape (2,)
-        Gradient and curvature in the logarithm of the person's own threshold.
+    out (4,): evidence, its gradient and curvature in δ, largest change of a margin; ties (2,): gradient and curvature
+    in the logarithm of the person's own threshold.
     """
 
     user: int
@@ -47,10 +38,8 @@ class PersonPass:
 def dense_pass(
     people: People, user: int, sites: Sites, law: Law, delta: float, n_sweeps: int, tolerance: float
 ) -> PersonPass:  # fmt: skip
-    """Sweep one person's sites, in place; parameters as in :func:`~predilect.inference.expectation.expectation`.
+    """Parallel EP sweeps of one person's sites, in place; as :func:`~predilect.inference.expectation.expectation`.
 
-    Notes
-    -----
     The same fixed point as sequential sweeps. One factorisation of the person's state a sweep.
     """
     rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
