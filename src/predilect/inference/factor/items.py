@@ -1,4 +1,4 @@
-"""A function of the items in whitened coordinates, and what answers on pairs say of it."""
+"""Gaussian posterior of a function of the items in whitened coordinates, given answers on pairs."""
 
 from __future__ import annotations
 
@@ -31,17 +31,8 @@ class GammaPrior(NamedTuple):
 class FunctionState:
     """q(x) = N(mean, (L Lᵀ)⁻¹) of a function f = G x + r with prior x ~ N(0, I/s), r ~ N(0, R/s).
 
-    Attributes
-    ----------
-    mean : array of float, shape (M,)
-    lower : array of float, shape (M, M)
-        L.
-    square : float
-        E xᵀx.
-    log_det : float
-        Log-determinant of the covariance.
-    delta, D : arrays of float, shape (n,)
-        Mean, and variance without that of r, of f(left) - f(right), pair by pair; of people's weights, of each.
+    ``lower`` is L (M, M), ``square`` E xᵀx, ``log_det`` of the covariance. delta, D (n,): mean, and variance without
+    that of r, of f(left) - f(right) of each pair; for people's weights, of each.
     """
 
     mean: FloatArray
@@ -66,17 +57,9 @@ class FunctionState:
 
 @dataclass(frozen=True, slots=True)
 class ItemDesign:
-    """Rows G = A L_K of the items, where K_mm = L_K L_Kᵀ, so that no kernel matrix is ever inverted.
+    """Design of item functions: rows G = A L_K (n_items, M), K_mm = L_K L_Kᵀ: no kernel matrix is ever inverted.
 
-    Attributes
-    ----------
-    projection : Projection
-    G : array of float, shape (n_items, M)
-    left, right : arrays of int, shape (n_pairs,)
-    margins : Margins
-        Of the pairs.
-    residual : array of float, shape (n_pairs,)
-        Variance of r(left) - r(right) at s = 1.
+    ``margins`` are of the pairs, ``residual`` (n_pairs,) the variance of r(left) - r(right) at s = 1.
     """
 
     projection: Projection
@@ -88,13 +71,13 @@ class ItemDesign:
 
     @classmethod
     def of(cls, projection: Projection, left: IntArray, right: IntArray) -> ItemDesign:
-        """For the pairs given."""
+        """Design for given pairs."""
         G = projection.roots()
         return cls(projection, G, left, right, margins_of(G, left, right), projection.residual_pairs(left, right, G))
 
     @property
     def n_points(self) -> int:
-        """M."""
+        """Number of points M."""
         return int(self.G.shape[1])
 
     def prior_variances(self) -> FloatArray:
@@ -108,7 +91,7 @@ def scale_step(prior: GammaPrior, n_points: int, square: float, residual: float)
 
 
 def scale_bound(prior: GammaPrior, n_points: int, s: float) -> float:
-    """E ln p(s) - E ln q(s) + M (E ln s - ln s)/2 for q(s) = Gamma(α, α/s): what q(s) adds to the bound at E s = s."""
+    """Part of the bound at E s = s of q(s) = Gamma(α, α/s): E ln p(s) - E ln q(s) + M (E ln s - ln s)/2."""
     alpha = prior.shape + 0.5 * n_points
     gap = float(digamma(alpha)) - math.log(alpha)  # E ln s - ln s
     log_s = math.log(s) + gap
