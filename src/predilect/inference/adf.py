@@ -18,16 +18,13 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Informative:
-    """Active answers in the order taken, the entropy reduction of each in nats, and their sites, arrays (n_active,).
+    """Active answers in the order taken, the entropy reduction of each in nats, and their sites."""
 
-    ``mean``, ``var`` (n_answers,): margins of all answers given the active ones.
-    """
-
-    active: IntArray
+    active: IntArray  # (n_active,), as the next three
     gain: FloatArray
     precision: FloatArray
     linear: FloatArray
-    mean: FloatArray
+    mean: FloatArray  # (n_answers,): margins of all answers given the active ones
     var: FloatArray
 
 
@@ -61,10 +58,7 @@ def filter_answers(
     outcome: npt.NDArray[np.int8],
     likelihood: Likelihood,
 ) -> Iterator[tuple[int, float, float, float, FloatArray, FloatArray]]:
-    """The same answer by answer, for a caller that stops by its own rule.
-
-    Yields answer, gain, precision, linear, mean, var: the attributes of :class:`Informative` after that answer.
-    """
+    """The same answer by answer; yields the attributes of :class:`Informative` after each."""
     n = len(outcome)
     mean, var = np.zeros(n), diagonal.astype(np.float64).copy()
     free = np.ones(n, dtype=bool)

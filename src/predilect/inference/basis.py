@@ -26,17 +26,15 @@ _LEAST_SHARE = 1e-6  # keeps what an item has to itself proper at an inducing po
 class Functions:
     """M basis functions of an item's features: f_u = Φ β_u + e_u (population.md section 6).
 
-    The first ``n_attributes`` columns of Φ are attributes divided by ``attribute_scale``, so that an item's row has
-    mean square 1: prior scales mean the same for every basis. ``points`` (n_points, n_columns) are the inducing points
-    Z in feature space. ``own``: whether item-specific residuals exceed what inducing points lose. Then w is the share
-    of the prior variance that features explain, attributes and kernel half each; otherwise it is the share of the
-    kernel, and attributes have the rest. A kernel without attributes always leaves 1 - w to the items.
+    If ``own``, item-specific residuals exceed what inducing points lose: w is then the share of the prior variance that
+    features explain, attributes and kernel half each. Otherwise w is the share of the kernel, and attributes have the
+    rest. A kernel without attributes always leaves 1 - w to the items.
     """
 
     kind: str
-    n_attributes: int
-    attribute_scale: float
-    points: FloatArray
+    n_attributes: int  # the first columns of Φ
+    attribute_scale: float  # their divisor: rows of mean square 1, so that prior scales mean the same for every basis
+    points: FloatArray  # inducing points Z, (n_points, n_columns), in feature space
     length_scale: float
     own: bool
 
@@ -57,10 +55,9 @@ class Functions:
         return self.n_attributes + len(self.points)
 
     def rows(self, space: FeatureSpace) -> FloatArray:
-        """Design matrix Φ of some items, shape (n_items, M); zeros for an item without features.
+        """Design matrix Φ of some items, (n_items, M); zeros for an item without features.
 
-        The kernel's columns are K_xZ L⁻ᵀ with K_ZZ = L Lᵀ, so that independent weights of variance 1 make the Nyström
-        approximation of the kernel.
+        Kernel columns are K_xZ L⁻ᵀ with K_ZZ = L Lᵀ: independent weights of variance 1 are the Nyström approximation.
         """
         parts = []
         if self.n_attributes:
@@ -74,19 +71,13 @@ class Functions:
         return Phi
 
     def prior_covariance(self, weight: float) -> FloatArray:
-        """Prior covariance (M, M), diagonal: the shares of the prior variance of attributes and kernel.
-
-        A part without a share keeps a millionth, since an inverse Wishart needs a proper mean.
-        """
+        """Diagonal prior covariance (M, M): shares of the prior variance, a millionth at least, to be proper."""
         attributes, kernel = self._shares(weight)
         shares = np.repeat([attributes, kernel], [self.n_attributes, len(self.points)])
         return np.diag(np.maximum(shares, _LEAST_SHARE))
 
     def own_share(self, Phi: FloatArray, known: npt.NDArray[np.bool_], weight: float) -> FloatArray:
-        """Share of the prior variance of each item-specific residual, shape (n_items,); empty if there is none.
-
-        What the functions leave, and what the inducing points lose of the kernel; 1 for an item without features.
-        """
+        """Share of the prior variance that functions and inducing points lose, (n_items,); empty if none."""
         attributes, kernel = self._shares(weight)
         if not len(self.points) and attributes == 1.0 and known.all():
             return np.zeros(0)

@@ -33,8 +33,7 @@ def calibrated(
 ) -> Hyperparameters:
     """Hyper-parameters with those of the calibration in ``free`` chosen by leave-one-out predictions.
 
-    ``states`` are the fits to the first of the ``folds``; further folds start from the first. ``rng`` chooses rows
-    where leave-one-out predictions of all would take long.
+    ``states`` are fits to the first of the ``folds``; ``rng`` chooses rows where leave-one-out predictions take long.
     """
     parts = []
     for number, fold in enumerate(folds):

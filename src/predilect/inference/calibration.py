@@ -25,10 +25,7 @@ _TOLERANCE = 1e-3
 def variance_factor(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike
 ) -> float:
-    """Variance factor κ: N(mean, κ var) of highest penalised likelihood of held-out answers; arrays (n,).
-
-    Laplace prior of log κ, scale 0.25. Some 20 passes over the n rows.
-    """
+    """Variance factor κ of held-out margins N(mean, κ var), with a Laplace prior of log κ, scale 0.25; arrays (n,)."""
 
     def loss(log_factor: float) -> float:
         return float(-weight @ tilted(outcome, mean, math.exp(log_factor) * var, delta)[0])
@@ -38,22 +35,16 @@ def variance_factor(
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Calibrated predictions: a share 1 - λ of answers has margin N(mean, κ_i vᵉ) and noise τ²; threshold γ δ.
+    """Calibrated predictions: a share 1 - λ of answers has margin N(mean, κ_i vᵉ) and noise τ²; threshold γ δ."""
 
-    κ is ``factor``; ``factor_unseen`` κ₀ for two items on which the person has no answer, √(κ κ₀) for one such item;
-    ``factor_implied`` κ₌ where the answer follows by transitivity; ``power`` e above 1 where margins of small variance
-    are known better still; τ² at most 1, the noise of the fit; λ the share of careless answers, ``lapse_noise`` inf is
-    a fair coin.
-    """
-
-    factor: float = 1.0
-    factor_unseen: float = 1.0
-    factor_implied: float = 1.0
-    power: float = 1.0
-    threshold_factor: float = 1.0
-    noise_factor: float = 1.0
-    lapse_rate: float = 0.0
-    lapse_noise: float = math.inf
+    factor: float = 1.0  # κ
+    factor_unseen: float = 1.0  # κ₀, two items on which the person has no answer; √(κ κ₀) for one
+    factor_implied: float = 1.0  # κ₌, the answer follows from others by transitivity
+    power: float = 1.0  # e, above 1 where margins of small variance are known better still
+    threshold_factor: float = 1.0  # γ
+    noise_factor: float = 1.0  # τ², at most that of the fit, 1
+    lapse_rate: float = 0.0  # λ, share of careless answers
+    lapse_noise: float = math.inf  # variance of their noise; inf is a fair coin
 
     @classmethod
     def of(cls, setting: Hyperparameters) -> Calibration:
@@ -69,10 +60,7 @@ class Calibration:
         return not self.factor == self.factor_unseen == self.factor_implied
 
     def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray]]:
-        """Mixture components: shares, and variances (n,) for likelihoods of noise 1.
-
-        ``kind`` as in :meth:`~predilect.posteriors.population.PopulationPosterior.pair_kinds`.
-        """
+        """Mixture components: shares, and variances (n,) for likelihoods of noise 1; ``kind`` from ``pair_kinds``."""
         middle = math.sqrt(self.factor * self.factor_unseen)
         steps = np.array([self.factor, middle, self.factor_unseen, self.factor_implied])[np.asarray(kind)]
         spread = np.asarray(steps * (var if self.power == 1.0 else var**self.power))

@@ -21,27 +21,20 @@ _SMALLEST_STEP = 0.1
 
 @dataclass(frozen=True, slots=True)
 class PersonPass:
-    """Contribution of one person: x = Xᵀ α (k,), Q = Xᵀ Q X (k, k) on their own items.
-
-    out (4,): evidence, its gradient and curvature in δ, largest change of a margin; ties (2,): gradient and curvature
-    in the logarithm of the person's own threshold.
-    """
+    """Contribution of one person, on the own items."""
 
     user: int
     items: npt.NDArray[np.int32]
-    x: FloatArray
-    Q: FloatArray
-    out: FloatArray
-    ties: FloatArray
+    x: FloatArray  # Xᵀ α, (k,)
+    Q: FloatArray  # Xᵀ Q X, (k, k)
+    out: FloatArray  # (4,): evidence, its gradient and curvature in δ, largest change of a margin
+    ties: FloatArray  # (2,): gradient and curvature in the logarithm of the person's own threshold
 
 
 def dense_pass(
     people: People, user: int, sites: Sites, law: Law, delta: float, n_sweeps: int, tolerance: float
 ) -> PersonPass:  # fmt: skip
-    """Parallel EP sweeps of one person's sites, in place; as :func:`~predilect.inference.expectation.expectation`.
-
-    The same fixed point as sequential sweeps. One factorisation of the person's state a sweep.
-    """
+    """Parallel EP sweeps of one person's sites, in place, with the fixed point of sequential ones."""
     rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
     factor = float(people.tie_factor[user])
     own_delta = delta * factor

@@ -57,15 +57,12 @@ def evidence_gradient(fit: SingleLatent) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSearch:
-    """Hyper-parameters of the highest evidence found; ``gradient`` is in ``kernel.theta``.
-
-    ``at_bound`` names those that stopped at a bound, in words ("length_scale at its upper bound 30").
-    """
+    """Hyper-parameters of the highest evidence found; ``gradient`` is in ``kernel.theta``."""
 
     kernel: Kernel
     fit: SingleLatent
     gradient: FloatArray
-    at_bound: tuple[str, ...]
+    at_bound: tuple[str, ...]  # in words: "length_scale at its upper bound 30"
     report: Report
 
 
@@ -89,13 +86,10 @@ def maximise_evidence(
 ) -> EvidenceSearch:
     """Type-II maximum likelihood: kernel hyper-parameters by L-BFGS-B on the evidence, in their logarithms.
 
-    Data as in :func:`~predilect.inference.laplace.laplace`, x (n_items, d). ``bounds`` are in a hyper-parameter's own
-    units by the names in ``kernel.names``, equal ends hold it fixed; ``options`` go to the inference, ``tolerance``
-    too. DataError if bounds name no hyper-parameter or exclude its start, PredilectError if evidence or gradient is not
-    finite.
-
-    modern.md 10, vvm.md 4: each evaluation starts from the sites of the last one. The evidence may have several local
-    maxima; the start decides between them.
+    Data as in :func:`~predilect.inference.laplace.laplace`, x (n_items, d); ``bounds`` by the names in
+    ``kernel.names``, equal ends hold one. DataError if they name no hyper-parameter or exclude its start,
+    PredilectError if evidence or gradient is not finite. modern.md 10, vvm.md 4: each evaluation starts from the sites
+    of the last one. The evidence may have several local maxima; the start decides between them.
     """
     began = time.perf_counter()
     if method not in METHODS:

@@ -29,34 +29,25 @@ _ROUNDING = 1e-8  # of the largest
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Sums over people (population.md section 3); evidence Σ log Z_u in nats.
+    """Sums over people (population.md section 3); curvatures have the cavities held."""
 
-    H, D (M, M): Σ Xᵀ Q X, and Σ (Xᵀ α αᵀ X - Xᵀ Q X), twice the gradient of the evidence in Σ; r (M,), ``r_items``
-    (n_items,), ``r_traits`` (M, n_traits): its gradients in m, item by item, and in the trait effects; on a basis Φᵀ .
-    Φ and Φᵀ r. ``own_H``, ``own_D`` (n_items,): diagonals of H and D, empty without item-specific residuals.
-    ``largest_change`` of a margin in the last sweep, in noise units. Curvatures in δ, and ``ties`` (n_users, 2),
-    gradient and curvature in the log of a person's own threshold, have the cavities held.
-    """
-
-    evidence: float
-    H: FloatArray
-    D: FloatArray
-    r: FloatArray
-    r_items: FloatArray
-    r_traits: FloatArray
-    own_H: FloatArray
+    evidence: float  # Σ log Z_u, in nats
+    H: FloatArray  # Σ Xᵀ Q X, (M, M); on a basis Φᵀ . Φ
+    D: FloatArray  # Σ (Xᵀ α αᵀ X - Xᵀ Q X), (M, M): twice the gradient of the evidence in Σ
+    r: FloatArray  # Σ Xᵀ α, (M,): gradient in m
+    r_items: FloatArray  # the same item by item, (n_items,)
+    r_traits: FloatArray  # (M, n_traits): gradient in the effects of traits
+    own_H: FloatArray  # diagonals of H and D over items; empty without item-specific residuals
     own_D: FloatArray
     slope_delta: float
     curvature_delta: float
-    largest_change: float
+    largest_change: float  # of a margin in the last sweep, in noise units
+    # (n_users, 2): gradient and curvature in the logarithm of each person's own threshold
     ties: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
 
     @property
     def is_sound(self) -> bool:
-        """Whether all is finite, no variance of a margin is negative, and no answers have negative information.
-
-        Otherwise the digits ran out, and a fit has not converged.
-        """
+        """Whether all is finite and no margin variance or information is negative; otherwise the digits ran out."""
         information = np.diagonal(self.H)
         lost = float(information.min(initial=0.0)) < -_ROUNDING * float(information.max(initial=0.0))
         return math.isfinite(self.evidence) and math.isfinite(self.largest_change) and not lost
@@ -72,9 +63,7 @@ def expectation(
     tolerance: float = 0.0,
     executor: ThreadPoolExecutor | None = None,
 ) -> Expectation:
-    """EP sweeps of every person's sites, in place, and the sums over people.
-
-    At most ``n_sweeps`` a person; fewer once a sweep changes no margin by more than ``tolerance``.
+    """EP sweeps of every person's sites, in place, until none changes a margin by ``tolerance``; the sums over people.
 
     population.md sections 2 and 3. Time Σ_u n_u min(n_u, k_u)² + k_u³ for n_u answers on k_u items, and with a basis of
     M functions M min(n_u, k_u)² more and n_items M² in all; memory 2 n_items M floats a shard in flight, never anything

@@ -33,15 +33,11 @@ _LOOSEST, _SITES, _TIGHTEST = 1e-4, 0.1, 1e-11  # of sites while μ and Σ move:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """First and second moments of the utilities over people, about the μ at which they were computed.
+    """First and second moments of the utilities over people, about the μ at which they were computed."""
 
-    - n_users: U, people with answers; first (n_items,): Σ_u E (f_u - μ)
-    - second (n_items, n_items): Σ_u E (f_u - μ)(f_u - μ)ᵀ = Σ_u [S_u + (m_u - μ)(m_u - μ)ᵀ]
-    """
-
-    n_users: int
-    first: FloatArray
-    second: FloatArray
+    n_users: int  # U: people with answers
+    first: FloatArray  # Σ_u E (f_u - μ)
+    second: FloatArray  # Σ_u E (f_u - μ)(f_u - μ)ᵀ = Σ_u [S_u + (m_u - μ)(m_u - μ)ᵀ]
 
     def about(self, shift: FloatArray) -> FloatArray:
         """Second moment about μ + shift."""
@@ -50,10 +46,7 @@ class Moments:
 
 
 def moments(current: Expectation, Sigma: FloatArray, n_users: int) -> Moments:
-    """Moments from the sums over people at the covariance ``Sigma``.
-
-    m_u = μ + Σ Xᵀα and S_u = Σ - Σ XᵀQX Σ, so the sums are Σ r and U Σ + Σ D Σ: no person's posterior is formed.
-    """
+    """Moments Σ r and U Σ + Σ D Σ, since m_u = μ + Σ Xᵀα and S_u = Σ - Σ XᵀQX Σ; no person's posterior is formed."""
     return Moments(n_users, Sigma @ current.r, symmetrise(n_users * Sigma + Sigma @ current.D @ Sigma))
 
 
@@ -63,13 +56,11 @@ class GaussianPrior:
 
     A density of Σ relative to its own mode sK and of μ in units of sK, so that s and K may be compared. (In units of an
     answer's noise the density of μ would grow without bound as s goes to 0, and with few people s would go there.)
-    ``strength`` is ν₀ (0: maximum likelihood) and ``consensus_strength`` κ₀ (0: flat prior of μ, without the 1), in
-    people.
     """
 
     K: FloatArray
-    strength: float
-    consensus_strength: float
+    strength: float  # ν₀, in people; 0: maximum likelihood
+    consensus_strength: float  # κ₀, in people; 0: flat prior of μ, without the 1
 
     @property
     def n_seen(self) -> float:
@@ -130,14 +121,11 @@ def fit_hierarchical(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> HierarchicalFit:
-    """EM for μ, Σ and, where there are ties, δ; Σ starts at sK, ``learn_scale`` moves s in every iteration.
-
-    Stops when the objective rises by less than ``tolerance``, in nats an answer.
+    """EM for μ, Σ and, where there are ties, δ, until the objective rises by less than ``tolerance`` nats an answer.
 
     baselines.md B3 (Birlutiu, Groot and Heskes), in the space of utilities, which gives the same likelihood as margins
     of pairs and needs no inverse. **Differs from the paper**: expectation propagation, run to convergence in every E
-    step; the prior. An iteration takes Σ_u n_u min(n_u, k_u)² + k_u³ operations for n_u answers on k_u items, and some
-    n_items³.
+    step; the prior. An iteration takes Σ_u n_u min(n_u, k_u)² + k_u³ for n_u answers on k_u items, and some n_items³.
     """
     began = time.perf_counter()
     learn_delta = delta is None and bool(np.any(people.outcome == 0))

@@ -53,11 +53,9 @@ def inducing_points(
 ) -> InducingPoints:
     """Inducing points of a sparse Gaussian process over items; DataError if ``n_points`` is below 1.
 
-    ``known`` (n_items,): items without features become points of their own, beyond ``n_points``; ``scales`` (d,) or
-    (1,) are the units of distance.
-
-    crowdgppl.md 3, step 1. Points are distinct: where fewer items differ in their features than points were asked for,
-    ``n_dropped`` are missing. With at least as many points as items with features, all different, the items are the
+    Items without features become points of their own, beyond ``n_points``; ``scales`` (d,) or (1,) are the units of
+    distance. crowdgppl.md 3, step 1. Points are distinct: where fewer items differ in their features than points were
+    asked for, ``n_dropped`` are missing. With at least as many points as items, all different, the items are the
     points.
     """
     if n_points < 1:

@@ -48,10 +48,7 @@ class JointAnswers:
         return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
 
     def rows(self, kernel: JointKernel) -> Rows:
-        """Latent values of the answers: margins where each has a nugget, else (person, item) cells.
-
-        DataError if they are too many for dense algebra.
-        """
+        """Margins where each has a nugget, else (person, item) cells; DataError if too many for dense algebra."""
         rows = Rows.of(
             self.user, self.left, self.right, margins=kernel.nuggets is not None, n_items=len(kernel.items)
         )  # fmt: skip
@@ -94,9 +91,7 @@ def tune_joint_process(
     bounds: Mapping[str, tuple[float, float]] | None = None,
     max_evaluations: int = 100,
 ) -> JointSearch:
-    """Type-II maximum likelihood of a joint process by L-BFGS on EP's evidence.
-
-    ``delta=None``: the threshold of the tie share. DataError if the answers are too many for dense algebra.
+    """Type-II maximum likelihood of a joint process by L-BFGS on EP's evidence; DataError as :func:`fit_joint_process`.
 
     vvm.md 2.3 and 4, baselines.md B4: d log Z = ½ tr[(b bᵀ - R) dG]. Each evaluation is an EP from the last one's
     sites, of about five factorisations of the smaller of answers and (person, item).
@@ -124,7 +119,6 @@ def fit_joint_process(
     """Posterior of f ~ GP(0, K_users ⊗ K_items) by EP; the tie threshold is learned unless given.
 
     ``start`` holds the sites of one copy of each answer. DataError if the answers are too many for dense algebra.
-
     vvm.md 2. The noise α of a margin is 1 here: a process with α and variance a is one with 1 and a/α².
     """
     began = time.perf_counter()

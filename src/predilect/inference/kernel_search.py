@@ -23,14 +23,11 @@ _TOLERANCE_BOUND, _TOLERANCE_GRADIENT = 1e-9, 1e-6
 
 @dataclass(frozen=True, slots=True)
 class KernelSearch:
-    """Best hyper-parameters seen, the bound there in nats, and L-BFGS-B's message.
-
-    ``at_bounds`` names those that ended at a bound: a feature without effect, or all features at once with too much.
-    """
+    """Best hyper-parameters seen, the bound there in nats, and L-BFGS-B's message."""
 
     kernel: Kernel
     bound: float
-    at_bounds: tuple[str, ...]
+    at_bounds: tuple[str, ...]  # names; a feature without effect, or all features at once with too much
     evaluations: int
     converged: bool
     message: str
@@ -48,10 +45,8 @@ def search_kernel(
     """Maximum of a bound by L-BFGS-B in the logarithms of a kernel's hyper-parameters; inducing points stay in place.
 
     ``fit(projection)`` gives the bound in nats and its gradient in theta (n_parameters,). theta stays within ±
-    ``reach`` of its start, names in ``held`` at it; ``unit`` is how many nats the search takes for one. PredilectError
-    if bound or gradient is not finite.
-
-    crowdgppl.md 2.5, modern.md 6.
+    ``reach`` of its start; ``unit`` is how many nats the search takes for one. PredilectError if bound or gradient is
+    not finite. crowdgppl.md 2.5, modern.md 6.
     """
     kernel, start = projection.kernel, projection.kernel.theta
     reaches = np.array([0.0 if name in held else reach for name in kernel.names])

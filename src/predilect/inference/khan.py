@@ -30,16 +30,13 @@ _LEAST_SCALE = 1e-6  # of g: with as many factors as directions in which people 
 
 @dataclass(frozen=True, slots=True)
 class KhanFit:
-    """Fitted factor analysis; V (n_items, n_factors) up to a rotation, columns by the variance explained.
-
-    ``scale`` is g, ``evidence`` is Σ_u log Z_u in nats: what EM raises.
-    """
+    """Fitted factor analysis."""
 
     posterior: PopulationPosterior
-    factors: FloatArray
-    scale: float
+    factors: FloatArray  # V, (n_items, n_factors), up to a rotation; columns by the variance they explain
+    scale: float  # g
     delta: float
-    evidence: float
+    evidence: float  # Σ_u log Z_u, in nats: what EM raises
     report: Report
 
 
@@ -72,10 +69,7 @@ def fit_khan(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> KhanFit:
-    """EM for μ, V, g and, where there are ties, δ, starting at V = 0; at most n_items - 1 factors.
-
-    ``root`` is L with K = L Lᵀ, ``scale`` a given g; the rest as in
-    :func:`~predilect.inference.hierarchical.fit_hierarchical`.
+    """EM for μ, V, g and, where there are ties, δ, starting at V = 0; at most n_items - 1 factors; K = root rootᵀ.
 
     baselines.md B7 (Khan, Ko and Seeger 2014). **Differs from the paper**: expectation propagation, and an M step that
     has integrated the weights w_u out. The paper's, which holds them at their posterior, climbs less in a step, and

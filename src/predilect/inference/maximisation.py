@@ -35,10 +35,7 @@ def consensus_mode(m: FloatArray, precision: FloatArray, current: Expectation) -
 
 
 def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, FloatArray]:
-    """Posterior N(m', C_m) of the consensus, people integrated out, sites fixed; ``precision`` is (s_t K_t)⁻¹.
-
-    C_m = ((s_t K_t)⁻¹ + H)⁻¹, m' = C_m (r + H m): the Newton step of J in m. M³ operations.
-    """
+    """Newton step of J in m, sites fixed: C_m = ((s_t K_t)⁻¹ + H)⁻¹, m' = C_m (r + H m); M³ operations."""
     m_new, factor = _consensus(m, precision, current)
     return m_new, factor.inverse()
 
@@ -119,7 +116,7 @@ def threshold_step(delta: float, current: Expectation) -> float:
 
 
 def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tuple[FloatArray, FloatArray]:
-    """Newton step of people's own thresholds, log δ_u = log δ + θ_u with θ_u ~ N(0, spread²), the cavities held.
+    """Newton step of people's own thresholds, log δ_u = log δ + θ_u, θ_u ~ N(0, spread²), with the cavities held.
 
     Returns the new θ (n_users,), at most a factor e away, and its information from the answers, prior excluded.
     """

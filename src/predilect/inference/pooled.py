@@ -61,12 +61,9 @@ class PooledAnswers:
 
 
 class PooledPrior(NamedTuple):
-    """Precision (s_t K)⁻¹ of the utilities, or of the weights of functions Φ of the items, and log |s_t K|.
+    """Prior of the utilities, or of the weights of functions Φ of the items: (s_t K)⁻¹ and log |s_t K|."""
 
-    The precision is its diagonal only, shape (M,), where many items have independent priors.
-    """
-
-    precision: FloatArray
+    precision: FloatArray  # (M, M), or its diagonal (M,) where many items have independent priors
     log_det: float
     jitter: float
     Phi: FloatArray | None = None
@@ -128,16 +125,13 @@ class PooledPrior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PooledState:
-    """Laplace approximation of the pooled model, evidence in nats.
+    """Laplace approximation of the pooled model."""
 
-    ``m`` (M,) is the mode, ``information`` (n_rows,) the precision of each row's site there.
-    """
-
-    m: FloatArray
+    m: FloatArray  # mode, (M,)
     delta: float
-    evidence: float
+    evidence: float  # Laplace's log evidence, in nats
     report: Report
-    information: FloatArray
+    information: FloatArray  # (n_rows,): precision of each row's site at the mode
     rows: PooledAnswers
     prior: PooledPrior
 
@@ -173,14 +167,12 @@ def fit_pooled(
     delta: float | None = None,
     Phi: FloatArray | None = None,
 ) -> PooledState:
-    """Mode and Laplace approximation of m ~ N(0, s_t K) given the answers of all people.
+    """Mode and Laplace approximation of m ~ N(0, s_t K), K at unit scale, given the answers of all people.
 
-    K (n_items, n_items) has unit scale; with Φ (n_items, M), m and K are of its weights. ``delta=None`` maximises
-    Laplace's evidence with a weak prior, if there are ties.
-
-    population.md section 4 at Σ = 0, where the consensus step is Newton's step. O(n_answers + n_items³) a step; with
-    functions O(n_answers M² + M³). Where many items have independent priors, steps take conjugate gradients on a sparse
-    matrix, and the evidence one factorisation by elimination.
+    ``delta=None`` maximises Laplace's evidence with a weak prior, if there are ties. population.md section 4 at Σ = 0,
+    where the consensus step is Newton's step. O(n_answers + n_items³) a step; with functions Φ (n_items, M) O(n_answers
+    M² + M³). Where many items have independent priors, steps take conjugate gradients on a sparse matrix, and the
+    evidence one factorisation by elimination.
     """
     began = time.perf_counter()
     rows = PooledAnswers.of(comparisons.pooled())
@@ -211,10 +203,7 @@ def fit_pooled(
 
 
 def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> PooledState:
-    """Mode and Laplace approximation at a fixed prior and threshold, by Newton's method from ``start``.
-
-    The log posterior is concave, so the mode does not depend on the start. O(n_rows + n_items³) a step.
-    """
+    """Mode and Laplace approximation at a fixed prior and threshold; concave, so ``start`` does not change the mode."""
     began = time.perf_counter()
     best = _newton(rows, prior, delta, start)
     report = _report(best, best.iterations, best.jitter, began)

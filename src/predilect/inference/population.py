@@ -38,29 +38,23 @@ MOST_SETTLING_SWEEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class PopulationState:
-    """Fitted population; M items or functions of the basis, evidence Σ log Z_u and objective J in nats.
+    """Fitted population; M items or functions of the basis."""
 
-    ``offset``, ``offset_variance`` (n_items,): posterior of the item-specific residuals of the consensus, empty without
-    them; ``own_scale``: variance over people of such a residual, per unit of its share. B (M, n_traits), C_B (M, M):
-    effects of traits and the covariance of each. ``log_tie_factor``, ``tie_information`` (n_users,): log factor of each
-    person's tie threshold and its information, prior excluded; empty where all share one.
-    """
-
-    m: FloatArray
+    m: FloatArray  # consensus, (M,)
     Sigma: FloatArray
-    C_m: FloatArray
+    C_m: FloatArray  # posterior covariance of m, (M, M)
     delta: float
     sites: Sites
-    evidence: float
-    objective: float
+    evidence: float  # Σ log Z_u, in nats
+    objective: float  # J, in nats
     report: Report
-    offset: FloatArray
+    offset: FloatArray  # item-specific residuals of the consensus, (n_items,) or empty
     offset_variance: FloatArray
-    own_scale: float
-    B: FloatArray
-    C_B: FloatArray
-    log_tie_factor: FloatArray
-    tie_information: FloatArray
+    own_scale: float  # variance over people of item-specific residuals, per unit of their share
+    B: FloatArray  # effects of traits, (M, n_traits)
+    C_B: FloatArray  # covariance of the effect of each trait, (M, M)
+    log_tie_factor: FloatArray  # of each person's threshold, (n_users,); empty where all share one
+    tie_information: FloatArray  # of the answers about it, without the prior
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """Posterior of the population model."""

@@ -99,13 +99,10 @@ class Hyperparameters:
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
-    """Standardised item features, matrix (n_items, n_columns), for the kernel part of K₀.
-
-    ``known`` (n_items,): which items have features. One without is uncorrelated with all others.
-    """
+    """Standardised item features, (n_items, n_columns), for the kernel part of K₀."""
 
     matrix: FloatArray
-    known: npt.NDArray[np.bool_]
+    known: npt.NDArray[np.bool_]  # an item without features is uncorrelated with all others
 
     @classmethod
     def empty(cls, n_items: int) -> FeatureSpace:

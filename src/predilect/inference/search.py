@@ -58,16 +58,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Posterior covariances of consensus, offsets and trait effects with the sites held.
-
-    ``tie_information`` is the information in each person's answers about the log of the own tie threshold, prior
-    excluded.
-    """
+    """Posterior covariances of consensus, offsets and trait effects with the sites held."""
 
     C_m: FloatArray
     offset_variance: FloatArray
     C_B: FloatArray
-    tie_information: FloatArray
+    tie_information: FloatArray  # of each person's answers about the logarithm of the own threshold, without the prior
 
 
 class Search:

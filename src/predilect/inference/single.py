@@ -91,15 +91,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SingleLatent:
-    """Gaussian approximation of the posterior of one latent function; sites of one copy of each answer.
-
-    ``evidence`` is the approximate log evidence in nats; for "variational" the lower bound. ``state`` has
-    ``margin_mean`` and ``margin_var`` of the answers, and ``extend`` to new points.
-    """
+    """Gaussian approximation of the posterior of one latent function."""
 
     method: Method
-    evidence: float
-    sites: Sites
+    evidence: float  # approximate log evidence, in nats; the lower bound for "variational"
+    sites: Sites  # of one copy of each answer
     report: Report
     state: Conditioned = field(repr=False)
     problem: Problem = field(repr=False)
@@ -119,10 +115,7 @@ class SingleLatent:
 
 
 def change_of_margin(weight: FloatArray, old: Sites, new: Sites, mean: FloatArray, var: FloatArray) -> float:
-    """Largest change of a margin by a change of sites, in units of the answer noise; inf if not a number.
-
-    The scale-free measure of convergence, also of the loops over people.
-    """
+    """Scale-free measure of convergence: largest change of a margin, in noise units; inf if not a number."""
     d_precision = weight * (new.precision - old.precision)
     d_linear = weight * (new.linear - old.linear)
     change = np.abs(d_precision) * (1.0 + np.abs(mean)) + np.abs(d_linear - d_precision * mean)

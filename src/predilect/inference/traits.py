@@ -18,13 +18,10 @@ _NEGLIGIBLE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Principal components of people's features, each of mean 0 and variance 1 over the people who answered.
+    """Principal components of people's features, each of mean 0 and variance 1 over the people who answered."""
 
-    mean (n_columns,), rotation (n_columns, n_traits).
-    """
-
-    mean: FloatArray
-    rotation: FloatArray
+    mean: FloatArray  # (n_columns,)
+    rotation: FloatArray  # (n_columns, n_traits)
 
     @classmethod
     def of(cls, matrix: FloatArray, known: npt.NDArray[np.bool_]) -> Traits:

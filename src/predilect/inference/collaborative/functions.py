@@ -98,13 +98,11 @@ class ExactFunctions:
 class PseudoFunctions:
     """Margins of pairs through those of a few pseudo-pairs (FITC).
 
-    ``projection`` goes from the items of the pseudo-pairs, and those without features, to all; first, second (m,): the
-    pseudo-pairs as positions among its points. collaborative.md 4. n_pairs m² operations a function. With pseudo-pairs
-    that span all items it is exact.
+    collaborative.md 4. n_pairs m² operations a function. With pseudo-pairs that span all items it is exact.
     """
 
-    projection: Projection
-    first: IntArray
+    projection: Projection  # from the items of the pseudo-pairs, and those without features, to all
+    first: IntArray  # pseudo-pairs, (m,), as positions among the points of the projection
     second: IntArray
     fitc: Fitc
     prior_var: FloatArray

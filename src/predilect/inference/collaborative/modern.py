@@ -94,10 +94,7 @@ def _advance(
     run: _Run, answers: FactorAnswers, design: ItemDesign, learn_delta: bool, tolerance: float, most: int,
     watch: Callable[[int, float], None] | None,
 ) -> None:  # fmt: skip
-    """Sweeps to convergence, or ``most`` sweeps in all.
-
-    The step of the sites is halved where the residual grew, and grows by a fifth where it fell.
-    """
+    """Sweeps to convergence, or ``most``; the site step is halved where the residual grew, else grows by a fifth."""
     y, w, state = answers.outcome, answers.weight, run.state
     mean, var = moments(state, answers)
     moved, last, step = math.inf, math.inf, 1.0

@@ -35,17 +35,13 @@ _MOST_PASSES = 500
 
 @dataclass(slots=True)
 class _Factor:
-    """One factor of the margins, weights of people or values of functions; one column a function.
+    """One factor of the margins, weights of people or values of functions; arrays (n, D) but prior_var (n,)."""
 
-    ``process=None``: entries are independent, which needs no message but the prior. prior_var (n,); cavities f̂3 or
-    f̂4, and the moments of Q, (n, D).
-    """
-
-    process: Process | None
+    process: Process | None  # None: independent entries, which need no message but the prior
     prior_var: FloatArray
-    cavity_mean: FloatArray
+    cavity_mean: FloatArray  # of f̂3 or f̂4
     cavity_var: FloatArray
-    mean: FloatArray
+    mean: FloatArray  # of Q
     var: FloatArray
 
     @classmethod

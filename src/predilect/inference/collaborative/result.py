@@ -23,26 +23,21 @@ _LARGEST_MOVE = 0.5  # of log δ
 
 @dataclass(frozen=True, slots=True)
 class CollaborativeFit:
-    """Fitted collaborative Gaussian process; ``evidence`` by EP in nats, no bound; sites of one copy of each row.
-
-    ``importances`` (D,): see :func:`importances`. ``n_rejected``: for "paper", how often in all iterations a message
-    was kept because the new one had no positive precision; for "modern", answers without a proper cavity at the end.
-    """
+    """Fitted collaborative Gaussian process."""
 
     posterior: FactorPosterior
     delta: float
-    evidence: float
-    importances: FloatArray
+    evidence: float  # by expectation propagation, in nats; no bound
+    importances: FloatArray  # (D,), see :func:`importances`
+    # "paper": how often a message was kept, as the new one had no positive precision; "modern": answers without a
+    # proper cavity at the end
     n_rejected: int
-    sites: Sites
+    sites: Sites  # of one copy of each row
     report: Report
 
 
 def importances(user: IntArray, pair: IntArray, weight: FloatArray, mu: FloatArray, delta: FloatArray) -> FloatArray:
-    """Mean square of each function's part of the mean margin of an answer, shape (D,); near 0 for one pruned.
-
-    ``mu`` (n_users, D): mean weights; ``delta`` (n_pairs, D): mean margins of the functions.
-    """
+    """Mean square of each function's part of the mean margin of an answer, (D,); near 0 for one pruned."""
     parts = mu[user] * delta[pair]
     return np.asarray(weight @ (parts * parts) / weight.sum())
 

@@ -24,10 +24,7 @@ def _divergence(mean, var, prior_mean, prior_var):
 
 @kernel
 def product_moments(user, pair, w_mean, w_var, h_mean, h_var, mean, var):
-    """Mean and variance of the margin of every row, set in place: collaborative.md 3, m_g and v_g.
-
-    ``w_mean, w_var`` (n_users, D), ``h_mean, h_var`` (n_pairs, D).
-    """
+    """Mean and variance of the margin of every row, set in place: collaborative.md 3, m_g and v_g."""
     for p in range(user.shape[0]):
         u, q = user[p], pair[p]
         m = 0.0

@@ -17,18 +17,14 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FactorAnswers:
-    """Rows sorted by person, pair and outcome; the item with the smaller code is on the left.
+    """Rows sorted by person, pair and outcome; the item with the smaller code is on the left."""
 
-    user_ptr (n_users + 1,): rows of each person; user, pair, outcome, weight (n_rows,); left, right (n_pairs,): the
-    distinct pairs.
-    """
-
-    user_ptr: IntArray
-    user: IntArray
+    user_ptr: IntArray  # (n_users + 1,): rows of each person
+    user: IntArray  # (n_rows,), as the next three
     pair: IntArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
-    left: IntArray
+    left: IntArray  # (n_pairs,): the distinct pairs
     right: IntArray
 
     @classmethod

@@ -23,24 +23,19 @@ _ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Regression of the weights, w_u ~ N(B x_u, I) with rows b_c ~ N(0, I/τ_c), τ_c ~ Gamma; q(B) and q(τ).
-
-    Only ``active`` people, those with answers, inform B: the others' weights follow from it at the end, and would only
-    echo it. values, vectors: eigenpairs of gram = XᵀX of the active people, with which τ I + XᵀX is inverted for all c
-    at once. mean (C, n_traits), covariance (C, n_traits, n_traits), log_det, tau (C,); ``prior`` of τ, large where
-    features do not explain the weights.
-    """
+    """Regression of the weights, w_u ~ N(B x_u, I) with rows b_c ~ N(0, I/τ_c), τ_c ~ Gamma; q(B) and q(τ)."""
 
     traits: FloatArray
+    # people with answers; the others' weights follow from B at the end, and would only echo it
     active: npt.NDArray[np.bool_]
-    gram: FloatArray
-    values: FloatArray
+    gram: FloatArray  # XᵀX of the active people
+    values: FloatArray  # eigenpairs of it: they invert τ I + XᵀX for all c at once
     vectors: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
+    mean: FloatArray  # (C, n_traits)
+    covariance: FloatArray  # (C, n_traits, n_traits)
     log_det: FloatArray
     tau: FloatArray
-    prior: GammaPrior = TAU_PRIOR
+    prior: GammaPrior = TAU_PRIOR  # of τ, large where features do not explain the weights
 
     @classmethod
     def start(cls, traits: FloatArray, n_components: int, active: npt.NDArray[np.bool_]) -> Effects:

@@ -37,19 +37,15 @@ _MOST_RESTART_ROWS, _MOST_RESTART_POINTS = 20_000, 100
 
 @dataclass(frozen=True, slots=True)
 class FactorFit:
-    """Fitted factor model; ``bound`` approximates a lower bound of the log evidence, in nats.
-
-    The scales are E s_t and E s_c (C,). ``theta_gradient`` (n_parameters,): slope of the bound in the kernel's log
-    hyper-parameters, if asked for.
-    """
+    """Fitted factor model."""
 
     posterior: FactorPosterior
     delta: float
-    bound: float
-    consensus_scale: float
-    component_scales: FloatArray
+    bound: float  # approximate lower bound of the log evidence, in nats
+    consensus_scale: float  # E s_t
+    component_scales: FloatArray  # E s_c, (C,)
     report: Report
-    theta_gradient: FloatArray | None = None
+    theta_gradient: FloatArray | None = None  # of the bound in the kernel's log hyper-parameters
 
 
 @dataclass(slots=True)

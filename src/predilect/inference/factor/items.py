@@ -29,18 +29,14 @@ class GammaPrior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FunctionState:
-    """q(x) = N(mean, (L Lᵀ)⁻¹) of a function f = G x + r with prior x ~ N(0, I/s), r ~ N(0, R/s).
-
-    ``lower`` is L (M, M), ``square`` E xᵀx, ``log_det`` of the covariance. delta, D (n,): mean, and variance without
-    that of r, of f(left) - f(right) of each pair; for people's weights, of each.
-    """
+    """q(x) = N(mean, (L Lᵀ)⁻¹) of a function f = G x + r with prior x ~ N(0, I/s), r ~ N(0, R/s)."""
 
     mean: FloatArray
-    lower: FloatArray
-    square: float
-    log_det: float
-    delta: FloatArray
-    D: FloatArray
+    lower: FloatArray  # L, (M, M)
+    square: float  # E xᵀx
+    log_det: float  # of the covariance
+    delta: FloatArray  # mean of f(left) - f(right), (n_pairs,); of people's weights, of each
+    D: FloatArray  # its variance without that of r
 
     def divergence(self, s: float) -> float:
         """KL(q(x) || N(0, I/s))."""
@@ -57,17 +53,14 @@ class FunctionState:
 
 @dataclass(frozen=True, slots=True)
 class ItemDesign:
-    """Design of item functions: rows G = A L_K (n_items, M), K_mm = L_K L_Kᵀ: no kernel matrix is ever inverted.
-
-    ``margins`` are of the pairs, ``residual`` (n_pairs,) the variance of r(left) - r(right) at s = 1.
-    """
+    """Design of item functions: rows G = A L_K, K_mm = L_K L_Kᵀ, so that no kernel matrix is ever inverted."""
 
     projection: Projection
     G: FloatArray
     left: IntArray
     right: IntArray
     margins: Margins
-    residual: FloatArray
+    residual: FloatArray  # (n_pairs,): variance of r(left) - r(right) at s = 1
 
     @classmethod
     def of(cls, projection: Projection, left: IntArray, right: IntArray) -> ItemDesign:

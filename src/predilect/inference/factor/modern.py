@@ -105,11 +105,7 @@ def consensus_step(
 def consensus_sums(
     pair: npt.NDArray[np.int64], sites: Sites, margin: FloatArray, delta_0: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums W and H of the pairs, shape (n_pairs,), for the update of q(t): modern.md (3.5).
-
-    ``sites`` are of all copies of each row together; ``margin`` (n,) are mean margins, the consensus ``delta_0``
-    included.
-    """
+    """Sums W and H (n_pairs,) for q(t): modern.md (3.5); sites of all copies, margins with the consensus."""
     n = len(delta_0)
     W = np.asarray(np.bincount(pair, sites.precision, n), dtype=np.float64)
     return W, np.bincount(pair, sites.linear - sites.precision * margin, n) + W * delta_0

@@ -21,11 +21,9 @@ def random_start(
     answers: FactorAnswers, design: ItemDesign, n_components: int, consensus: bool, prior: FloatArray,
     threshold: float | None, rng: np.random.Generator, *, s_0: float = 0.1, s: float = 0.5,
 ) -> FactorState:  # fmt: skip
-    """Functions and weights drawn at random, about zero: modern.md 4.2.
+    """Random functions and weights: modern.md 4.2. Zero means are a saddle (crowdgppl.md 2.3).
 
-    ``prior`` (n_users, C): prior mean of the weights; ``threshold=None``: from the share of ties; s_0, s: initial
-    inverse scales of the consensus and the components. Zero means are a saddle, which no update leaves
-    (crowdgppl.md 2.3).
+    ``prior`` (n_users, C): prior mean of the weights; s_0, s: initial inverse scales of consensus and components.
     """
     n_users, M, C = answers.n_users, design.n_points, n_components
     if threshold is None:

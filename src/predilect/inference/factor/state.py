@@ -33,24 +33,19 @@ class FactorPriors:
 
 @dataclass(slots=True)
 class FactorState:
-    """q(t) Π q(v_c) Π q(w_u), and derived moments of the margins of pairs.
-
-    s_0, s (C,): E s_t, E s_c; delta_0, D_0 (n_pairs,): mean and variance of t(left) - t(right); delta, D (n_pairs, C):
-    of the components; prior (n_users, C): prior mean of the weights; mu (n_users, C), Sigma (n_users, C, C), log_det
-    (n_users,): q(w_u).
-    """
+    """q(t) Π q(v_c) Π q(w_u), and derived moments of the margins of pairs."""
 
     consensus: FunctionState | None
     components: list[FunctionState]
-    s_0: float
-    s: FloatArray
-    delta_0: FloatArray
-    D_0: FloatArray
-    delta: FloatArray
+    s_0: float  # E s_t
+    s: FloatArray  # E s_c, (C,)
+    delta_0: FloatArray  # mean of t(left) - t(right), (n_pairs,)
+    D_0: FloatArray  # its variance
+    delta: FloatArray  # the same of the components, (n_pairs, C)
     D: FloatArray
-    prior: FloatArray
+    prior: FloatArray  # prior mean of the weights, (n_users, C)
     mu: FloatArray
-    Sigma: FloatArray
+    Sigma: FloatArray  # (n_users, C, C)
     log_det: FloatArray
     threshold: float
 
@@ -105,10 +100,7 @@ class FactorState:
 def assemble(
     state: FactorState, projection: Projection, mu: FloatArray, Sigma: FloatArray, weights: WeightPrior
 ) -> FactorPosterior:
-    """Posterior from a state, in the coordinates of the points, with ``weights`` as the prior of unseen users.
-
-    ``mu`` (n_users, C); ``Sigma`` (n_users, C, C), or (n_users, C) if diagonal.
-    """
+    """Posterior from a state, with ``weights`` for unseen users; Sigma (n_users, C, C), or (n_users, C) if diagonal."""
     M, C = projection.n_points, state.n_components
     t_mean, t_covariance = None, None
     if state.consensus is not None:

@@ -19,16 +19,13 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Approximation:
-    """q(u) = N(mean, precision⁻¹) of the whitened values u at M points; f = B u + r.
+    """q(u) = N(mean, precision⁻¹) of the whitened values u at M points; f = B u + r."""
 
-    ``linear`` is precision times mean, ``factor`` that of the precision, ``square`` E uᵀ u = E f_mᵀ K_mm⁻¹ f_m.
-    """
-
-    precision: FloatArray
-    linear: FloatArray
-    factor: Factor
+    precision: FloatArray  # Λ
+    linear: FloatArray  # h = Λ mean
+    factor: Factor  # of Λ
     mean: FloatArray
-    square: float
+    square: float  # E uᵀ u = E f_mᵀ K_mm⁻¹ f_m
 
     @classmethod
     def of(cls, precision: FloatArray, linear: FloatArray) -> Self:
@@ -59,17 +56,13 @@ def solved(precision: FloatArray, linear: FloatArray) -> tuple[Factor, FloatArra
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """q(s) = Gamma(shape, rate) of the inverse scale s: f_m ~ N(0, K_mm / s), r ~ N(0, R / s).
-
-    ``prior_shape``, ``prior_rate`` are α₀, β₀ ("scale" in the paper is this rate). Unless ``learned``, s is α₀/β₀ for
-    certain, and the Gamma has no part in the bound.
-    """
+    """q(s) = Gamma(shape, rate) of the inverse scale s: f_m ~ N(0, K_mm / s), r ~ N(0, R / s)."""
 
     shape: float
     rate: float
-    prior_shape: float
-    prior_rate: float
-    learned: bool = True
+    prior_shape: float  # α₀
+    prior_rate: float  # β₀, "scale" in the paper
+    learned: bool = True  # if not, s is α₀/β₀ for certain, and the Gamma has no part in the bound
 
     @classmethod
     def prior(cls, shape: float, rate: float, n_points: int, learned: bool = True) -> Self:
@@ -116,10 +109,7 @@ def best_scale(alpha: float, rate: float, square: float, residual: float = 0.0) 
 
 
 def divergence(q: Approximation, scale: Scale) -> float:
-    """KL(q(u, s) || p(u, s)) in nats.
-
-    crowdgppl.md 2.6 (eqs. 35, 53 corrected) with log |K_mm| - log |S| = log |Λ| of the whitened values.
-    """
+    """KL(q(u, s) || p(u, s)): crowdgppl.md 2.6 (eqs. 35, 53 corrected), whitened: log |K_mm| - log |S| = log |Λ|."""
     M = len(q.mean)
     gaussian = 0.5 * (q.factor.log_det() - M * scale.log - M + scale.value * q.square)
     if not scale.learned:

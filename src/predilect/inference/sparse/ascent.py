@@ -24,18 +24,14 @@ _LEAST_STEP = 2.0**-20
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Margins explained by the inducing points, mean and variance (n,), and the lower bound in nats.
+    """Margins as the inducing points explain them, and the lower bound."""
 
-    value, slope, curvature (n,): E log P of one copy of each answer, its slope g in the mean, and λ = -2 times its
-    slope in the variance.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # (n,), as the next four
     variance: FloatArray
-    value: FloatArray
-    slope: FloatArray
-    curvature: FloatArray
-    bound: float
+    value: FloatArray  # E log P of one copy of each answer
+    slope: FloatArray  # g, in the mean
+    curvature: FloatArray  # λ = -2 times the slope in the variance
+    bound: float  # in nats
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +77,10 @@ def ascend(
 ) -> Ascent:
     """Natural-gradient ascent: steps of 1, halved where the bound would fall, each followed by a step of the scale.
 
-    ``tolerance`` is of the bound in one pass, in nats an answer; ``hold_scale`` holds q(s) although it is to be
-    learned.
-
-    modern.md 3.5, 4, 10. One pass costs what :class:`~predilect.inference.sparse.margins.ItemMargins` says, and one
-    more evaluation of E log P where the scale is learned and M < n_items.
-
-    **Differs from modern.md section 4**: there a pass is reverted if the bound falls by more than 1e-3 an answer; with
-    one latent function a step that is short enough never lets it fall, so it may not.
+    ``hold_scale`` holds q(s) although it is to be learned. modern.md 3.5, 4, 10. One pass costs what
+    :class:`~predilect.inference.sparse.margins.ItemMargins` says, and one more evaluation of E log P where the scale is
+    learned and M < n_items. **Differs from modern.md section 4**: there a pass is reverted if the bound falls by more
+    than 1e-3 an answer; with one latent function a step that is short enough never lets it fall, so it may not.
     """
     batch, delta = problem.all(), problem.delta
     now = view(batch, q, scale, delta)

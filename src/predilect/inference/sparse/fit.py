@@ -56,16 +56,13 @@ class ScalePrior:
 
 @dataclass(frozen=True, slots=True)
 class SparseFit:
-    """Fitted sparse process: q of the whitened values u with f_m = L u, K_mm = L Lᵀ; q(s); tie threshold.
-
-    ``bound`` is the lower bound with exact expectations, in nats, whatever the rule.
-    """
+    """Fitted sparse process."""
 
     projection: Projection
-    q: Approximation
+    q: Approximation  # of the whitened values u; f_m = L u with K_mm = L Lᵀ
     scale: Scale
     delta: float
-    bound: float
+    bound: float  # lower bound with exact expectations, in nats, whatever the rule
     report: Report
 
     @property

@@ -33,12 +33,9 @@ def optimise_length_scales(
 ) -> tuple[SparseFit, KernelSearch]:
     """Kernel hyper-parameters of the largest bound, by L-BFGS-B in their logarithms; inducing points stay in place.
 
-    Every evaluation passes over all answers: for very many, give some. Hyper-parameters may become ``reach`` times
-    larger or smaller; ``tolerance`` is of one fit, in nats an answer. PredilectError if bound or gradient is not
-    finite.
-
-    crowdgppl.md 2.5, modern.md 6: exact expectations, whose optimum the gradient belongs to, each fit starting from the
-    last one's whitened values.
+    Every evaluation passes over all answers: for very many, give some. PredilectError if bound or gradient is not
+    finite. crowdgppl.md 2.5, modern.md 6: exact expectations, whose optimum the gradient belongs to, each fit starting
+    from the last one's whitened values.
     """
     prior = prior or ScalePrior()
     last: SparseFit | None = None

@@ -31,25 +31,19 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Answers in canonical order, equal ones added up, and the projection of their margins, B = ``Projection.roots``.
+    """Answers in canonical order, equal ones added up, and the projection of their margins."""
 
-    ``B`` (n_items, M); ``residual`` (n_rows,) as in :class:`Batch`; ``delta`` is the tie threshold.
-    """
-
-    B: FloatArray
+    B: FloatArray  # ``Projection.roots``, (n_items, M)
     left: IntArray
     right: IntArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
-    residual: FloatArray
+    residual: FloatArray  # (n_rows,), as in :class:`Batch`
     delta: float
 
     @classmethod
     def of(cls, projection: Projection, answers: PooledAnswers, delta: float) -> Problem:
-        """Problem of some answers.
-
-        DataError if there are no answers, ties without a threshold, or another number of items than the projection has.
-        """
+        """Problem of some answers; DataError without any, for ties without a threshold, or for other items."""
         if answers.n_items != projection.n_items:
             raise DataError(
                 f"the answers are about {answers.n_items} items, but the features are of {projection.n_items}"

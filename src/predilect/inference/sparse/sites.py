@@ -33,8 +33,8 @@ def expected_sites(
 def linearised_sites(outcome: npt.NDArray[np.int8], m: FloatArray, Q: FloatArray) -> Sites:
     """Sites of the paper: y ≈ Φ(m) + φ(m) (z - m) + noise of variance Q, from :func:`surrogate_variance`; arrays (n,).
 
-    τ = g²/Q, ν = (g/Q) (y - Φ(m) + g m), g = φ(m). crowdgppl.md 2.1, 2.2 (eqs. 11, 17, 18 corrected: g has no factor 2y
-    - 1). A tie is half a win for each side, which is one answer y = 1/2, for Q does not depend on y.
+    τ = g²/Q, ν = (g/Q) (y - Φ(m) + g m), g = φ(m). crowdgppl.md 2.1, 2.2 (eqs. 11, 17, 18 corrected: g has no factor
+    2y - 1). A tie is half a win for each side, which is one answer y = 1/2, for Q does not depend on y.
     """
     g = np.exp(-0.5 * m * m) / math.sqrt(2.0 * math.pi)
     y = 0.5 * (1.0 + outcome)

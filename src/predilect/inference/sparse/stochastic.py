@@ -27,23 +27,16 @@ _CHECKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Batches and steps of Algorithm 1: |P_i| = ``batch_size`` (None: all, with steps of length 1), ρ_i = (i + ε)^-r.
+    """Batches and step lengths of Algorithm 1, with its stop rule."""
 
-    r is ``forgetting_rate``, ε ``delay``. A batch's sites are computed ``inner_iterations`` times at where they lead,
-    or until no precision changes by more than ``inner_tolerance``; the step always starts from the batch's first q.
-    Stops after ``max_iterations`` batches or ten checks in a row, one every two batches, with a relative change of the
-    bound below ``tolerance``; never within the first epoch if ``whole_epoch``, needless where a pass over all answers
-    follows.
-    """
-
-    batch_size: int | None = None
-    forgetting_rate: float = 0.9
-    delay: float = 1.0
-    inner_iterations: int = 10
-    inner_tolerance: float = 1e-5
-    max_iterations: int = 200
-    whole_epoch: bool = True
-    tolerance: float = 1e-4
+    batch_size: int | None = None  # |P_i|; None: all answers, with steps of length 1
+    forgetting_rate: float = 0.9  # r of the step ρ_i = (i + ε)^-r
+    delay: float = 1.0  # ε
+    inner_iterations: int = 10  # site updates within a batch; the step always starts from the batch's first q
+    inner_tolerance: float = 1e-5  # change of a site's precision that ends them
+    max_iterations: int = 200  # batches
+    whole_epoch: bool = True  # never stop within the first epoch; needless where a pass over all answers follows
+    tolerance: float = 1e-4  # relative change of the bound; ten checks in a row below it, one every two batches, stop
 
     def __post_init__(self) -> None:
         if self.batch_size is not None and self.batch_size < 1:
