@@ -19,7 +19,7 @@ __all__ = ["BASES", "Functions", "inducing_points"]
 FloatArray = npt.NDArray[np.float64]
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
-_LEAST_SHARE = 1e-6  # keeps what an item has to itself proper at an inducing point
+_LEAST_SHARE = 1e-6  # keeps the prior of an item-specific residual proper at an inducing point
 
 
 @dataclass(frozen=True, slots=True)

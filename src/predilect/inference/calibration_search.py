@@ -75,7 +75,7 @@ def calibration(
     columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
     objective = _Objective(outcome, mean, log_var, weight, delta, columns, start, log_k)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
-    # Then from a few of them on: at none nothing tells how noisy they are.
+    # Then from a few of them on: with none their noise is not identified.
     highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
     without = highest.copy()
     if lapse_rate is None:

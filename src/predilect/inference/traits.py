@@ -11,7 +11,7 @@ __all__ = ["Traits"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# Of the largest singular value, and of that of a column of variance 1, which is what columns have over everybody whose
+# Of the largest singular value, and of that of a column of variance 1, which is what columns have over all people whose
 # features are given: what is collinear, or constant over all who answered, is rounding and no trait.
 _NEGLIGIBLE = 1e-6
 

@@ -28,9 +28,9 @@ class CollaborativeFit:
     posterior: FactorPosterior
     delta: float
     evidence: float  # by expectation propagation, in nats; no bound
-    importances: FloatArray  # (D,), see :func:`importances`
-    # "paper": how often a message was kept, as the new one had no positive precision; "modern": answers without a
-    # proper cavity at the end
+    importances: FloatArray  # (D,), from importances()
+    # For "paper", how often a message was kept, as the new one had no positive precision; for "modern", answers without
+    # a proper cavity at the end.
     n_rejected: int
     sites: Sites  # of one copy of each row
     report: Report

@@ -26,7 +26,7 @@ class Effects:
     """Regression of the weights, w_u ~ N(B x_u, I) with rows b_c ~ N(0, I/τ_c), τ_c ~ Gamma; q(B) and q(τ)."""
 
     traits: FloatArray
-    # people with answers; the others' weights follow from B at the end, and would only echo it
+    # People with answers: the others' weights follow from B at the end, and would only echo it.
     active: npt.NDArray[np.bool_]
     gram: FloatArray  # XᵀX of the active people
     values: FloatArray  # eigenpairs of it: they invert τ I + XᵀX for all c at once

@@ -26,7 +26,7 @@ RULES = ("expected", "linearised")
 _ROWS_IN_ONE_BATCH = 20_000
 _ROWS_A_POINT = 10
 # 10^6 answers on 10^5 items, M = 500: after 50 batches the bound lies 2e-4 nat an answer below its end; one pass over
-# all answers leaves 1e-8, and the next finds that out.
+# all answers leaves 1e-8, and the next confirms it.
 _EXPECTED_BATCHES = 50
 _LAST_PASSES = 5
 

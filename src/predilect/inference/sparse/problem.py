@@ -33,12 +33,12 @@ class Batch:
 class Problem:
     """Answers in canonical order, equal ones added up, and the projection of their margins."""
 
-    B: FloatArray  # ``Projection.roots``, (n_items, M)
+    B: FloatArray  # Projection.roots, (n_items, M)
     left: IntArray
     right: IntArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
-    residual: FloatArray  # (n_rows,), as in :class:`Batch`
+    residual: FloatArray  # (n_rows,), as in Batch
     delta: float
 
     @classmethod
