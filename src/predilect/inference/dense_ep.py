@@ -46,7 +46,7 @@ def dense_pass(
     step, last, largest = 1.0, math.inf, 0.0
     for _ in range(n_sweeps):
         # What the copies of a row leave of the variance that there is without them, which is at most the prior's: where
-        # they say nearly all there is to know, the difference has lost its digits and the bound has them.
+        # they carry nearly all information, the difference has lost its digits and the bound has them.
         total = weight * precision
         share = np.maximum(1.0 - total * state.var, 1.0 / (1.0 + total * prior_var))
         largest = refresh_sites(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step)

@@ -84,7 +84,7 @@ class GaussianPrior:
         """M step: (μ', Σ') given s, from the moments found at ``mu``.
 
         baselines.md B3: μ' = U m̄ / (κ₀ + U), Σ' = [ν₀ sK + κ₀ μ'μ'ᵀ + Σ_u E(f_u - μ')(f_u - μ')ᵀ] / (ν₀ + U + 1). The
-        1 is the density of μ' given Σ: without a prior of μ it is not there, which the spec does not say.
+        1 is the density of μ' given Σ: without a prior of μ it is absent.
         """
         kappa = self.consensus_strength
         new = (found.n_users * mu + found.first) / (kappa + found.n_users)

@@ -31,7 +31,7 @@ _NEWTON_TOLERANCE = 1e-10
 _MAX_HALVINGS = 40
 _THRESHOLD_TOLERANCE = 1e-4  # in log δ
 # Standard deviation of a weak prior of log δ about the tie share's own δ: it matters only for a handful of answers, of
-# which the evidence may say that nothing but ties can ever happen.
+# which the evidence may prefer a threshold that makes every answer a tie.
 _THRESHOLD_SD = 1.5
 # From so many items on, without a kernel, the answers make a sparse matrix; with fewer a dense one is as quick.
 _MANY_ITEMS = 1000

@@ -254,10 +254,10 @@ class Search:
                      "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
         )  # fmt: skip
         point = coordinates.point(np.asarray(result.x))[0]
-        if result.success:  # the gradient vanished: nothing is left to gain
+        if result.success:  # the gradient vanished: a maximum
             residual = min(residual, tolerance)
         elif "ABNORMAL" in str(result.message):
-            # No step along the gradient raised J: either there is nothing left to gain, or J was blurred by sites that
+            # No step along the gradient raised J: either it is at its maximum, or J was inexact because of sites that
             # lag behind. The caller finds out by starting again with tighter sites.
             residual = -float(result.fun) - values[0] if values else 0.0
             self.site_tolerance *= 0.1

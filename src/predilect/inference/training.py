@@ -92,7 +92,7 @@ def train_personal(
     algebra can hold.
     """
     if traits is not None and not traits.shape[1]:
-        traits = None  # what is known of people is the same for all of them
+        traits = None  # features are the same for all people
     start = _start(space, default_length_scale, given)
     bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if None in bases:
@@ -273,7 +273,7 @@ def _search_pooled(
 
     scale, weight = start.consensus_scale, start.feature_weight
     if "consensus_scale" not in given:
-        # A weak prior about 1, a factor e² wide: three answers that agree should not ask for the largest scale.
+        # A weak prior about 1, a factor e² wide: three answers that agree should not select the largest scale.
         scale = max(
             _POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
         )

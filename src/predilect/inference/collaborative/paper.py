@@ -104,7 +104,7 @@ def fit_paper(
     ``tolerance`` as in :func:`~predilect.inference.collaborative.modern.fit_modern`, with its ValueError.
 
     collaborative.md 3. f̂2 is not kept but made from Q when it is needed, so that nothing in it can be out of date, and
-    it is not damped: what it is made of is. An iteration takes some 20 passes of 16 n_rows D operations, and D
+    it is not damped, only its inputs are. An iteration takes some 20 passes of 16 n_rows D operations, and D
     conditionings of the process.
 
     **Differs from the paper**: residuals are those of undamped updates, where the paper looks at what a step that

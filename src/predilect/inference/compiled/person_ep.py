@@ -38,7 +38,7 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta):
         denominator = 1.0 - curvature * v_c
         return curvature / denominator, (slope + curvature * m_c) / denominator
     # All w copies move together: iterate to the fixed point of the group against everything else, N(m_r, v_r).
-    # Undamped, the copies overshoot in step (10^5 copies swing for ever), so the step is halved when they do.
+    # Undamped, the copies overshoot together (10^5 copies oscillate for ever), so the step is halved when they do.
     v_r = v / share
     m_r = (mu - v * w * eta) / share
     step = 1.0

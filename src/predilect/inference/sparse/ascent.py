@@ -116,7 +116,7 @@ def _scaled(batch: Batch, q: Approximation, scale: Scale, delta: float, now: Vie
     part = 1.0
     while part >= _LEAST_STEP:
         tried = scale.at(scale.value * math.exp(part * way))
-        # The bound at the tried scale; what the points explain of the margins stays.
+        # The bound at the tried scale; the part of the margins that the points explain stays.
         seen = _at(batch, q, tried, delta, now.mean, now.variance)
         if seen.bound >= least:
             return tried, seen
