@@ -1,4 +1,4 @@
-"""The informative vector machine: answer by answer, each time the one that tells most (assumed-density filtering)."""
+"""Informative vector machine: greedy assumed-density filtering, each time with the most informative answer."""
 
 from __future__ import annotations
 
@@ -18,25 +18,13 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Informative:
-    """What the machine did.
+    """Active answers in the order taken, the entropy reduction of each in nats, and their sites."""
 
-    Attributes
-    ----------
-    active : array of int, shape (n_active,)
-        Answers in the order in which they were taken.
-    gain : array of float, shape (n_active,)
-        By how much each lowered the entropy of the margins, in nats.
-    precision, linear : arrays of float, shape (n_active,)
-        Their sites.
-    mean, var : arrays of float, shape (n_answers,)
-        Margins of all answers given the active ones.
-    """
-
-    active: IntArray
+    active: IntArray  # (n_active,), as the next three
     gain: FloatArray
     precision: FloatArray
     linear: FloatArray
-    mean: FloatArray
+    mean: FloatArray  # (n_answers,): margins of all answers given the active ones
     var: FloatArray
 
 
@@ -47,23 +35,11 @@ def informative_answers(
     likelihood: Likelihood,
     n_active: int,
 ) -> Informative:
-    """The answers that tell most, greedily.
+    """Greedy selection of the most informative answers.
 
-    Parameters
-    ----------
-    column : callable
-        Prior covariance of the margins of all answers with that of answer k, shape (n_answers,).
-    diagonal : array of float, shape (n_answers,)
-        Prior variances of the margins.
-    outcome : array of int, shape (n_answers,)
-    likelihood : Likelihood
-    n_active : int
-        How many answers are taken.
-
-    Notes
-    -----
-    vvm.md 3 (Lawrence, Seeger and Herbrich 2003); ties go to the first answer. O(n_answers a) at step a, and as much
-    memory.
+    ``column(k)`` is the prior covariance of all margins with that of answer k, (n_answers,); ``diagonal`` their
+    variances. vvm.md 3 (Lawrence, Seeger and Herbrich 2003); ties go to the first answer. O(n_answers a) at step a, and
+    as much memory.
     """
     steps = []
     for step in filter_answers(column, diagonal, outcome, likelihood):
@@ -82,15 +58,7 @@ def filter_answers(
     outcome: npt.NDArray[np.int8],
     likelihood: Likelihood,
 ) -> Iterator[tuple[int, float, float, float, FloatArray, FloatArray]]:
-    """Answer by answer until there is none left, so that a caller may stop when it has enough.
-
-    Parameters as :func:`informative_answers`.
-
-    Yields
-    ------
-    answer, gain, precision, linear, mean, var
-        As the attributes of :class:`Informative`, after that answer.
-    """
+    """The same answer by answer; yields the attributes of :class:`Informative` after each."""
     n = len(outcome)
     mean, var = np.zeros(n), diagonal.astype(np.float64).copy()
     free = np.ones(n, dtype=bool)

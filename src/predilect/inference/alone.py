@@ -1,9 +1,9 @@
-"""Held-out answers, each predicted from all other answers of its person: what a fitted model will be asked.
+"""Leave-one-out predictions of held-out answers, at the population of a fold.
 
-A fold is predicted from four fifths of a person's answers, a model that is used from all of them. So margins of answers
-held out are less certain than those that chances will be wanted of, and a calibration that depends on the variance
-(:mod:`predilect.inference.calibration`) would be that of others. At the population of a fold, which has not seen the
-answers held out, a person without one of them costs a few sweeps.
+A fold predicts from four fifths of a person's answers, a model in use from all of them, so margins of held-out answers
+are less certain than those in use, and a calibration that depends on the variance
+(:mod:`predilect.inference.calibration`) would not fit. At the population of a fold, which has not seen the held-out
+answers, leaving one answer out costs a few sweeps of one person.
 """
 
 from __future__ import annotations
@@ -29,13 +29,7 @@ _SITE_TOLERANCE = 1e-3  # of a margin, in units of its noise
 
 
 class Alone(NamedTuple):
-    """Margins of answers.
-
-    Attributes
-    ----------
-    outcome, mean, var, weight, delta, kind : arrays, shape (n,)
-        As in :func:`~predilect.inference.calibration_search.calibration`.
-    """
+    """Leave-one-out margins, arrays (n,), as :func:`~predilect.inference.calibration_search.calibration` takes them."""
 
     outcome: npt.NDArray[np.int8]
     mean: FloatArray
@@ -46,7 +40,7 @@ class Alone(NamedTuple):
 
     @classmethod
     def together(cls, parts: list[Alone]) -> Alone:
-        """Those of several folds."""
+        """Concatenation over folds."""
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -60,30 +54,15 @@ def predict_alone(
     rng: np.random.Generator,
     executor: ThreadPoolExecutor | None = None,
 ) -> Alone:
-    """Predict all answers that were held out, each from the rest of its person's answers.
+    """Leave-one-out predictions of the rows ``test``, each from all other answers of its person.
 
-    Parameters
-    ----------
-    comparisons : Comparisons
-        All answers, those held out too.
-    test : array of bool, shape (n_rows,)
-        The rows held out.
-    posterior : PopulationPosterior
-        Of a fit to the others.
-    delta : float
-        Tie threshold of that fit.
-    most_work : float
-        No more rows than cost so many multiply-adds a sweep, those of people with few answers first. The others are
-        predicted as the fold does: for somebody with many answers a fifth more or less makes little difference.
-    rng : Generator
-        Chooses among people with as many answers.
-    executor : ThreadPoolExecutor, optional
+    ``posterior`` and ``delta`` are of a fit without these rows. No more rows than cost ``most_work`` multiply-adds a
+    sweep, those of people with few answers first; the others are predicted as the fold does: for somebody with many
+    answers a fifth more or less makes little difference. ``rng`` chooses among people with as many answers.
 
-    Notes
-    -----
-    An answer goes with all answers of its person to the same pair or, where tasks are known, in the same task. The
-    population, and what people multiply the tie threshold by, stay as fitted. Sweeps start from the sites of the fit.
-    O(n_u min(n_u, k_u)²) a row for a person with n_u answers on k_u items, and the memory of as many people as rows.
+    An answer is left out with all answers of its person to the same pair or, where tasks are known, in the same task.
+    Population and people's own thresholds stay as fitted; sweeps start from the sites of the fit. O(n_u min(n_u, k_u)²)
+    a row for a person with n_u answers on k_u items, and the memory of as many people as rows.
     """
     offsets, length = comparisons.user_offsets, np.diff(comparisons.user_offsets)
     n_items_of = np.diff(posterior.people.item_ptr)
@@ -123,7 +102,7 @@ def _margins(
     comparisons: Comparisons, rows: npt.NDArray[np.integer], posterior: PopulationPosterior,
     users: npt.NDArray[np.integer], delta: float, executor: ThreadPoolExecutor | None,
 ) -> Alone:  # fmt: skip
-    """Answers as some people, by their codes in a posterior, would give them."""
+    """Predicted margins of answers, each as one of the people of a posterior (by their codes)."""
     left, right = comparisons.left[rows], comparisons.right[rows]
     mean, var = posterior.margins(users, left, right, executor=executor)
     return Alone(

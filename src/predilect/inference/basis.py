@@ -1,4 +1,4 @@
-"""What utilities may hang on: the items themselves, their attributes, or a kernel through inducing points."""
+"""Basis of the utilities: the items themselves, their attributes, or a kernel through inducing points."""
 
 from __future__ import annotations
 
@@ -19,35 +19,22 @@ __all__ = ["BASES", "Functions", "inducing_points"]
 FloatArray = npt.NDArray[np.float64]
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
-_LEAST_SHARE = 1e-6  # keeps what an item has to itself proper at an inducing point
+_LEAST_SHARE = 1e-6  # keeps the prior of an item-specific residual proper at an inducing point
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """M functions of an item's features: f_u = Φ β_u + e_u (population.md section 6).
+    """M basis functions of an item's features: f_u = Φ β_u + e_u (population.md section 6).
 
-    Attributes
-    ----------
-    kind : str
-        "attributes", "inducing" or "attributes+inducing".
-    n_attributes : int
-        The first columns of Φ are so many attributes.
-    attribute_scale : float
-        They are divided by it, so that an item's row has mean square 1: prior scales mean the same for every basis.
-    points : array of float, shape (n_points, n_columns)
-        Inducing points Z, in the space of the features.
-    length_scale : float
-        ℓ of the kernel.
-    own : bool
-        Whether items have more to themselves than what inducing points lose. Then w is the share of the prior variance
-        that features explain, attributes and kernel half each; otherwise it is the share of the kernel, and attributes
-        have the rest. A kernel alone always leaves 1 - w to the items.
+    If ``own``, item-specific residuals exceed what inducing points lose: w is then the share of the prior variance that
+    features explain, attributes and kernel half each. Otherwise w is the share of the kernel, and attributes have the
+    rest. A kernel without attributes always leaves 1 - w to the items.
     """
 
     kind: str
-    n_attributes: int
-    attribute_scale: float
-    points: FloatArray
+    n_attributes: int  # the first columns of Φ
+    attribute_scale: float  # their divisor: rows of mean square 1, so that prior scales mean the same for every basis
+    points: FloatArray  # inducing points Z, (n_points, n_columns), in feature space
     length_scale: float
     own: bool
 
@@ -55,17 +42,7 @@ class Functions:
     def of(
         cls, kind: str, space: FeatureSpace, points: FloatArray, length_scale: float, own: bool = False
     ) -> Functions:
-        """The functions of a kind for some items.
-
-        Parameters
-        ----------
-        kind : str
-            One of :data:`BASES` but "items".
-        space : FeatureSpace
-        points : array of float, shape (n_points, n_columns)
-        length_scale : float
-        own : bool
-        """
+        """Functions of a kind, one of :data:`BASES` but "items"."""
         attributes = kind.startswith("attributes")
         scale = float(np.sqrt(np.sum(space.matrix[space.known] ** 2) / max(int(space.known.sum()), 1)))
         if not kind.endswith("inducing"):
@@ -74,16 +51,13 @@ class Functions:
 
     @property
     def n_functions(self) -> int:
-        """M."""
+        """Number of functions M."""
         return self.n_attributes + len(self.points)
 
     def rows(self, space: FeatureSpace) -> FloatArray:
-        """Φ of some items, shape (n_items, M); zeros for an item without features.
+        """Design matrix Φ of some items, (n_items, M); zeros for an item without features.
 
-        Notes
-        -----
-        The kernel's columns are K_xZ L⁻ᵀ with K_ZZ = L Lᵀ, so that independent weights of variance 1 make the Nyström
-        approximation of the kernel.
+        Kernel columns are K_xZ L⁻ᵀ with K_ZZ = L Lᵀ: independent weights of variance 1 are the Nyström approximation.
         """
         parts = []
         if self.n_attributes:
@@ -97,20 +71,13 @@ class Functions:
         return Phi
 
     def prior_covariance(self, weight: float) -> FloatArray:
-        """Shape (M, M), diagonal: the shares of the prior variance that attributes and kernel have.
-
-        A part without a share keeps a millionth, since an inverse Wishart needs a proper mean.
-        """
+        """Diagonal prior covariance (M, M): shares of the prior variance, a millionth at least, to be proper."""
         attributes, kernel = self._shares(weight)
         shares = np.repeat([attributes, kernel], [self.n_attributes, len(self.points)])
         return np.diag(np.maximum(shares, _LEAST_SHARE))
 
     def own_share(self, Phi: FloatArray, known: npt.NDArray[np.bool_], weight: float) -> FloatArray:
-        """Share of the prior variance that an item has to itself, shape (n_items,); empty if none has any.
-
-        What the functions leave, and what the inducing points lose of the kernel; an item without features has
-        everything to itself.
-        """
+        """Share of the prior variance that functions and inducing points lose, (n_items,); empty if none."""
         attributes, kernel = self._shares(weight)
         if not len(self.points) and attributes == 1.0 and known.all():
             return np.zeros(0)
@@ -118,7 +85,7 @@ class Functions:
         return np.where(known, np.maximum(share, _LEAST_SHARE), 1.0)
 
     def slopes(self, Phi: FloatArray, known: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        """How the diagonal of :meth:`prior_covariance` and :meth:`own_share` move with w; (M,) and (n_items,)."""
+        """Derivatives in w of the diagonal of :meth:`prior_covariance`, (M,), and of :meth:`own_share`, (n_items,)."""
         (low, low_kernel), (high, high_kernel) = self._shares(0.0), self._shares(1.0)
         attributes, kernel = high - low, high_kernel - low_kernel
         share = -attributes - kernel * np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
@@ -126,11 +93,11 @@ class Functions:
 
     @property
     def has_weight(self) -> bool:
-        """Whether w means anything: not for attributes alone."""
+        """Whether w is a parameter: not with attributes only."""
         return self.own or len(self.points) > 0
 
     def _shares(self, weight: float) -> tuple[float, float]:
-        """Shares of attributes and of the kernel, which are linear in w."""
+        """Shares of attributes and of the kernel, linear in w."""
         if not len(self.points):
             return (weight, 0.0) if self.own else (1.0, 0.0)
         if not self.n_attributes:
@@ -138,15 +105,10 @@ class Functions:
         return (0.5 * weight, 0.5 * weight) if self.own else (1.0 - weight, weight)
 
     def to_dict(self) -> dict[str, Any]:
-        """For the report: kind, and how many functions of which sort."""
+        """Kind and numbers of functions, for the report."""
         return {"kind": self.kind, "n_attributes": self.n_attributes, "n_inducing": len(self.points), "own": self.own}
 
 
 def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> FloatArray:
-    """Centres of the items in feature space, none twice; shape (at most n_points, n_columns).
-
-    Notes
-    -----
-    As :func:`~predilect.inference.inducing.centres` of the items with features.
-    """
+    """Inducing points (<= n_points, n_columns): k-means centres of the items with features."""
     return centres(space.matrix[space.known], n_points, random_state)

@@ -1,4 +1,4 @@
-"""The setting that was chosen, calibrated: folds enough, each answer predicted as it will be in use."""
+"""Calibration of the selected hyper-parameters by leave-one-out predictions."""
 
 from __future__ import annotations
 
@@ -31,18 +31,9 @@ def calibrated(
     free: Sequence[str],
     rng: np.random.Generator,
 ) -> Hyperparameters:
-    """All of a calibration that is ``free``, by held-out answers, each predicted from all others of its person.
+    """Hyper-parameters with those of the calibration in ``free`` chosen by leave-one-out predictions.
 
-    Parameters
-    ----------
-    setting, candidate
-        What was chosen.
-    folds, states
-        Folds, and the fits to them at this setting as far as there are any: further folds start from the first.
-    free : sequence of str
-        Names of hyper-parameters to choose.
-    rng : Generator
-        Chooses rows to predict from all others where all would take long.
+    ``states`` are fits to the first of the ``folds``; ``rng`` chooses rows where leave-one-out predictions take long.
     """
     parts = []
     for number, fold in enumerate(folds):

@@ -1,4 +1,4 @@
-"""How chances of answers come from margins, beyond what the model says of them: what held-out answers ask for."""
+"""Calibration: probabilities of answers from the mean and variance of their margins."""
 
 from __future__ import annotations
 
@@ -25,22 +25,7 @@ _TOLERANCE = 1e-3
 def variance_factor(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike
 ) -> float:
-    """The κ with which N(mean, κ var) predicts held-out answers best.
-
-    Parameters
-    ----------
-    outcome : array of int, shape (n,)
-        +1, 0 or -1.
-    mean, var : arrays of float, shape (n,)
-        Margins, predicted without these answers.
-    weight : array of float, shape (n,)
-    delta : float or array of float, shape (n,)
-        Tie threshold.
-
-    Notes
-    -----
-    Maximises the log-likelihood plus a Laplace prior of log κ, scale 0.25. Some 20 passes over the n rows.
-    """
+    """Variance factor κ of held-out margins N(mean, κ var), with a Laplace prior of log κ, scale 0.25; arrays (n,)."""
 
     def loss(log_factor: float) -> float:
         return float(-weight @ tilted(outcome, mean, math.exp(log_factor) * var, delta)[0])
@@ -50,37 +35,20 @@ def variance_factor(
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A share 1 - λ of answers has the margin N(mean, κ_i vᵉ) and noise τ², the rest more noise; thresholds are γ δ.
+    """Calibrated predictions: a share 1 - λ of answers has margin N(mean, κ_i vᵉ) and noise τ²; threshold γ δ."""
 
-    Attributes
-    ----------
-    factor, factor_unseen : float
-        κ, and κ₀ for two items that the person has no answer on; √(κ κ₀) where that is so of one of the two.
-    factor_implied : float
-        κ₌ where the answer follows from others of the person by transitivity.
-    power : float
-        e. 1 where all margins ask for the same share of their variance; more where those that are known well are
-        known better still.
-    threshold_factor : float
-        γ.
-    noise_factor : float
-        τ²: variance of the noise of an answer, at most 1, that of the fit.
-    lapse_rate, lapse_noise : float
-        λ: the share of answers given with little care, and the variance of their noise; inf tosses a coin.
-    """
-
-    factor: float = 1.0
-    factor_unseen: float = 1.0
-    factor_implied: float = 1.0
-    power: float = 1.0
-    threshold_factor: float = 1.0
-    noise_factor: float = 1.0
-    lapse_rate: float = 0.0
-    lapse_noise: float = math.inf
+    factor: float = 1.0  # κ
+    factor_unseen: float = 1.0  # κ₀, two items on which the person has no answer; √(κ κ₀) for one
+    factor_implied: float = 1.0  # κ₌, the answer follows from others by transitivity
+    power: float = 1.0  # e, above 1 where margins of small variance are known better still
+    threshold_factor: float = 1.0  # γ
+    noise_factor: float = 1.0  # τ², at most that of the fit, 1
+    lapse_rate: float = 0.0  # λ, share of careless answers
+    lapse_noise: float = math.inf  # variance of their noise; inf is a fair coin
 
     @classmethod
     def of(cls, setting: Hyperparameters) -> Calibration:
-        """What hyper-parameters say of it."""
+        """Calibration in some hyper-parameters."""
         return cls(
             setting.variance_factor, setting.unseen_factor, setting.implied_factor, setting.variance_power,
             setting.threshold_factor, setting.noise_factor, setting.lapse_rate, setting.lapse_noise,
@@ -88,19 +56,11 @@ class Calibration:
 
     @property
     def depends_on_pair(self) -> bool:
-        """Whether it matters how a pair stands to what its person answered."""
+        """Whether it depends on how a pair stands to its person's answers."""
         return not self.factor == self.factor_unseen == self.factor_implied
 
     def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray]]:
-        """What chances are a mixture of: shares, and variances as likelihoods of noise 1 take them.
-
-        Parameters
-        ----------
-        var : array of float, shape (n,)
-            Of margins.
-        kind : int or array of int, shape (n,)
-            As :meth:`~predilect.posteriors.population.PopulationPosterior.pair_kinds` has it.
-        """
+        """Mixture components: shares, and variances (n,) for likelihoods of noise 1; ``kind`` from ``pair_kinds``."""
         middle = math.sqrt(self.factor * self.factor_unseen)
         steps = np.array([self.factor, middle, self.factor_unseen, self.factor_implied])[np.asarray(kind)]
         spread = np.asarray(steps * (var if self.power == 1.0 else var**self.power))
@@ -113,7 +73,7 @@ class Calibration:
     def log_chances(
         self, log_likelihood: Callable[[FloatArray], FloatArray], var: FloatArray, kind: npt.ArrayLike = 0
     ) -> FloatArray:
-        """Logarithms of chances, from what they are at given variances."""
+        """Log probabilities under the mixture, from those at given variances."""
         parts = [math.log(share) + log_likelihood(v) for share, v in self.components(var, kind)]
         return parts[0] if len(parts) == 1 else np.asarray(np.logaddexp(*parts))
 

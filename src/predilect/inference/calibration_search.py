@@ -1,4 +1,4 @@
-"""The calibration with which held-out answers are predicted best."""
+"""Maximum a posteriori calibration on held-out answers."""
 
 from __future__ import annotations
 
@@ -34,34 +34,21 @@ def calibration(
     kind: npt.NDArray[np.int8], *, power: float | None = None, threshold_factor: float | None = None,
     noise_factor: float | None = None, lapse_rate: float | None = None, lapse_noise: float | None = None,
 ) -> Calibration:  # fmt: skip
-    """The κ, κ₀, κ₌, e, γ, τ², λ and k with which held-out answers are predicted best.
+    """Calibration κ, κ₀, κ₌, e, γ, τ², λ, k by penalised likelihood of held-out answers; keywords hold some fixed.
 
-    Answers of a person who never contradicts himself on the items he answered on are easier to predict than a Gaussian
-    has it, and ask for a small κ. That says nothing of items he was never asked about. A posterior cut off by answers
-    is no Gaussian either: what follows from them by transitivity is nearly certain, and the rest less so than a
-    Gaussian of the same variance has it. Nor is what a Gaussian makes of a person equally wrong for all pairs: mostly,
-    margins of small variance are known better still. And a threshold that was learned with the variances as they were
-    is not the best once they change. And people may be more consistent than the noise of the fit lets them be, which
-    also has to explain those answers that are given with little care.
+    Why so many: answers of a consistent person are easier to predict than a Gaussian posterior has it (small κ), but
+    only on items the person answered on (κ₀); what follows by transitivity is nearly certain, the rest less so (κ₌);
+    margins of small variance are mostly known better still (e); a threshold learned at other variances is not the best
+    (γ); people may be more consistent than the noise of the fit (τ²), which also has to explain careless answers (λ,
+    k).
 
-    Parameters
-    ----------
-    outcome, mean, var, weight, delta
-        As in :func:`~predilect.inference.calibration.variance_factor`.
-    kind : array of int, shape (n,)
-        As :meth:`~predilect.posteriors.population.PopulationPosterior.pair_kinds` has it.
-    power, threshold_factor, noise_factor, lapse_rate, lapse_noise : float, optional
-        To hold fixed.
-
-    Notes
-    -----
-    log κ_i v^(e-1) = a + d i/2 + c [implied] + (e - 1) log(v / v̄) with v̄ the geometric mean of the variances: so a does
-    not depend on e, κ = exp(a) v̄^(1-e). a, d, c, e - 1, log γ and log τ² have Laplace priors about 0, scale 0.25 each,
-    log k one about log 25, scale 1, and λ an exponential one of mean .05, so that few rows, or rows of one kind, leave
-    the model as it stands; e lies in 0 to 2, λ in 0 to .24, c and log τ² are not above 0: no answer is less certain
-    for being implied, and noise that the fit did not see would not grow less with more answers, as a variance does.
-    L-BFGS on positive and negative parts, for which the priors have no corner; without lapses and from there with some,
-    and the better of the two. By the heat equation ∂ log Ẑ/∂v is half of (∂ log Ẑ/∂m)² + ∂² log Ẑ/∂m², and noise is a
+    log κ_i v^(e-1) = a + d i/2 + c [implied] + (e - 1) log(v / v̄) with v̄ the geometric mean of the variances: so a
+    does not depend on e, κ = exp(a) v̄^(1-e). a, d, c, e - 1, log γ and log τ² have Laplace priors about 0, scale 0.25
+    each, log k one about log 25, scale 1, and λ an exponential one of mean .05, so that few rows, or rows of one kind,
+    leave the model unchanged; e lies in 0 to 2, λ in 0 to .24, c and log τ² are not above 0: no answer is less certain
+    for being implied, and noise that the fit did not see would not shrink with more answers, as a variance does. L-BFGS
+    on positive and negative parts, for which the priors have no corner; without lapses and from there with some, and
+    the better of the two. By the heat equation ∂ log Ẑ/∂v is half of (∂ log Ẑ/∂m)² + ∂² log Ẑ/∂m², and noise is a
     variance like any other. Some 50 passes over the n rows.
     """
     if not len(mean):
@@ -88,7 +75,7 @@ def calibration(
     columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
     objective = _Objective(outcome, mean, log_var, weight, delta, columns, start, log_k)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
-    # Then from a few of them on: at none nothing tells how noisy they are.
+    # Then from a few of them on: with none their noise is not identified.
     highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
     without = highest.copy()
     if lapse_rate is None:
@@ -112,7 +99,7 @@ def calibration(
 
 @dataclass(frozen=True, slots=True)
 class _Objective:
-    """What is to be lowest, as a function of positive and negative parts of the numbers searched, (16,)."""
+    """Penalised negative log-likelihood in positive and negative parts of the parameters, (16,)."""
 
     outcome: npt.NDArray[np.int8]
     mean: FloatArray
@@ -124,7 +111,7 @@ class _Objective:
     log_k: float
 
     def at(self, parts: FloatArray) -> FloatArray:
-        """The numbers themselves, (8,)."""
+        """Parameters from their parts, (8,)."""
         return np.asarray(self.start + parts[:8] - parts[8:])
 
     def lowest(self, parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:

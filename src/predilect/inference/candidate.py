@@ -1,4 +1,4 @@
-"""A model to try: what utilities hang on."""
+"""Candidate bases of the population model."""
 
 from __future__ import annotations
 
@@ -18,22 +18,14 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The items themselves, or functions of their features.
-
-    Attributes
-    ----------
-    functions : Functions or None
-        None: the items themselves.
-    Phi : array of float, shape (n_items, M), or None
-        Their rows.
-    """
+    """Basis to try: functions of the items' features, Φ (n_items, M); None: the items themselves."""
 
     functions: Functions | None
     Phi: FloatArray | None
 
     @classmethod
     def of(cls, functions: Functions | None, space: FeatureSpace) -> Candidate:
-        """With the rows of the items of a space."""
+        """Candidate with the rows of the items of a space."""
         return cls(functions, None if functions is None else functions.rows(space))
 
     @property
@@ -42,7 +34,7 @@ class Candidate:
         return "items" if self.functions is None else self.functions.kind
 
     def prior(self, setting: Hyperparameters, space: FeatureSpace) -> PopulationPrior:
-        """The prior with these hyper-parameters."""
+        """Prior with these hyper-parameters."""
         return PopulationPrior.of(setting, space, self.functions, self.Phi)
 
     @property
@@ -51,7 +43,7 @@ class Candidate:
         return self.functions is not None and len(self.functions.points) > 0
 
     def with_length(self, length_scale: float, space: FeatureSpace) -> Candidate:
-        """With another length scale of the kernel; the same where there are no inducing points."""
+        """Candidate with another length scale; unchanged where there are no inducing points."""
         if self.functions is None or not self.has_kernel or self.functions.length_scale == length_scale:
             return self
         return Candidate.of(replace(self.functions, length_scale=length_scale), space)

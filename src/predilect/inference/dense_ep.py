@@ -1,4 +1,4 @@
-"""Expectation propagation for one person with very many answers: all sites at once, with a step that may shrink."""
+"""Parallel expectation propagation for one person with very many answers, with step control."""
 
 from __future__ import annotations
 
@@ -21,38 +21,20 @@ _SMALLEST_STEP = 0.1
 
 @dataclass(frozen=True, slots=True)
 class PersonPass:
-    """What one person adds.
-
-    Attributes
-    ----------
-    user : int
-    items : array of int, shape (k,)
-        Their own items.
-    x, Q : arrays of float, shapes (k,) and (k, k)
-        Xᵀ α and Xᵀ Q X on those items.
-    out : array of float, shape (4,)
-        Evidence, its gradient and curvature in δ, largest change of a margin.
-    ties : array of float, shape (2,)
-        Gradient and curvature in the logarithm of the person's own threshold.
-    """
+    """Contribution of one person, on the own items."""
 
     user: int
     items: npt.NDArray[np.int32]
-    x: FloatArray
-    Q: FloatArray
-    out: FloatArray
-    ties: FloatArray
+    x: FloatArray  # Xᵀ α, (k,)
+    Q: FloatArray  # Xᵀ Q X, (k, k)
+    out: FloatArray  # (4,): evidence, its gradient and curvature in δ, largest change of a margin
+    ties: FloatArray  # (2,): gradient and curvature in the logarithm of the person's own threshold
 
 
 def dense_pass(
     people: People, user: int, sites: Sites, law: Law, delta: float, n_sweeps: int, tolerance: float
 ) -> PersonPass:  # fmt: skip
-    """Sweep one person's sites, in place; parameters as in :func:`~predilect.inference.expectation.expectation`.
-
-    Notes
-    -----
-    The same fixed point as sequential sweeps. One factorisation of the person's state a sweep.
-    """
+    """Parallel EP sweeps of one person's sites, in place, with the fixed point of sequential ones."""
     rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
     factor = float(people.tie_factor[user])
     own_delta = delta * factor
@@ -64,7 +46,7 @@ def dense_pass(
     step, last, largest = 1.0, math.inf, 0.0
     for _ in range(n_sweeps):
         # What the copies of a row leave of the variance that there is without them, which is at most the prior's: where
-        # they say nearly all there is to know, the difference has lost its digits and the bound has them.
+        # they carry nearly all information, the difference has lost its digits and the bound has them.
         total = weight * precision
         share = np.maximum(1.0 - total * state.var, 1.0 / (1.0 + total * prior_var))
         largest = refresh_sites(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step)

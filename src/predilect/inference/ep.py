@@ -1,4 +1,4 @@
-"""Expectation propagation for one latent function: all sites at once with a step that shrinks, or one by one."""
+"""Expectation propagation for one latent function, parallel with step control or sequential."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _SMALLEST_STEP = 0.05
 _STEP_GROWTH = 1.2
-_MAX_INNER = 200  # inner iterations of a row that stands for many identical answers
+_MAX_INNER = 200  # inner iterations of a row of many identical answers
 _INNER_TOLERANCE = 1e-13
 
 
@@ -39,37 +39,20 @@ def ep(
     start: Sites | None = None,
     space: Space | None = None,
 ) -> SingleLatent:
-    """Match the mean and variance of every margin with what its own answer, given all others' messages, makes of it.
+    """Expectation propagation; parameters as in :func:`~predilect.inference.laplace.laplace`, DataError too.
 
-    Parameters are those of :func:`~predilect.inference.laplace.laplace`; ``tolerance`` is the largest change of a
-    margin, in units of the answer noise, that an undamped sweep would make, and
+    ``tolerance`` is the largest change of a margin, in units of the answer noise, that an undamped sweep would make.
+    "parallel" costs one factorisation, min(n_items, n_answers)³, a sweep; "sequential" n_answers min(n_items,
+    n_answers)² more for rank-one updates, but fewer sweeps without oscillation. Both have the same fixed point.
 
-    schedule : "parallel" or "sequential", default "parallel"
-        All sites at once and one factorisation a sweep, or one site after another with a rank-one update of the
-        posterior, which settles in fewer sweeps and never swings. Both have the same fixed point.
+    vvm.md 2.2 and 2.3, with the sites of :func:`predilect.likelihoods.probit.tilted`. Copies of an answer (``weight``)
+    have one site each and move together, to the fixed point of the group given everything else: undamped they would
+    overshoot together. A site whose cavity or new value is not proper is kept. The posterior is computed from scratch
+    after every sweep (modern.md A.6).
 
-    Returns
-    -------
-    fit : SingleLatent
-        ``evidence`` is EP's approximation of the log evidence.
-
-    Raises
-    ------
-    DataError
-        If the input does not fit together.
-
-    Notes
-    -----
-    vvm.md 2.2 and 2.3, with the sites of :func:`predilect.likelihoods.probit.tilted`. Copies of an answer
-    (``weight``) have one site each and move together, to the fixed point of the group given everything else: undamped
-    they would overshoot in step. A site whose cavity or whose new value is not proper stays as it is. The posterior is
-    computed from scratch after every sweep (modern.md A.6).
-
-    Parallel: min(n_items, n_answers)³ a sweep. Sequential: n_answers min(n_items, n_answers)² more.
-
-    **Differs from the paper**: modern.md damps by 0.8 and halves that where the evidence swings; here the step starts
-    at 1, is halved where the residual grows, and grows by a fifth where it falls. Exact likelihoods then need one
-    sweep, and the rule needs no evidence.
+    **Differs from the paper**: modern.md damps by 0.8 and halves that where the evidence oscillates; here the step
+    starts at 1, is halved where the residual grows, and grows by a fifth where it falls. Exact likelihoods then need
+    one sweep, and the rule needs no evidence.
     """
     began = time.perf_counter()
     problem = Problem.of(K, left, right, outcome, weight, likelihood or Probit(), mean, space)
@@ -113,10 +96,10 @@ def _refreshed(problem: Problem, sites: Sites, mean: FloatArray, var: FloatArray
 def _settled(
     problem: Problem, y: npt.NDArray[Any], w: FloatArray, old: Sites, mean: FloatArray, var: FloatArray, most: int
 ) -> Sites:
-    """Sites of rows, whose copies settle among themselves in ``most`` iterations; a row of one copy needs one."""
+    """Site updates in ``most`` inner iterations to the fixed point of a row's copies; a row of one copy needs one."""
     precision, linear = old.precision, old.linear
     proper = 1.0 - precision * var > 0.0
-    # Posterior of the margin without any of the copies. With one copy that is the cavity, and one step is enough.
+    # Margin without any of the copies. With one copy that is the cavity, and one step is enough.
     rest = np.where(proper, 1.0 - w * precision * var, 1.0)
     rest = np.where(rest > 0.0, rest, 1.0)
     v_rest, m_rest = var / rest, (mean - var * w * linear) / rest
@@ -148,7 +131,7 @@ def _settled(
 
 
 def _sweep(problem: Problem, sites: Sites, state: Conditioned) -> Sites:
-    """One site after another, each seeing the others' new values."""
+    """Sequential EP sweep."""
     sites = sites.copy()
     # In the space of answers the latent values are the margins themselves.
     if problem.prior.space == "answers":

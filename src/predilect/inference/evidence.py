@@ -1,4 +1,4 @@
-"""The evidence of one latent function as a function of its covariance: the gradient, and the search by it."""
+"""Gradient of the evidence in the covariance of one latent function, and type-II maximum likelihood."""
 
 from __future__ import annotations
 
@@ -27,27 +27,14 @@ __all__ = ["EvidenceSearch", "evidence_gradient", "maximise_evidence"]
 FloatArray = npt.NDArray[np.float64]
 
 METHODS = {"laplace": laplace, "ep": ep, "variational": variational}
-_REACH = 1e3  # hyper-parameters are searched from a thousandth to a thousand times where they start
-_TOLERANCE_GRADIENT = 1e-5  # nats per unit of a logarithm: nothing anybody could tell
+_REACH = 1e3  # hyper-parameters are searched from a thousandth to a thousand times their start
+_TOLERANCE_GRADIENT = 1e-5  # nats per unit of a logarithm: negligible
 _TOLERANCE_EVIDENCE = 1e-9  # relative, of the last step
 
 
 def evidence_gradient(fit: SingleLatent) -> FloatArray:
-    """G with d evidence = Σ_ij G_ij dK_ij, for the evidence (or bound) of a converged fit.
+    """Gradient G of the evidence (or bound) of a converged fit: d evidence = Σ_ij G_ij dK_ij; symmetric.
 
-    Parameters
-    ----------
-    fit : SingleLatent
-        From :func:`~predilect.inference.laplace.laplace`, :func:`~predilect.inference.ep.ep` or
-        :func:`~predilect.inference.variational.variational`.
-
-    Returns
-    -------
-    gradient : array of float, shape (n_items, n_items)
-        Symmetric: ``kernel.gradient(x, None, gradient)`` is the gradient in a kernel's ``theta``.
-
-    Notes
-    -----
     EP and variational inference are stationary in their sites, so only the explicit part counts (envelope theorem;
     vvm.md 2.3, modern.md 6):  G = ½ (α αᵀ - R),  R = Aᵀ T^½ B⁻¹ T^½ A.
 
@@ -70,25 +57,12 @@ def evidence_gradient(fit: SingleLatent) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSearch:
-    """Hyper-parameters with the highest evidence that was found.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        At those hyper-parameters.
-    fit : SingleLatent
-    gradient : array of float, shape (n_parameters,)
-        Of the evidence in ``kernel.theta`` there.
-    at_bound : tuple of str
-        What stopped at a bound, in words ("length_scale at its upper bound 30").
-    report : Report
-        How the search went; ``iterations`` counts evaluations of the evidence.
-    """
+    """Hyper-parameters of the highest evidence found; ``gradient`` is in ``kernel.theta``."""
 
     kernel: Kernel
     fit: SingleLatent
     gradient: FloatArray
-    at_bound: tuple[str, ...]
+    at_bound: tuple[str, ...]  # in words: "length_scale at its upper bound 30"
     report: Report
 
 
@@ -110,40 +84,12 @@ def maximise_evidence(
     evidence_tolerance: float = _TOLERANCE_EVIDENCE,
     options: Mapping[str, Any] | None = None,
 ) -> EvidenceSearch:
-    """Hyper-parameters of a kernel by L-BFGS-B on the evidence, in their logarithms.
+    """Type-II maximum likelihood: kernel hyper-parameters by L-BFGS-B on the evidence, in their logarithms.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Where the search starts; a :class:`~predilect.covariance.kernels.Scaled` one for an amplitude.
-    x : array of float, shape (n_items, d)
-        Features of the items (points), rows as ``left`` and ``right`` count them.
-    left, right, outcome, weight, likelihood, mean
-        As in :func:`~predilect.inference.laplace.laplace`.
-    method : "laplace", "ep" or "variational", default "ep"
-    bounds : mapping of name to (low, high), optional
-        In the units of the hyper-parameter itself, by the names in ``kernel.names``; equal ends hold it fixed. Others
-        may go from a thousandth to a thousand times their start.
-    tolerance : float, default 1e-8
-        Of each inference; the gradient is that of converged sites.
-    max_evaluations : int, default 100
-    gradient_tolerance, evidence_tolerance : float, default 1e-5 and 1e-9
-        The search ends where no entry of the gradient is larger, in nats per unit of a logarithm, or the evidence rises
-        by a smaller share of itself.
-    options : mapping, optional
-        More keywords for the inference (``schedule``, ``max_iterations``).
-
-    Raises
-    ------
-    DataError
-        If bounds name no hyper-parameter or do not hold its start.
-    PredilectError
-        If the evidence or its gradient is not finite anywhere on the way.
-
-    Notes
-    -----
-    modern.md 10, vvm.md 4: each evaluation starts from the sites of the last one. The evidence may have several local
-    maxima; the start decides between them.
+    Data as in :func:`~predilect.inference.laplace.laplace`, x (n_items, d); ``bounds`` by the names in
+    ``kernel.names``, equal ends hold one. DataError if they name no hyper-parameter or exclude its start,
+    PredilectError if evidence or gradient is not finite. modern.md 10, vvm.md 4: each evaluation starts from the sites
+    of the last one. The evidence may have several local maxima; the start decides between them.
     """
     began = time.perf_counter()
     if method not in METHODS:
@@ -185,7 +131,7 @@ def maximise_evidence(
         theta[free] = search.x
         converged = bool(search.success)
     fit, gradient = fit_at(theta)
-    # Of a hyper-parameter at a bound only the way back inside counts.
+    # At a bound only the gradient that points inside counts.
     inside = np.clip(theta + gradient, box[:, 0], box[:, 1]) - theta
     residual = float(np.abs(inside).max(initial=0.0))
     report = Report(

@@ -1,4 +1,4 @@
-"""The E step of the population model: a map over shards of people and an ordered sum."""
+"""E step of the population model: a map over shards of people and an ordered sum."""
 
 from __future__ import annotations
 
@@ -22,57 +22,32 @@ __all__ = ["Expectation", "expectation"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# With so few items it is quicker to work on their covariance and to project the sums than to form people's own from Φ.
+# With so few items it is quicker to work with their covariance and project the sums than to form people's own from Φ.
 _FEW_ITEMS = 600
 _ROUNDING = 1e-8  # of the largest
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Sums over people (population.md section 3).
+    """Sums over people (population.md section 3); curvatures have the cavities held."""
 
-    Attributes
-    ----------
-    evidence : float
-        Σ log Z_u, in nats.
-    H, D : arrays of float, shape (M, M)
-        Σ Xᵀ Q X, and Σ (Xᵀ α αᵀ X - Xᵀ Q X), twice the gradient of the evidence in Σ; on the basis, Φᵀ . Φ.
-    r : array of float, shape (M,)
-        Σ Xᵀ α, the gradient of the evidence in m; on the basis, Φᵀ r.
-    r_items : array of float, shape (n_items,)
-        The same, item by item.
-    r_traits : array of float, shape (M, n_traits)
-        Gradient of the evidence in the effects of traits.
-    own_H, own_D : arrays of float, shape (n_items,)
-        Diagonals of H and D over items; empty where items have no variance of their own.
-    slope_delta, curvature_delta : float
-        Gradient of the evidence in the tie threshold, and its curvature with the cavities held.
-    largest_change : float
-        Largest change that the last sweep made to a margin, in units of its noise.
-    ties : array of float, shape (n_users, 2)
-        Gradient and curvature, with the cavities held, of each person's evidence in the logarithm of their own tie
-        threshold.
-    """
-
-    evidence: float
-    H: FloatArray
-    D: FloatArray
-    r: FloatArray
-    r_items: FloatArray
-    r_traits: FloatArray
-    own_H: FloatArray
+    evidence: float  # Σ log Z_u, in nats
+    H: FloatArray  # Σ Xᵀ Q X, (M, M); on a basis Φᵀ . Φ
+    D: FloatArray  # Σ (Xᵀ α αᵀ X - Xᵀ Q X), (M, M): twice the gradient of the evidence in Σ
+    r: FloatArray  # Σ Xᵀ α, (M,): gradient in m
+    r_items: FloatArray  # the same item by item, (n_items,)
+    r_traits: FloatArray  # (M, n_traits): gradient in the effects of traits
+    own_H: FloatArray  # diagonals of H and D over items; empty without item-specific residuals
     own_D: FloatArray
     slope_delta: float
     curvature_delta: float
-    largest_change: float
+    largest_change: float  # of a margin in the last sweep, in noise units
+    # (n_users, 2): gradient and curvature in the logarithm of each person's own threshold
     ties: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
 
     @property
     def is_sound(self) -> bool:
-        """Whether all is finite, no margin had a variance below 0, and no answers took information away.
-
-        Otherwise the digits ran out, and a fit has not converged.
-        """
+        """Whether all is finite and no margin variance or information is negative; otherwise the digits ran out."""
         information = np.diagonal(self.H)
         lost = float(information.min(initial=0.0)) < -_ROUNDING * float(information.max(initial=0.0))
         return math.isfinite(self.evidence) and math.isfinite(self.largest_change) and not lost
@@ -88,23 +63,8 @@ def expectation(
     tolerance: float = 0.0,
     executor: ThreadPoolExecutor | None = None,
 ) -> Expectation:
-    """Sweep every person's sites, in place, and add up what each contributes.
+    """EP sweeps of every person's sites, in place, until none changes a margin by ``tolerance``; the sums over people.
 
-    Parameters
-    ----------
-    people, sites
-        Answers and their sites; ``sites`` is updated.
-    law : Law
-        The population.
-    delta : float
-        Tie threshold (0: no ties); each person's own is that times their ``tie_factor``.
-    n_sweeps, tolerance : int, float
-        At most so many sweeps a person; fewer once a sweep changes no margin by more than ``tolerance``.
-    executor : ThreadPoolExecutor, optional
-        Threads for the shards.
-
-    Notes
-    -----
     population.md sections 2 and 3. Time Σ_u n_u min(n_u, k_u)² + k_u³ for n_u answers on k_u items, and with a basis of
     M functions M min(n_u, k_u)² more and n_items M² in all; memory 2 n_items M floats a shard in flight, never anything
     of people x items x items.
@@ -156,7 +116,7 @@ def expectation(
 
 
 def _on_basis(found: Expectation, law: Law) -> Expectation:
-    """What was summed up item by item, on the functions of a basis."""
+    """Sums over items projected on the functions of a basis."""
     own = len(law.rho) > 0
     return replace(
         found,
@@ -170,7 +130,7 @@ def _on_basis(found: Expectation, law: Law) -> Expectation:
 
 
 class _Sums(NamedTuple):
-    """What :func:`em_pass` adds to; with a basis H is still to be multiplied by Φᵀ, and D is the squares alone."""
+    """Accumulators of :func:`em_pass`; with a basis H is still to be multiplied by Φᵀ, and D is the squares only."""
 
     H: FloatArray
     D: FloatArray

@@ -1,4 +1,4 @@
-"""A Gaussian prior of people's utilities, f_u ~ N(μ, Σ), learned by expectation maximisation."""
+"""Hierarchical Gaussian process, f_u ~ N(μ, Σ): empirical Bayes by expectation maximisation."""
 
 from __future__ import annotations
 
@@ -33,67 +33,42 @@ _LOOSEST, _SITES, _TIGHTEST = 1e-4, 0.1, 1e-11  # of sites while μ and Σ move:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What the E step says of everybody's utilities together, about the μ that it was computed at.
+    """First and second moments of the utilities over people, about the μ at which they were computed."""
 
-    Attributes
-    ----------
-    n_users : int
-        U: people with answers.
-    first : array of float, shape (n_items,)
-        Σ_u E (f_u - μ).
-    second : array of float, shape (n_items, n_items)
-        Σ_u E (f_u - μ)(f_u - μ)ᵀ = Σ_u [S_u + (m_u - μ)(m_u - μ)ᵀ].
-    """
-
-    n_users: int
-    first: FloatArray
-    second: FloatArray
+    n_users: int  # U: people with answers
+    first: FloatArray  # Σ_u E (f_u - μ)
+    second: FloatArray  # Σ_u E (f_u - μ)(f_u - μ)ᵀ = Σ_u [S_u + (m_u - μ)(m_u - μ)ᵀ]
 
     def about(self, shift: FloatArray) -> FloatArray:
-        """The second moment about μ + shift."""
+        """Second moment about μ + shift."""
         cross = np.outer(self.first, shift)
         return symmetrise(self.second - cross - cross.T + self.n_users * np.outer(shift, shift))
 
 
 def moments(current: Expectation, Sigma: FloatArray, n_users: int) -> Moments:
-    """Moments from the sums over people at the covariance ``Sigma``.
-
-    Notes
-    -----
-    m_u = μ + Σ Xᵀα and S_u = Σ - Σ XᵀQX Σ, so the sums are Σ r and U Σ + Σ D Σ: no person's posterior is formed.
-    """
+    """Moments Σ r and U Σ + Σ D Σ, since m_u = μ + Σ Xᵀα and S_u = Σ - Σ XᵀQX Σ; no person's posterior is formed."""
     return Moments(n_users, Sigma @ current.r, symmetrise(n_users * Sigma + Sigma @ current.D @ Sigma))
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianPrior:
-    """What is believed of μ and Σ: -½ (ν₀ + 1) (log|Σ| - log|sK|) - ½ ν₀ tr sKΣ⁻¹ - ½ κ₀ μᵀΣ⁻¹μ.
+    """Normal-inverse-Wishart prior of μ and Σ: -½ (ν₀ + 1) (log|Σ| - log|sK|) - ½ ν₀ tr sKΣ⁻¹ - ½ κ₀ μᵀΣ⁻¹μ.
 
-    A normal-inverse-Wishart distribution, as a density of Σ relative to its own mode sK and of μ in units of sK, so
-    that s and K may be compared. (In units of an answer's noise the density of μ would grow without bound where s
-    vanishes, and with few people that is where s would go.) Without a prior of μ, κ₀ = 0, the 1 is not there.
-
-    Attributes
-    ----------
-    K : array of float, shape (n_items, n_items)
-        Positive definite.
-    strength : float
-        ν₀, in people; 0 for plain maximum likelihood.
-    consensus_strength : float
-        κ₀, in people; 0 for a flat prior of μ.
+    A density of Σ relative to its own mode sK and of μ in units of sK, so that s and K may be compared. (In units of an
+    answer's noise the density of μ would grow without bound as s goes to 0, and with few people s would go there.)
     """
 
     K: FloatArray
-    strength: float
-    consensus_strength: float
+    strength: float  # ν₀, in people; 0: maximum likelihood
+    consensus_strength: float  # κ₀, in people; 0: flat prior of μ, without the 1
 
     @property
     def n_seen(self) -> float:
-        """What the prior counts for as a divisor: ν₀, and one for the density of μ."""
+        """Prior count of the M step: ν₀, and one for the density of μ."""
         return self.strength + (self.consensus_strength > 0.0)
 
     def log_density(self, mu: FloatArray, Sigma: FloatArray, scale: float) -> float:
-        """In nats, up to a constant in μ, Σ and s."""
+        """Log density in nats, up to a constant in μ, Σ and s."""
         if not self.n_seen:
             return 0.0
         factor, n_items = factorise(Sigma), len(mu)
@@ -106,20 +81,10 @@ class GaussianPrior:
         return value
 
     def maximum(self, mu: FloatArray, found: Moments, scale: float) -> tuple[FloatArray, FloatArray]:
-        """The M step: (μ', Σ') of highest expected log-density of people's utilities, given s.
+        """M step: (μ', Σ') given s, from the moments found at ``mu``.
 
-        Parameters
-        ----------
-        mu : array of float, shape (n_items,)
-            Where ``found`` was computed.
-        found : Moments
-        scale : float
-            s.
-
-        Notes
-        -----
-        baselines.md B3: μ' = U m̄ / (κ₀ + U), Σ' = [ν₀ sK + κ₀ μ'μ'ᵀ + Σ_u E(f_u - μ')(f_u - μ')ᵀ] / (ν₀ + U + 1). The 1
-        is the density of μ' given Σ: without a prior of μ it is not there, which the spec does not say.
+        baselines.md B3: μ' = U m̄ / (κ₀ + U), Σ' = [ν₀ sK + κ₀ μ'μ'ᵀ + Σ_u E(f_u - μ')(f_u - μ')ᵀ] / (ν₀ + U + 1). The
+        1 is the density of μ' given Σ: without a prior of μ it is absent.
         """
         kappa = self.consensus_strength
         new = (found.n_users * mu + found.first) / (kappa + found.n_users)
@@ -127,28 +92,14 @@ class GaussianPrior:
         return new, symmetrise(scatter / (self.n_seen + found.n_users))
 
     def best_scale(self, Sigma: FloatArray) -> float:
-        """The s of highest density given Σ: n_items (1 + [κ₀ > 0] / ν₀) / tr KΣ⁻¹; for ν₀ > 0."""
+        """Mode of s given Σ: n_items (1 + [κ₀ > 0] / ν₀) / tr KΣ⁻¹; for ν₀ > 0."""
         half = factorise(Sigma).solve_lower(factorise(self.K).lower)
         return len(Sigma) * self.n_seen / (self.strength * float(np.sum(half**2)))
 
 
 @dataclass(frozen=True, slots=True)
 class HierarchicalFit:
-    """A fitted population.
-
-    Attributes
-    ----------
-    posterior : PopulationPosterior
-    scale : float
-        s.
-    delta : float
-        Tie threshold.
-    evidence : float
-        Σ_u log Z_u, in nats.
-    objective : float
-        With the prior's log-density: what EM raises.
-    report : Report
-    """
+    """Fitted hierarchical model; ``evidence`` is Σ_u log Z_u, ``objective`` adds the log prior, in nats."""
 
     posterior: PopulationPosterior
     scale: float
@@ -170,33 +121,11 @@ def fit_hierarchical(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> HierarchicalFit:
-    """Learn μ, Σ and, where there are ties, δ by expectation maximisation.
+    """EM for μ, Σ and, where there are ties, δ, until the objective rises by less than ``tolerance`` nats an answer.
 
-    Parameters
-    ----------
-    people : People
-        The answers.
-    prior : GaussianPrior
-    scale : float
-        s; Σ starts at sK.
-    learn_scale : bool, default False
-        Whether s moves to its best value in every iteration.
-    delta : float, optional
-        Tie threshold, if it is given; learned where there are ties, and 0 otherwise.
-    tolerance : float, default 1e-5
-        Stop when the objective rises by less, in nats an answer.
-    max_iterations : int, default 200
-    executor : ThreadPoolExecutor, optional
-        Threads for the shards of people.
-    progress : callable, optional
-        Called with the number of iterations so far.
-
-    Notes
-    -----
-    baselines.md B3 (Birlutiu, Groot and Heskes), in the space of utilities, which says the same of the answers as
-    margins of pairs do and needs no inverse. **Differs from the paper**: expectation propagation, brought to rest in
-    every E step; the prior.
-    An iteration takes Σ_u n_u min(n_u, k_u)² + k_u³ operations for n_u answers on k_u items, and some n_items³.
+    baselines.md B3 (Birlutiu, Groot and Heskes), in the space of utilities, which gives the same likelihood as margins
+    of pairs and needs no inverse. **Differs from the paper**: expectation propagation, run to convergence in every E
+    step; the prior. An iteration takes Σ_u n_u min(n_u, k_u)² + k_u³ for n_u answers on k_u items, and some n_items³.
     """
     began = time.perf_counter()
     learn_delta = delta is None and bool(np.any(people.outcome == 0))
@@ -231,14 +160,14 @@ def fit_hierarchical(
 
 
 def sites_tolerance(tolerance: float) -> float:
-    """How still sites must stand while the prior moves, in noise units of a margin."""
+    """Convergence tolerance of the sites while the prior moves, in noise units of a margin."""
     return float(np.clip(_SITES * tolerance, _TIGHTEST, _LOOSEST))
 
 
 def consensus_covariance(Sigma: FloatArray, found: Expectation, strength: float) -> FloatArray:
-    """Posterior covariance (κ Σ⁻¹ + H)⁻¹ of μ with Σ held, of which no inverse is taken.
+    """Posterior covariance (κ Σ⁻¹ + H)⁻¹ of μ with Σ held, without an inverse of Σ.
 
-    Where the prior of μ is flat, an item without answers would have no finite variance: callers say κ = 1 then.
+    Where the prior of μ is flat, an item without answers would have no finite variance: callers pass κ = 1 then.
     """
     L = factorise(Sigma).lower
     half = factorise(strength * np.eye(len(L)) + symmetrise(L.T @ found.H @ L)).solve_lower(L.T)

@@ -1,4 +1,4 @@
-"""Where inducing points lie: centres of the items in the space of their features."""
+"""Inducing points: k-means centres of the items in feature space."""
 
 from __future__ import annotations
 
@@ -22,22 +22,17 @@ _ITEMS_FOR_CLUSTERS = 20_000
 
 
 class InducingPoints(NamedTuple):
-    """Points for :meth:`~predilect.posteriors.projection.Projection.of`, and how many of those asked for were not made.
-
-    ``points`` has shape (n_points, d), or is None where the items themselves are the points.
-    """
+    """Inducing points (n_points, d), or None where they are the items, and how many fewer than asked for."""
 
     points: FloatArray | None
     n_dropped: int
 
 
 def centres(rows: FloatArray, n_points: int, random_state: int) -> FloatArray:
-    """Centres of rows of features, none twice; shape (at most n_points, d).
+    """Distinct k-means centres of rows of features, shape (<= n_points, d).
 
-    Notes
-    -----
-    k-means from k-means++, on at most 20 000 distinct rows. With no more distinct rows than points, the rows.
-    One thread: several would add up centres in any order, and the last bits would differ from run to run.
+    From k-means++ on at most 20 000 distinct rows. With no more distinct rows than points, the rows. One thread:
+    several would add up centres in any order, and the last bits would differ from run to run.
     """
     distinct = np.unique(rows, axis=0)
     if len(distinct) <= n_points:
@@ -56,29 +51,12 @@ def centres(rows: FloatArray, n_points: int, random_state: int) -> FloatArray:
 def inducing_points(
     features: FloatArray, known: BoolArray, scales: FloatArray, n_points: int, random_state: int
 ) -> InducingPoints:
-    """Inducing points of a sparse Gaussian process over items.
+    """Inducing points of a sparse Gaussian process over items; DataError if ``n_points`` is below 1.
 
-    Parameters
-    ----------
-    features : array of float, shape (n_items, d)
-    known : array of bool, shape (n_items,)
-        Whether an item has features; those without become points of their own, beyond ``n_points``.
-    scales : array of float, shape (d,) or (1,)
-        Length-scales: distances are taken in their units.
-    n_points : int
-        M.
-    random_state : int
-
-    Raises
-    ------
-    DataError
-        If ``n_points`` is below 1.
-
-    Notes
-    -----
-    crowdgppl.md 3, step 1. Points are distinct: where fewer items differ in their features than points were asked for,
-    there are as many points as different items, and ``n_dropped`` says how many are missing. With at least as many
-    points as items with features, all different, the items are the points.
+    Items without features become points of their own, beyond ``n_points``; ``scales`` (d,) or (1,) are the units of
+    distance. crowdgppl.md 3, step 1. Points are distinct: where fewer items differ in their features than points were
+    asked for, ``n_dropped`` are missing. With at least as many points as items, all different, the items are the
+    points.
     """
     if n_points < 1:
         raise DataError(f"a sparse model needs at least 1 inducing point, not {n_points}")

@@ -1,4 +1,4 @@
-"""Expectation propagation of one process of people and items together, with hyper-parameters by its evidence."""
+"""Expectation propagation of one Gaussian process over people and items, with hyper-parameters by its evidence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IntArray = npt.NDArray[np.integer]
 
 _LARGEST = 5000  # rows or answers: dense algebra, some n² floats and n³ operations an iteration
 _ROUNDS, _TOLERANCE = 8, 1e-3  # of log δ
-# Of a search: the evidence is stationary in the sites, so its error is some square of what they lack.
+# Of a search: the evidence is stationary in the sites, so its error is of second order in theirs.
 _SEARCH_TOLERANCE, _SEARCH_GRADIENT, _SEARCH_EVIDENCE = 3e-3, 0.1, 1e-5
 
 
@@ -42,19 +42,13 @@ class JointAnswers:
     weight: FloatArray
 
     def of_people(self, users: IntArray) -> JointAnswers:
-        """The answers of some people, whose ascending codes become 0, 1, ..."""
+        """Answers of some people, whose ascending codes become 0, 1, ..."""
         keep = np.isin(self.user, users)
         user = np.searchsorted(users, self.user[keep])
         return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
 
     def rows(self, kernel: JointKernel) -> Rows:
-        """What they look at: margins where each has a nugget, or cells of people and items.
-
-        Raises
-        ------
-        DataError
-            If they are too many for dense algebra.
-        """
+        """Margins where each has a nugget, else (person, item) cells; DataError if too many for dense algebra."""
         rows = Rows.of(
             self.user, self.left, self.right, margins=kernel.nuggets is not None, n_items=len(kernel.items)
         )  # fmt: skip
@@ -70,19 +64,7 @@ class JointAnswers:
 
 @dataclass(frozen=True, slots=True)
 class JointFit:
-    """A fitted process.
-
-    Attributes
-    ----------
-    posterior : JointProcess
-    sites : Sites
-        Messages of all copies of each answer.
-    delta : float
-        Tie threshold.
-    evidence : float
-        EP's approximation of the log evidence, in nats.
-    report : Report
-    """
+    """Fitted joint process; sites of all copies of each answer, EP's log evidence in nats."""
 
     posterior: JointProcess
     sites: Sites
@@ -93,7 +75,7 @@ class JointFit:
 
 @dataclass(frozen=True, slots=True)
 class JointSearch:
-    """Hyper-parameters that were found, the sites there, how the search went, and what stopped at a bound."""
+    """Selected hyper-parameters, the sites there, the search report, and what stopped at a bound."""
 
     kernel: JointKernel
     sites: Sites
@@ -109,25 +91,8 @@ def tune_joint_process(
     bounds: Mapping[str, tuple[float, float]] | None = None,
     max_evaluations: int = 100,
 ) -> JointSearch:
-    """Hyper-parameters of a joint process by L-BFGS on EP's evidence of some answers.
+    """Type-II maximum likelihood of a joint process by L-BFGS on EP's evidence; DataError as :func:`fit_joint_process`.
 
-    Parameters
-    ----------
-    kernel : JointKernel
-        Where the search starts.
-    answers : JointAnswers
-    delta : float, optional
-        Tie threshold; by default one read off the share of ties.
-    bounds, max_evaluations
-        As in :func:`~predilect.inference.evidence.maximise_evidence`.
-
-    Raises
-    ------
-    DataError
-        If the answers are too many for dense algebra.
-
-    Notes
-    -----
     vvm.md 2.3 and 4, baselines.md B4: d log Z = ½ tr[(b bᵀ - R) dG]. Each evaluation is an EP from the last one's
     sites, of about five factorisations of the smaller of answers and (person, item).
     """
@@ -151,28 +116,9 @@ def fit_joint_process(
     max_iterations: int = 300,
     progress: Callable[[int], None] | None = None,
 ) -> JointFit:
-    """The posterior of f ~ GP(0, K_users ⊗ K_items) given answers, with the tie threshold learned where there are ties.
+    """Posterior of f ~ GP(0, K_users ⊗ K_items) by EP; the tie threshold is learned unless given.
 
-    Parameters
-    ----------
-    kernel : JointKernel
-    answers : JointAnswers
-    delta : float, optional
-        Tie threshold, if it is given.
-    start : Sites, optional
-        Messages of one copy of each answer to start from.
-    tolerance, max_iterations
-        As in :func:`~predilect.inference.ep.ep`.
-    progress : callable, optional
-        Called with the number of fits so far, one for each tie threshold that is tried.
-
-    Raises
-    ------
-    DataError
-        If the answers are too many for dense algebra.
-
-    Notes
-    -----
+    ``start`` holds the sites of one copy of each answer. DataError if the answers are too many for dense algebra.
     vvm.md 2. The noise α of a margin is 1 here: a process with α and variance a is one with 1 and a/α².
     """
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The hyper-parameters of a kernel that maximise a bound, whatever model the bound belongs to."""
+"""Maximisation of a bound over the hyper-parameters of a kernel, for any model."""
 
 from __future__ import annotations
 
@@ -23,26 +23,11 @@ _TOLERANCE_BOUND, _TOLERANCE_GRADIENT = 1e-9, 1e-6
 
 @dataclass(frozen=True, slots=True)
 class KernelSearch:
-    """The result of :func:`search_kernel`.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        At the best hyper-parameters seen.
-    bound : float
-        There, in nats.
-    at_bounds : tuple of str
-        Names of those that ended at a bound: a feature that says nothing, or all features at once too much.
-    evaluations : int
-        Fits.
-    converged : bool
-    message : str
-        Of L-BFGS-B.
-    """
+    """Best hyper-parameters seen, the bound there in nats, and L-BFGS-B's message."""
 
     kernel: Kernel
     bound: float
-    at_bounds: tuple[str, ...]
+    at_bounds: tuple[str, ...]  # names; a feature without effect, or all features at once with too much
     evaluations: int
     converged: bool
     message: str
@@ -57,31 +42,11 @@ def search_kernel(
     max_evaluations: int = 20,
     unit: float = 1.0,
 ) -> KernelSearch:
-    """Search a kernel's hyper-parameters by L-BFGS-B on their logarithms.
+    """Maximum of a bound by L-BFGS-B in the logarithms of a kernel's hyper-parameters; inducing points stay in place.
 
-    Parameters
-    ----------
-    projection : Projection
-        With the kernel to start from; the inducing points stay where they are.
-    fit : callable
-        Bound in nats and its gradient in theta, shape (n_parameters,), of a fit with the projection given.
-    reach : float
-        theta stays within ± reach of where it starts.
-    held : collection of str
-        Names of hyper-parameters that stay where they are.
-    max_evaluations : int
-        Fits, about.
-    unit : float
-        How many nats the search takes for one.
-
-    Raises
-    ------
-    PredilectError
-        If bound or gradient is not finite.
-
-    Notes
-    -----
-    crowdgppl.md 2.5, modern.md 6.
+    ``fit(projection)`` gives the bound in nats and its gradient in theta (n_parameters,). theta stays within ±
+    ``reach`` of its start; ``unit`` is how many nats the search takes for one. PredilectError if bound or gradient is
+    not finite. crowdgppl.md 2.5, modern.md 6.
     """
     kernel, start = projection.kernel, projection.kernel.theta
     reaches = np.array([0.0 if name in held else reach for name in kernel.names])

@@ -1,4 +1,4 @@
-"""Factors and a process a person, f_u ~ N(μ, V Vᵀ + g K), with μ, V and g by maximum likelihood."""
+"""Factor analysis with a process a person, f_u ~ N(μ, V Vᵀ + g K), by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -25,59 +25,28 @@ __all__ = ["KhanFit", "best_factors", "fit_khan"]
 
 FloatArray = npt.NDArray[np.float64]
 
-_LEAST_SCALE = 1e-6  # of g: with as many factors as directions in which people differ nothing would be left for it
+_LEAST_SCALE = 1e-6  # of g: with as many factors as directions in which people differ it would be 0
 
 
 @dataclass(frozen=True, slots=True)
 class KhanFit:
-    """A fit of factors.
-
-    Attributes
-    ----------
-    posterior : PopulationPosterior
-    factors : array of float, shape (n_items, n_factors)
-        V; columns in the order of the variance they explain. V is found up to a rotation.
-    scale : float
-        g.
-    delta : float
-        Tie threshold.
-    evidence : float
-        Σ_u log Z_u, in nats: what EM raises.
-    report : Report
-    """
+    """Fitted factor analysis."""
 
     posterior: PopulationPosterior
-    factors: FloatArray
-    scale: float
+    factors: FloatArray  # V, (n_items, n_factors), up to a rotation; columns by the variance they explain
+    scale: float  # g
     delta: float
-    evidence: float
+    evidence: float  # Σ_u log Z_u, in nats: what EM raises
     report: Report
 
 
 def best_factors(
     found: Moments, root: Factor, n_factors: int, scale: float | None = None
 ) -> tuple[FloatArray, FloatArray, float]:
-    """The M step: shift of μ, V and g of highest expected log-density of people's utilities.
+    """M step of probabilistic principal component analysis: shift of μ (n_items,), V (n_items, n_factors), and g.
 
-    Parameters
-    ----------
-    found : Moments
-    root : Factor
-        L with K = L Lᵀ.
-    n_factors : int
-        C, below n_items.
-    scale : float, optional
-        g, if it is given.
-
-    Returns
-    -------
-    shift, V, scale : arrays of float, shapes (n_items,) and (n_items, n_factors), and float
-
-    Notes
-    -----
-    With T = L⁻¹ (Σ_u E (f_u - μ')(f_u - μ')ᵀ / U) L⁻ᵀ = Q Λ Qᵀ this is probabilistic principal component analysis
-    (Tipping and Bishop 1999): g is the mean of the eigenvalues that are left out, V = L Q_C (Λ_C - g)^½. n_items³
-    operations.
+    ``root`` is L with K = L Lᵀ. With T = L⁻¹ (Σ_u E (f_u - μ')(f_u - μ')ᵀ / U) L⁻ᵀ = Q Λ Qᵀ (Tipping and Bishop 1999) g
+    is the mean of the eigenvalues that are left out, V = L Q_C (Λ_C - g)^½. n_items³ operations.
     """
     shift = found.first / found.n_users
     half = root.solve_lower(found.about(shift) / found.n_users)
@@ -100,26 +69,11 @@ def fit_khan(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> KhanFit:
-    """Learn μ, V, g and, where there are ties, δ by expectation maximisation, from V = 0 on.
+    """EM for μ, V, g and, where there are ties, δ, starting at V = 0; at most n_items - 1 factors; K = root rootᵀ.
 
-    Parameters
-    ----------
-    people : People
-        The answers.
-    root : Factor
-        L with K = L Lᵀ.
-    n_factors : int
-        C; at most n_items - 1 are used.
-    scale : float, optional
-        g, if it is given.
-    delta, tolerance, max_iterations, executor, progress
-        As in :func:`~predilect.inference.hierarchical.fit_hierarchical`.
-
-    Notes
-    -----
     baselines.md B7 (Khan, Ko and Seeger 2014). **Differs from the paper**: expectation propagation, and an M step that
     has integrated the weights w_u out. The paper's, which holds them at their posterior, climbs less in a step, and
-    stands still where V = 0. An iteration takes the time of the E step and some 15 n_items³ operations.
+    stays at V = 0. An iteration takes the time of the E step and some 15 n_items³ operations.
     """
     began = time.perf_counter()
     learn_delta = delta is None and bool(np.any(people.outcome == 0))

@@ -1,4 +1,4 @@
-"""Laplace's approximation for one latent function: Newton's method in the form that needs no inverse of K."""
+"""Laplace's approximation for one latent function, by Newton's method without an inverse of K."""
 
 from __future__ import annotations
 
@@ -33,43 +33,14 @@ def laplace(
     start: Sites | None = None,
     space: Space | None = None,
 ) -> SingleLatent:
-    """Mode of f ~ N(mean, K) given answers, and the Gaussian with the curvature there.
+    """Laplace's approximation of f ~ N(mean, K) given answers.
 
-    Parameters
-    ----------
-    K : array of float, shape (n_items, n_items)
-        Prior covariance of the latent function at its points; it may be singular.
-    left, right : arrays of int, shape (n_answers,)
-        Codes of the items of each answer, whose margin is f(left) - f(right). ``right=None``: the margin is f(left),
-        a latent function of points, as in classification.
-    outcome : array, shape (n_answers,)
-        As the likelihood has it: +1, 0, -1 for :class:`~predilect.likelihoods.views.Probit`.
-    weight : array of float, shape (n_answers,), optional
-        How many identical answers a row stands for; by default 1.
-    likelihood : Likelihood, optional
-        By default the probit without ties.
-    mean : array of float, shape (n_items,), optional
-        Prior mean; by default 0.
-    tolerance : float, default 1e-8
-        Largest last step of a margin, relative to 1 + the largest margin.
-    max_iterations : int, default 100
-    start : Sites, optional
-        Where to begin, say the sites of a fit at other hyper-parameters; the mode does not depend on it.
-    space : "items" or "answers", optional
-        Where the matrices live; by default where they are smaller.
+    ``K`` (n_items, n_items) may be singular. The margin of an answer is f(left) - f(right), or f(left) if ``right`` is
+    None, as in classification; ``weight`` counts identical answers; the default likelihood is the probit without ties.
+    ``tolerance``: largest last step of a margin, relative to 1 + the largest margin. The mode does not depend on the
+    sites of ``start``. ``space``: where matrices live, "items" or "answers", by default the smaller. DataError if the
+    input does not fit together.
 
-    Returns
-    -------
-    fit : SingleLatent
-        ``sites`` hold the curvature at the mode, ``evidence`` is Laplace's.
-
-    Raises
-    ------
-    DataError
-        If the input does not fit together.
-
-    Notes
-    -----
     ψ(f) = Σ w log p(y | A f) - ½ (f - mean)ᵀ K⁻¹ (f - mean) with f = mean + K α, which is concave; a step is halved
     while it lowers ψ (modern.md A.5). log Z = ψ(f̂) - ½ log |B|. A factorisation of min(n_items, n_answers)³ a step.
     """

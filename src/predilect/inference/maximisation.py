@@ -1,4 +1,4 @@
-"""The closed-form M steps of the population model (population.md section 4)."""
+"""Closed-form M steps of the population model (population.md section 4)."""
 
 from __future__ import annotations
 
@@ -30,30 +30,12 @@ _MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3
 
 
 def consensus_mode(m: FloatArray, precision: FloatArray, current: Expectation) -> FloatArray:
-    """The first of what :func:`consensus_step` returns; without the covariance, M³/3 operations."""
+    """Consensus mode: the first result of :func:`consensus_step`, without the covariance; M³/3 operations."""
     return _consensus(m, precision, current)[0]
 
 
 def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, FloatArray]:
-    """Posterior N(m', C_m) of the consensus, people integrated out, sites fixed.
-
-    Parameters
-    ----------
-    m : array of float, shape (M,)
-        The consensus at which ``current`` was computed.
-    precision : array of float, shape (M, M)
-        (s_t K_t)⁻¹.
-    current : Expectation
-        Sums over people.
-
-    Returns
-    -------
-    m_new, C_m : arrays of float, shapes (M,) and (M, M)
-
-    Notes
-    -----
-    C_m = ((s_t K_t)⁻¹ + H)⁻¹, m' = C_m (r + H m): the Newton step of J in m. M³ operations.
-    """
+    """Newton step of J in m, sites fixed: C_m = ((s_t K_t)⁻¹ + H)⁻¹, m' = C_m (r + H m); M³ operations."""
     m_new, factor = _consensus(m, precision, current)
     return m_new, factor.inverse()
 
@@ -72,26 +54,10 @@ def covariance_step(
     *,
     power: float = 1.0,
 ) -> FloatArray:
-    """New population covariance Σ' = (U Σ + Σ (N - H) Σ + ν₀ s₀ K₀) / (U + ν₀), over-relaxed along the geodesic.
+    """Population covariance Σ' = (U Σ + Σ (N - H) Σ + ν₀ s₀ K₀) / (U + ν₀), over-relaxed along the geodesic.
 
-    Parameters
-    ----------
-    Sigma : array of float, shape (M, M)
-        The covariance at which ``current`` was computed.
-    current : Expectation
-        Sums over people, with D = N - H.
-    n_users : int
-        U.
-    prior_mean : array of float, shape (M, M)
-        s₀ K₀.
-    strength : float
-        ν₀.
-    power : float, default 1
-        ω: 1 is the EM step, 2 goes twice as far along the geodesic from Σ to Σ'.
-
-    Notes
-    -----
-    Positive definite for every ω. 4 M³ operations for ω = 1, 6 for 2, and some 15 for others.
+    ``prior_mean`` is s₀ K₀, ``strength`` ν₀; ``power`` 1 is the EM step. Positive definite for every power. 4 M³
+    operations for 1, 6 for 2, and some 15 for others.
     """
     new = symmetrise((n_users * Sigma + Sigma @ current.D @ Sigma + strength * prior_mean) / (n_users + strength))
     if power == 1.0:
@@ -107,34 +73,21 @@ def covariance_step(
 
 
 def effects_step(B: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, FloatArray]:
-    """Effects of traits of people, and the covariance of each: the Newton step with uncorrelated traits.
+    """Newton step of the trait effects B (M, n_traits), and the covariance of each; ``precision`` is (s_b K_t)⁻¹.
 
-    Parameters
-    ----------
-    B : array of float, shape (M, n_traits)
-        The effects at which ``current`` was computed.
-    precision : array of float, shape (M, M)
-        (s_b K_t)⁻¹.
-    current : Expectation
-        Sums over people.
-
-    Notes
-    -----
-    Traits have mean 0, variance 1 and no correlation over people, and information about a person is taken not to depend
-    on them: then Σ_u x_uj x_uk H_u is H for j = k and 0 otherwise.
+    Traits have mean 0, variance 1 and no correlation over people, and a person's information is taken not to depend on
+    them: then Σ_u x_uj x_uk H_u is H for j = k and 0 otherwise.
     """
     factor = factorise(symmetrise(precision + current.H))
     return factor.solve(current.r_traits + current.H @ B), factor.inverse()
 
 
 def offset_step(offset: FloatArray, precision: FloatArray, current: Expectation) -> FloatArray:
-    """What the consensus gives each item to itself; shape (n_items,), empty as given.
+    """Item-specific residuals of the consensus, one step; shape (n_items,), empty as given.
 
-    Notes
-    -----
     Twice the diagonal bounds the information of one answer from above, so that the step, unlike a Newton step on the
-    diagonal alone, does not overshoot where two items are compared. It is no bound on that of several answers of one
-    person, but no crowd was found in which repeated steps fail to settle.
+    diagonal only, does not overshoot where two items are compared. It is no bound on that of several answers of one
+    person, but no crowd was found in which repeated steps fail to converge.
     """
     if not len(offset):
         return offset
@@ -144,17 +97,9 @@ def offset_step(offset: FloatArray, precision: FloatArray, current: Expectation)
 def own_scale_step(
     own_scale: float, share: FloatArray, current: Expectation, n_own: int, scale: float, strength: float
 ) -> float:
-    """EM step of the variance over people of what items have to themselves, per unit of their share.
+    """EM step of the variance over people of item-specific residuals, per unit of their share (n_items,).
 
-    Parameters
-    ----------
-    own_scale : float
-        Its value at which ``current`` was computed.
-    share : array of float, shape (n_items,)
-    n_own : int
-        Number of (person, item) that have it.
-    scale, strength : float
-        s₀ and ν₀: its prior is that of Σ in one dimension.
+    ``n_own`` counts the (person, item) pairs that have one; ``scale``, ``strength``: s₀ and ν₀, the prior of Σ in 1-D.
     """
     if not len(share):
         return own_scale
@@ -163,7 +108,7 @@ def own_scale_step(
 
 
 def threshold_step(delta: float, current: Expectation) -> float:
-    """Newton step of the evidence in log δ, with the cavities held, at most a factor e."""
+    """Newton step of the evidence in log δ, cavities held, at most a factor e."""
     slope = delta * current.slope_delta
     curvature = delta * delta * current.curvature_delta + slope
     step = -slope / curvature if curvature < 0.0 else math.copysign(_LARGEST_LOG_STEP, slope)
@@ -171,21 +116,9 @@ def threshold_step(delta: float, current: Expectation) -> float:
 
 
 def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tuple[FloatArray, FloatArray]:
-    """Newton step of each person's own threshold, log δ_u = log δ + θ_u with θ_u ~ N(0, σ²), the cavities held.
+    """Newton step of people's own thresholds, log δ_u = log δ + θ_u, θ_u ~ N(0, spread²), with the cavities held.
 
-    Parameters
-    ----------
-    log_factor : array of float, shape (n_users,)
-        θ_u at which ``current`` was computed.
-    spread : float
-        σ.
-    current : Expectation
-        Sums over people.
-
-    Returns
-    -------
-    log_factor, information : arrays of float, shape (n_users,)
-        The new θ_u, a step of at most a factor e away; and what each person's answers say about it, without the prior.
+    Returns the new θ (n_users,), at most a factor e away, and its information from the answers, prior excluded.
     """
     slope, curvature = current.ties.T
     information = np.maximum(-curvature, 0.0)
@@ -194,16 +127,11 @@ def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tu
 
 
 def tie_spread_of(log_factor: FloatArray, information: FloatArray, spread: float) -> float:
-    """The σ of largest evidence, by EM, taking each person's likelihood of θ_u for Gaussian about its mode.
+    """Empirical-Bayes σ of people's thresholds by EM, with a Gaussian likelihood of each θ_u about its mode.
 
-    Parameters
-    ----------
-    log_factor, information : arrays of float, shape (n,)
-        Modes under N(0, ``spread``²), and what these people's answers say about them.
-    spread : float
-        The σ that they were found with.
+    The modes ``log_factor`` (n,) were found under N(0, ``spread``²); ``information`` excludes the prior.
     """
-    linear = log_factor * (information + spread**-2)  # of the likelihood alone
+    linear = log_factor * (information + spread**-2)  # of the likelihood without the prior
     for _ in range(_MOST_SPREAD_STEPS):
         variance = 1.0 / (information + spread**-2)
         new = math.sqrt(float(np.mean((linear * variance) ** 2 + variance)))

@@ -1,4 +1,4 @@
-"""The pooled model: one utility function for everybody, by Newton's method, with its Laplace approximation."""
+"""Pooled model: one utility function for all people, by Newton's method, with Laplace's approximation."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ROWS_AT_ONCE = 50_000
 _NEWTON_TOLERANCE = 1e-10
 _MAX_HALVINGS = 40
 _THRESHOLD_TOLERANCE = 1e-4  # in log δ
-# Standard deviation of a weak prior of log δ about the tie share's own δ: it decides only for a handful of answers, of
-# which the evidence may say that nothing but ties can ever happen.
+# Standard deviation of a weak prior of log δ about the tie share's own δ: it matters only for a handful of answers, of
+# which the evidence may prefer a threshold that makes every answer a tie.
 _THRESHOLD_SD = 1.5
-# Items whose answers, where no kernel connects them, are told as a sparse matrix; with fewer a dense one is as quick.
+# From so many items on, without a kernel, the answers make a sparse matrix; with fewer a dense one is as quick.
 _MANY_ITEMS = 1000
 _SOLVED = 1e-10  # of a Newton step by conjugate gradients
 _MOST_SOLVING = 300
@@ -41,7 +41,7 @@ _MOST_SOLVING = 300
 
 @dataclass(frozen=True, slots=True)
 class PooledAnswers:
-    """Answers with nobody told apart; arrays of shape (n_rows,), as in :class:`~predilect.Comparisons`."""
+    """Answers with people not distinguished; arrays of shape (n_rows,), as in :class:`~predilect.Comparisons`."""
 
     left: npt.NDArray[np.integer]
     right: npt.NDArray[np.integer]
@@ -56,24 +56,21 @@ class PooledAnswers:
 
     @classmethod
     def of(cls, rows: Comparisons) -> PooledAnswers:
-        """From pooled comparisons."""
+        """Pooled answers of pooled comparisons."""
         return cls(rows.left, rows.right, rows.outcome, rows.weight, rows.n_items)
 
 
 class PooledPrior(NamedTuple):
-    """Precision (s_t K)⁻¹ of the utilities, or of the weights of functions Φ of the items, and log |s_t K|.
+    """Prior of the utilities, or of the weights of functions Φ of the items: (s_t K)⁻¹ and log |s_t K|."""
 
-    The precision is its diagonal alone, shape (M,), where many items are alike to no other.
-    """
-
-    precision: FloatArray
+    precision: FloatArray  # (M, M), or its diagonal (M,) where many items have independent priors
     log_det: float
     jitter: float
     Phi: FloatArray | None = None
 
     @classmethod
     def of(cls, K: FloatArray, consensus_scale: float, Phi: FloatArray | None = None) -> PooledPrior:
-        """From the covariance at unit scale, shape (M, M) with M = n_items unless there is a Φ, and s_t."""
+        """Prior with covariance s_t K; K has shape (M, M), M = n_items without Φ."""
         if Phi is None and len(K) >= _MANY_ITEMS and is_diagonal(K):
             variances = consensus_scale * np.diagonal(K)
             return cls(1.0 / variances, float(np.log(variances).sum()), 0.0)
@@ -81,17 +78,17 @@ class PooledPrior(NamedTuple):
         return cls(factor.inverse(), factor.log_det(), factor.jitter, Phi)
 
     def times(self, m: FloatArray) -> FloatArray:
-        """The precision times m."""
+        """Product of the precision and m."""
         return np.asarray(self.precision @ m if self.precision.ndim == 2 else self.precision * m)
 
     def factor(self, rows: PooledAnswers, weight: FloatArray) -> Factor | Elimination:
-        """Of the precision plus the :meth:`information` of the answers."""
+        """Factor of the posterior precision: prior plus :meth:`information`."""
         if self.precision.ndim == 2:
             return factorise(self.precision + self.information(rows, weight))
         return Elimination.of(self._sparse(rows, weight))
 
     def solve(self, rows: PooledAnswers, weight: FloatArray, right: FloatArray) -> FloatArray:
-        """The same sum's inverse times a vector, without its factor where the sum is sparse."""
+        """Solution of the posterior precision; by conjugate gradients where it is sparse."""
         if self.precision.ndim == 2:
             return self.factor(rows, weight).solve(right)
         A = self._sparse(rows, weight)
@@ -107,15 +104,15 @@ class PooledPrior(NamedTuple):
         return csr_array(diags_array(np.asarray(off.sum(axis=1)) + self.precision) - off)
 
     def utilities(self, m: FloatArray) -> FloatArray:
-        """Of the items, shape (n_items,)."""
+        """Utilities of the items, shape (n_items,)."""
         return m if self.Phi is None else np.asarray(self.Phi @ m)
 
     def gather(self, of_items: FloatArray) -> FloatArray:
-        """A gradient in the utilities of the items as one in m."""
+        """Gradient in m from the gradient in the utilities of the items."""
         return of_items if self.Phi is None else np.asarray(self.Phi.T @ of_items)
 
     def information(self, rows: PooledAnswers, weight: FloatArray) -> FloatArray:
-        """Σ_p weight_p x_p x_pᵀ over the answers, shape (M, M)."""
+        """Information Σ_p weight_p x_p x_pᵀ of the answers, shape (M, M)."""
         if self.Phi is None:
             return laplacian(rows.n_items, rows.left, rows.right, weight)
         total = np.zeros((self.Phi.shape[1],) * 2)
@@ -128,34 +125,19 @@ class PooledPrior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PooledState:
-    """Laplace approximation of the pooled model.
+    """Laplace approximation of the pooled model."""
 
-    Attributes
-    ----------
-    m : array of float, shape (M,)
-        Mode.
-    delta : float
-        Tie threshold.
-    evidence : float
-        Laplace's log evidence, in nats.
-    report : Report
-        How Newton's method went.
-    information : array of float, shape (n_rows,)
-        Precision that each row of answers has at the mode.
-    rows, prior : PooledAnswers, PooledPrior
-    """
-
-    m: FloatArray
+    m: FloatArray  # mode, (M,)
     delta: float
-    evidence: float
+    evidence: float  # Laplace's log evidence, in nats
     report: Report
-    information: FloatArray
+    information: FloatArray  # (n_rows,): precision of each row's site at the mode
     rows: PooledAnswers
     prior: PooledPrior
 
     @property
     def C_m(self) -> FloatArray:
-        """Inverse of the negative Hessian at the mode, shape (M, M); made anew at each call."""
+        """Posterior covariance at the mode, shape (M, M); computed anew at each call."""
         return self.prior.factor(self.rows, self.information).inverse()
 
 
@@ -170,7 +152,7 @@ class _Mode:
 
 
 def laplacian(n_items: int, left: npt.ArrayLike, right: npt.ArrayLike, weight: FloatArray) -> FloatArray:
-    """Σ_p weight_p (e_left - e_right)(e_left - e_right)ᵀ as a dense (n_items, n_items) array."""
+    """Weighted graph Laplacian Σ_p weight_p (e_left - e_right)(e_left - e_right)ᵀ, dense (n_items, n_items)."""
     left, right = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
     off = np.bincount(left * n_items + right, weight, n_items * n_items).reshape(n_items, n_items)
     off = off + off.T
@@ -185,26 +167,12 @@ def fit_pooled(
     delta: float | None = None,
     Phi: FloatArray | None = None,
 ) -> PooledState:
-    """Mode and Laplace approximation of m ~ N(0, s_t K) given everybody's answers.
+    """Mode and Laplace approximation of m ~ N(0, s_t K), K at unit scale, given the answers of all people.
 
-    Parameters
-    ----------
-    comparisons : Comparisons
-        Answers; who gave them makes no difference.
-    K : array of float, shape (n_items, n_items)
-        Prior covariance of the utilities at unit scale.
-    consensus_scale : float
-        s_t.
-    delta : float, optional
-        Tie threshold to hold fixed; by default it maximises Laplace's evidence with a weak prior, if there are ties.
-    Phi : array of float, shape (n_items, M), optional
-        Functions of the items that utilities are linear in; m and K are then of their weights.
-
-    Notes
-    -----
-    population.md section 4 at Σ = 0, where the consensus step is Newton's step. O(n_answers + n_items³) a step; with
-    functions O(n_answers M² + M³). Where many items are alike to no other, steps take conjugate gradients on a sparse
-    matrix, and the evidence one factorisation by elimination.
+    ``delta=None`` maximises Laplace's evidence with a weak prior, if there are ties. population.md section 4 at Σ = 0,
+    where the consensus step is Newton's step. O(n_answers + n_items³) a step; with functions Φ (n_items, M) O(n_answers
+    M² + M³). Where many items have independent priors, steps take conjugate gradients on a sparse matrix, and the
+    evidence one factorisation by elimination.
     """
     began = time.perf_counter()
     rows = PooledAnswers.of(comparisons.pooled())
@@ -235,24 +203,7 @@ def fit_pooled(
 
 
 def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> PooledState:
-    """Mode and Laplace approximation given all answers, at a frozen prior and threshold.
-
-    Parameters
-    ----------
-    rows : PooledAnswers
-        All answers, old and new.
-    prior : PooledPrior
-        The prior of the fit.
-    delta : float
-        Tie threshold.
-    start : array of float, shape (n_items,)
-        Where Newton's method starts: the mode so far.
-
-    Notes
-    -----
-    The log posterior is concave, so the mode does not depend on the start. O(n_rows + n_items³) a step, two or three
-    steps for a few answers.
-    """
+    """Mode and Laplace approximation at a fixed prior and threshold; concave, so ``start`` does not change the mode."""
     began = time.perf_counter()
     best = _newton(rows, prior, delta, start)
     report = _report(best, best.iterations, best.jitter, began)

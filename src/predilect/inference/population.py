@@ -1,10 +1,9 @@
-"""Fit the population model: consensus m, population covariance Σ and tie threshold δ by maximising J.
+"""Empirical-Bayes fit of the population model: consensus m, population covariance Σ, tie threshold δ.
 
     J = Σ_u log Z_u - ½ ν₀ (log|Σ| + s₀ tr(K₀ Σ⁻¹)) - ½ mᵀ (s_t K₀)⁻¹ m          (population.md section 4)
 
-A few closed-form steps (:mod:`predilect.inference.maximisation`) find the right region and, with it, the metric of the
-problem; L-BFGS in coordinates whitened by them does the rest (:mod:`predilect.inference.search`). Its line search
-accepts a step only if J rises, which is the guard that plain over-relaxation needs, and it takes a small fraction of
+A few closed-form steps (:mod:`predilect.inference.maximisation`), then L-BFGS in coordinates whitened by them
+(:mod:`predilect.inference.search`): its line search accepts a step only if J rises, and it takes a small fraction of
 EM's passes (docs/population.md).
 """
 
@@ -39,51 +38,26 @@ MOST_SETTLING_SWEEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class PopulationState:
-    """A fitted population.
+    """Fitted population; M items or functions of the basis."""
 
-    Attributes
-    ----------
-    m : array of float, shape (M,)
-        Consensus: of the items, or of the functions of the basis.
-    Sigma, C_m : arrays of float, shape (M, M)
-        Population covariance; posterior covariance of the consensus.
-    delta : float
-        Tie threshold; 0 if there are no ties.
-    sites : Sites
-        Message of each answer.
-    evidence, objective : float
-        Σ log Z_u and J, in nats.
-    report : Report
-        How the iteration went.
-    offset, offset_variance : arrays of float, shape (n_items,)
-        Posterior of what the consensus gives each item to itself; empty without it.
-    own_scale : float
-        Variance over people of what an item has to itself, per unit of its share.
-    B, C_B : arrays of float, shapes (M, n_traits) and (M, M)
-        Effects of traits of people, and the covariance of each of them.
-    log_tie_factor, tie_information : arrays of float, shape (n_users,)
-        Logarithm of what the tie threshold is multiplied by for each person, and what the person's answers say about
-        it, without the prior; empty where all share one.
-    """
-
-    m: FloatArray
+    m: FloatArray  # consensus, (M,)
     Sigma: FloatArray
-    C_m: FloatArray
+    C_m: FloatArray  # posterior covariance of m, (M, M)
     delta: float
     sites: Sites
-    evidence: float
-    objective: float
+    evidence: float  # Σ log Z_u, in nats
+    objective: float  # J, in nats
     report: Report
-    offset: FloatArray
+    offset: FloatArray  # item-specific residuals of the consensus, (n_items,) or empty
     offset_variance: FloatArray
-    own_scale: float
-    B: FloatArray
-    C_B: FloatArray
-    log_tie_factor: FloatArray
-    tie_information: FloatArray
+    own_scale: float  # variance over people of item-specific residuals, per unit of their share
+    B: FloatArray  # effects of traits, (M, n_traits)
+    C_B: FloatArray  # covariance of the effect of each trait, (M, M)
+    log_tie_factor: FloatArray  # of each person's threshold, (n_users,); empty where all share one
+    tie_information: FloatArray  # of the answers about it, without the prior
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
-        """What the fit says of everybody."""
+        """Posterior of the population model."""
         basis = None
         if prior.Phi is not None:
             basis = Basis(
@@ -94,7 +68,7 @@ class PopulationState:
         return PopulationPosterior(self.m, self.C_m, self.Sigma, people, self.sites, basis, effects)
 
     def people_with_ties(self, people: People) -> People:
-        """The people of the fit with their own tie thresholds."""
+        """People with their own tie thresholds."""
         return replace(people, tie_factor=np.exp(self.log_tie_factor)) if len(self.log_tie_factor) else people
 
 
@@ -113,47 +87,17 @@ def fit_population(
     executor: ThreadPoolExecutor | None = None,
     progress: Progress | None = None,
 ) -> PopulationState:
-    """Maximise J over m, Σ and, where there are ties, δ; with a basis also over what items have to themselves.
+    """Maximum of J over m, Σ and, where there are ties, δ; with a basis also over the item-specific residuals.
 
-    Where the prior has a spread of thresholds, each person's own factor of δ is maximised over too.
+    Where the prior has a spread of thresholds, each person's own factor of δ is maximised over too. ``start`` is a fit
+    to the same answers under another prior, ``population`` one to other answers on the same items (its sites are not
+    used). Stops when J rose by less than ``tolerance``, in nats an answer, over ``window`` iterations; at the end the
+    sites are swept until no margin moves by more than ``site_tolerance``, in noise units. ``progress`` gets (passes,
+    J).
 
-    Parameters
-    ----------
-    people : People
-        The answers.
-    prior : PopulationPrior
-        Prior of Σ and m.
-    delta : float, optional
-        Tie threshold to hold fixed. By default it is learned where any answer is a tie, and 0 otherwise.
-    start : PopulationState, optional
-        Where to start, from a fit to the same answers under another prior.
-    population : PopulationState, optional
-        Where to start, from a fit to other answers on the same items: its sites are not used.
-    tolerance : float, default 1e-5
-        Stop when J rose by less than this, in nats an answer, over `window` iterations.
-    max_passes : int, default 300
-        Most passes over the answers.
-    n_closed_form : int, default 3
-        Closed-form steps before L-BFGS.
-    site_tolerance : float, default 1e-9
-        At the end, sites are swept until no margin moves by more, in units of its noise.
-    window : int, default 5
-        The iterations over which the rise of J is judged.
-    executor : ThreadPoolExecutor, optional
-        Threads for the shards of people.
-    progress : callable, optional
-        Called with (passes so far, J) after each pass.
-
-    Returns
-    -------
-    state : PopulationState
-        With sites at their fixed point for the returned m, Σ and δ.
-
-    Notes
-    -----
     population.md section 4. **Differs from the paper**: L-BFGS on (L⁻¹ m, the Cholesky factor of the whitened Σ, log δ)
-    replaces over-relaxed EM. Each pass costs one E step (:func:`~predilect.inference.expectation.expectation`) and
-    about 3 M³ operations; memory about 12 M² + 5 n_items floats and L-BFGS's history.
+    replaces over-relaxed EM. A pass costs one E step (:func:`~predilect.inference.expectation.expectation`) and about
+    3 M³ operations; memory about 12 M² + 5 n_items floats and L-BFGS's history.
     """
     began = time.perf_counter()
     learn_delta = delta is None and bool(np.any(people.outcome == 0))
@@ -162,11 +106,11 @@ def fit_population(
     start = start or population
     if delta is None and learn_delta:
         share = float(people.weight[people.outcome == 0].sum()) / people.n_answers
-        # A tie share read off as if margins were 0; the steps below correct it.
+        # The threshold of the tie share if all margins were 0; the steps below correct it.
         delta = start.delta if start and start.delta > 0.0 else threshold_for_tie_share(share)
     point = search.first_point(delta or 0.0)
     if start is not None:
-        # What the other fit does not know, be it other items or traits, starts from nothing.
+        # What the other fit does not have (offsets, trait effects, thresholds) starts at its default.
         offset = start.offset if len(start.offset) == len(point.offset) else point.offset
         B = start.B if start.B.shape == point.B.shape else point.B
         own_scale = start.own_scale if len(point.offset) else point.own_scale
@@ -219,12 +163,9 @@ def settle_all(
     tolerance: float = 1e-9,
     executor: ThreadPoolExecutor | None = None,
 ) -> tuple[FloatArray, Expectation, float]:
-    """The same with people's own tie thresholds, which come to rest too; they are left alone if ``spread`` is 0.
+    """Convergence of all sites and, if ``spread`` > 0, of people's own tie thresholds, with the population held.
 
-    Returns
-    -------
-    log_tie_factor, found, last
-        Thresholds, sums over people, and the step of a threshold that was left.
+    Returns log factors of the thresholds, sums over people, and the last step of a threshold.
     """
     found: Expectation | None = None
     last = 0.0
@@ -252,5 +193,5 @@ def settle(
     tolerance: float = 1e-9,
     executor: ThreadPoolExecutor | None = None,
 ) -> Expectation:
-    """Sweep, with the population held, until every person's sites stand still; sites are updated in place."""
+    """Sweeps to convergence of every person's sites, in place, with the population held."""
     return expectation(people, sites, law, delta, n_sweeps=MOST_SETTLING_SWEEPS, tolerance=tolerance, executor=executor)

@@ -1,4 +1,4 @@
-"""What every iterative computation says about itself."""
+"""Report of an iterative computation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Report"]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How an iteration went.
+    """Convergence report of an iteration.
 
     Attributes
     ----------
@@ -21,10 +21,8 @@ class Report:
         Name of the algorithm.
     iterations : int
         Passes over the answers (or Newton steps).
-    residual : float
-        The quantity that the stopping rule looks at, in the unit of ``tolerance``.
-    tolerance : float
-        What it was compared with.
+    residual, tolerance : float
+        Quantity of the stopping rule, and the value that it was compared with.
     converged : bool
         Whether the rule was met.
     jitter : float
@@ -48,19 +46,13 @@ class Report:
     advice: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON; without the seconds, which differ from run to run."""
+        """Plain values for JSON, without the seconds, which differ from run to run."""
         values = asdict(self)
         del values["seconds"], values["advice"]
         return values
 
     def require(self, strict: bool) -> None:
-        """Warn if the iteration did not converge, or raise where ``strict``.
-
-        Raises
-        ------
-        ConvergenceError
-            If ``strict`` and not converged.
-        """
+        """Warn if the iteration did not converge, or raise ConvergenceError where ``strict``."""
         if self.converged:
             return
         message = (

@@ -1,4 +1,4 @@
-"""Laplace's approximation or expectation propagation of f ~ N(0, K/s), with s and the tie threshold learned."""
+"""Laplace's approximation or EP of f ~ N(0, K/s), with s and the tie threshold learned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FURTHEST = 4.0  # of log s in a round
 
 @dataclass(frozen=True, slots=True)
 class ScaledFit:
-    """The posterior, the s and the δ of :func:`fit_scaled`."""
+    """Posterior, s and δ of :func:`fit_scaled`."""
 
     latent: SingleLatent
     scale: float
@@ -37,7 +37,7 @@ class ScaledFit:
 
 
 class _Search:
-    """Fits at one s and δ after the other, each from the sites of the last."""
+    """Fits at successive s and δ, each from the sites of the last."""
 
     def __init__(self, method: str, K: FloatArray, answers: PooledAnswers, prior: tuple[float, float]) -> None:
         self.method, self.K, self.answers, self.prior = method, K, answers, prior
@@ -54,7 +54,7 @@ class _Search:
         return found
 
     def variance(self, before: float, delta: float) -> float:
-        """The likeliest prior variance near ``before``."""
+        """Mode of the prior variance near ``before``."""
         shape, rate = self.prior
 
         def objective(x: float) -> float:
@@ -77,20 +77,10 @@ def fit_scaled(
     scale: float | None = None,
     delta: float | None = None,
 ) -> ScaledFit:
-    """Fit one function of the items.
+    """Fit of one latent function by "ep" or "laplace", with s at its posterior mode, in log s.
 
-    Parameters
-    ----------
-    method : {"ep", "laplace"}
-    K : array of float, shape (n_items, n_items)
-    answers : PooledAnswers
-    shape, rate : float
-        s ~ Gamma(shape, rate); s is the mode of its posterior, in log s.
-    scale, delta : float, optional
-        s and the tie threshold, if they are given. δ is learned where there are ties, and 0 otherwise.
+    s ~ Gamma(shape, rate) a priori. A given s or δ is held; δ is learned where there are ties, and 0 otherwise.
 
-    Notes
-    -----
     modern.md 10. Some 15 fits a round, of which one is enough without ties; n_items³ operations an iteration of a fit.
     """
     began = time.perf_counter()
@@ -109,6 +99,6 @@ def fit_scaled(
         if abs(math.log(variance) - before[0]) < _TOLERANCE and abs(threshold - before[1]) <= _TOLERANCE * threshold:
             break
     latent = search.fit(variance, threshold)
-    # The last fit starts where it ends: what the search took is told.
+    # The last fit starts at its fixed point: the report counts the iterations of the search.
     report = replace(latent.report, iterations=search.iterations, seconds=time.perf_counter() - began)
     return ScaledFit(replace(latent, report=report), 1.0 / variance, threshold)

@@ -1,4 +1,4 @@
-"""The two phases of the search for the population: closed-form steps, then L-BFGS in whitened coordinates."""
+"""Maximisation of J for the population model: closed-form EM steps, then L-BFGS in whitened coordinates."""
 
 from __future__ import annotations
 
@@ -58,19 +58,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Posterior covariances with the sites held: of the consensus, of its offsets, and of the effect of a trait.
-
-    And what people's answers say of the logarithm of their own tie threshold, without its prior.
-    """
+    """Posterior covariances of consensus, offsets and trait effects with the sites held."""
 
     C_m: FloatArray
     offset_variance: FloatArray
     C_B: FloatArray
-    tie_information: FloatArray
+    tie_information: FloatArray  # of each person's answers about the logarithm of the own threshold, without the prior
 
 
 class Search:
-    """The two phases, with what they share: prior factors, sites, and the count of passes."""
+    """State of the maximisation: prior factors, sites, and the count of passes."""
 
     def __init__(
         self,
@@ -87,7 +84,7 @@ class Search:
         self.progress = progress
         self.window = window
         self.learn_delta = learn_delta
-        # Without ties nothing tells thresholds apart.
+        # Without ties thresholds are not identified.
         self.learn_ties = prior.tie_spread > 0.0 and bool(np.any(people.outcome == 0))
         factor_K = factorise(prior.K)
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
@@ -102,17 +99,17 @@ class Search:
         self.site_tolerance = _SITE_TOLERANCE
 
     def first_point(self, delta: float) -> Point:
-        """Where to start without an earlier fit."""
+        """Starting point without an earlier fit."""
         first = first_scale(self.prior, self.people.n_active)
         M, n_own = self.prior.n_functions, len(self.prior.own_share)
         B = np.zeros((M, self.people.traits.shape[1]))
-        # Where no item has anything to itself, nothing is learned of it, and a new one that has gets the prior.
+        # Without item-specific residuals their scale is not learned; a new item that has one gets the prior.
         own_scale = first if n_own else self.prior.scale
         log_tie_factor = np.zeros(self.people.n_users if self.learn_ties else 0)
         return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor)
 
     def law(self, point: Point) -> Law:
-        """The population as everybody's prior."""
+        """Population distribution, the prior of each person's utilities."""
         Phi = self.prior.Phi
         if Phi is None:
             return Law(point.Sigma, point.m, shift=point.B)
@@ -122,13 +119,13 @@ class Search:
         return Law(point.Sigma, mean, Phi, point.own_scale * self.prior.own_share, Phi @ point.B)
 
     def people_at(self, point: Point) -> People:
-        """The people with their own tie thresholds."""
+        """People with their own tie thresholds."""
         if not self.learn_ties:
             return self.people
         return replace(self.people, tie_factor=np.exp(point.log_tie_factor))
 
     def evaluate(self, point: Point, n_sweeps: int = 2) -> Expectation:
-        """One pass over the answers; sites move."""
+        """E step: one pass over the answers; sites are updated in place."""
         self.passes += 1
         return expectation(
             self.people_at(point), self.sites, self.law(point), point.delta, n_sweeps=n_sweeps,
@@ -136,14 +133,14 @@ class Search:
         )  # fmt: skip
 
     def log_prior(self, point: Point) -> float:
-        """All of J but the evidence."""
+        """Log prior density: J without the evidence."""
         factor = factorise(point.Sigma)
         spread = factor.solve_lower(self.root).T  # whose rows lie together, for the product
         value = -0.5 * self.prior.strength * (factor.log_det() + np.vdot(spread, spread))
         return float(value - 0.5 * point.m @ self.precision @ point.m) + self._log_prior_of_rest(point)
 
     def _log_prior_of_rest(self, point: Point) -> float:
-        """What the offsets, the scale of people's own parts and the effects of traits add."""
+        """Log prior density of offsets, residual scale and trait effects."""
         value = -0.5 * float(point.offset**2 @ self.offset_precision)
         if len(point.offset):  # an inverse Wishart in one dimension
             value -= 0.5 * self.prior.strength * (math.log(point.own_scale) + self.prior.scale / point.own_scale)
@@ -163,7 +160,7 @@ class Search:
         return Metric(C_m, 1.0 / (self.offset_precision + current.own_H), C_B, information)
 
     def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Metric]:
-        """The M step of population.md section 4, over-relaxed by 2; returns the point and its metric."""
+        """M steps of population.md section 4, over-relaxed by 2; the point and its metric."""
         current = self.evaluate(point, n_sweeps=3)
         for _ in range(n_steps):
             point = self._step(point, current, power=2.0)
@@ -173,15 +170,11 @@ class Search:
         return point, self.metric(point, current)
 
     def fixed_point(self, point: Point, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
-        """Plain M steps to their end, where the prior outweighs the people; else nothing, and L-BFGS has to go on.
+        """Plain M steps to convergence where the prior outweighs the people; point, J's last rise, whether to go on.
 
-        Returns the point, J's last rise, and whether to go on.
-
-        Notes
-        -----
         A step leaves at most the share U / (U + ν₀) of the way in Σ, and of J the square of it: with ν₀ >= U this takes
-        a handful of passes, without the M³ operations of L-BFGS's coordinates. Where steps gain more than half of what
-        the one before did, something else is slow, and L-BFGS takes over.
+        a handful of passes, without the M³ operations of L-BFGS's coordinates. Where a step gains more than half of
+        what the one before did, something else is slow, and L-BFGS takes over.
         """
         prior = self.prior
         few = len(point.m) < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
@@ -221,7 +214,7 @@ class Search:
         )
 
     def _thresholds(self, point: Point, current: Expectation) -> tuple[float, FloatArray]:
-        """The M step of δ and of what people multiply it by."""
+        """M step of δ and of each person's factor of it."""
         if not self.learn_ties:
             return threshold_step(point.delta, current) if self.learn_delta else point.delta, point.log_tie_factor
         log_factor, _ = ties_step(point.log_tie_factor, self.prior.tie_spread, current)
@@ -232,7 +225,7 @@ class Search:
         return point.delta * math.exp(common), log_factor - common
 
     def lbfgs(self, start: Point, metric: Metric, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
-        """Maximise J from ``start`` in coordinates whitened there; the point, J's last rise, and whether to go on."""
+        """Maximum of J by L-BFGS in coordinates whitened at ``start``; the point, J's last rise, whether to go on."""
         coordinates = _Coordinates(self, start, metric)
 
         def negative_objective(x: FloatArray) -> tuple[float, FloatArray]:
@@ -261,10 +254,10 @@ class Search:
                      "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
         )  # fmt: skip
         point = coordinates.point(np.asarray(result.x))[0]
-        if result.success:  # the gradient vanished: nothing is left to gain
+        if result.success:  # the gradient vanished: a maximum
             residual = min(residual, tolerance)
         elif "ABNORMAL" in str(result.message):
-            # No step along the gradient raised J: either there is nothing left to gain, or J was blurred by sites that
+            # No step along the gradient raised J: either it is at its maximum, or J was inexact because of sites that
             # lag behind. The caller finds out by starting again with tighter sites.
             residual = -float(result.fun) - values[0] if values else 0.0
             self.site_tolerance *= 0.1
@@ -273,11 +266,10 @@ class Search:
 
 
 class _Coordinates:
-    """Parameters as one vector in which the Hessian of J is about 1 where the answers determine them well.
+    """Whitened parameter vector: the Hessian of J is about 1 where the answers determine the parameters well.
 
-    In its order: the consensus m, the Cholesky factor of the whitened Σ (logarithms on its diagonal), the offsets of
-    the items, the logarithm of their scale, the effects of traits, the logarithm of δ, and those of people's own
-    factors of it.
+    Order: m, Cholesky factor of the whitened Σ (logarithms on its diagonal), item offsets, log of their scale, trait
+    effects, log δ, people's own factors of δ.
     """
 
     def __init__(self, search: Search, start: Point, metric: Metric) -> None:
@@ -309,7 +301,7 @@ class _Coordinates:
         self.reach[self.ties] = _LARGEST_LOG_MOVE / self.t_ties
 
     def point(self, x: FloatArray) -> tuple[Point, FloatArray, FloatArray]:
-        """The parameters, the factor of the whitened Σ, and that of Σ."""
+        """Parameters, factor of the whitened Σ, and factor of Σ."""
         start, n = self.start, len(self.diagonal)
         F = np.zeros((n, n))
         F.ravel()[self.tril] = self.scale_of_factor * x[self.factor]

@@ -1,4 +1,4 @@
-"""One Gaussian process a person, by expectation propagation, with a prior variance and tie threshold for all."""
+"""One Gaussian process a person by expectation propagation, with shared prior variance and tie threshold."""
 
 from __future__ import annotations
 
@@ -35,20 +35,7 @@ _LOOSE = 1e-6  # of sites, while hyper-parameters move
 
 @dataclass(frozen=True, slots=True)
 class SeparateFit:
-    """A fit of one process a person.
-
-    Attributes
-    ----------
-    posterior : SeparatePosterior
-    kernel : Kernel
-    scale : float
-        s, the inverse of the prior variance of a utility.
-    delta : float
-        Tie threshold.
-    evidence : float
-        Σ_u log Z_u, in nats.
-    report : Report
-    """
+    """Fitted separate processes; s is the inverse prior variance of a utility, ``evidence`` Σ_u log Z_u in nats."""
 
     posterior: SeparatePosterior
     kernel: Kernel
@@ -74,42 +61,16 @@ def fit_separate(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SeparateFit:
-    """Everybody's posterior under f_u ~ N(0, K/s).
+    """Posterior of each person under f_u ~ N(0, K/s), K by :func:`~predilect.posteriors.projection.item_covariance`.
 
-    Parameters
-    ----------
-    people : People
-        The answers.
-    kernel, features, known
-        What makes K, as in :func:`~predilect.posteriors.projection.item_covariance`.
-    shape, rate : float
-        s ~ Gamma(shape, rate); s is the mode of its posterior, in log s.
-    scale : float, optional
-        s, if it is given.
-    delta : float, optional
-        Tie threshold, if it is given; learned where there are ties, and 0 otherwise.
-    learn_kernel : bool, default False
-        Whether the hyper-parameters of the kernel are learned too, within a factor of 1000 of where they start.
-    tolerance : float, default 1e-5
-        Stop when the evidence rises by less, in nats an answer.
-    max_iterations : int, default 100
-        Of L-BFGS over log s, log δ and the kernel's theta.
-    executor : ThreadPoolExecutor, optional
-        Threads for the shards of people.
-    progress : callable, optional
-        Called with the number of evaluations so far.
+    s is given or the mode, in log s, of its posterior under Gamma(shape, rate); δ is given or learned where there are
+    ties; ``learn_kernel`` learns the kernel within a factor of 1000 of its start. ``tolerance`` is of the evidence, in
+    nats an answer. PredilectError if the evidence or its gradient is not finite.
 
-    Raises
-    ------
-    PredilectError
-        If the evidence or its gradient is not finite.
-
-    Notes
-    -----
     crowdgppl.md 1, "GPPL per user". **Differs from the paper**: expectation propagation instead of the linearised
-    variational approximation, and one s for all people instead of one each, which a few answers cannot tell. With
-    G = ½ Σ_u (α αᵀ - Q), the gradient of the evidence in K/s, that in log s is -tr(G K/s). Each evaluation sweeps
-    everybody's sites, Σ_u n_u min(n_u, k_u)².
+    variational approximation, and one s for all people instead of one each, which a few answers do not determine. With
+    G = ½ Σ_u (α αᵀ - Q), the gradient of the evidence in K/s, that in log s is -tr(G K/s). Each evaluation sweeps the
+    sites of all people, Σ_u n_u min(n_u, k_u)².
     """
     began = time.perf_counter()
     tied = float(people.weight[people.outcome == 0].sum())

@@ -1,4 +1,4 @@
-"""One latent function and its answers: what Laplace, EP and variational inference are given and give back."""
+"""Problem and result types of inference for one latent function."""
 
 from __future__ import annotations
 
@@ -25,14 +25,7 @@ Method = Literal["laplace", "ep", "variational"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """f ~ N(mean, K), margins z = A f, and answers p(outcome_p | z_p), ``weight_p`` identical ones a row.
-
-    Attributes
-    ----------
-    prior : LatentPrior
-    outcome, weight : arrays, shape (n_answers,)
-    likelihood : Likelihood
-    """
+    """Prior f ~ N(mean, K), margins z = A f, and answers p(outcome_p | z_p), ``weight_p`` identical ones a row."""
 
     prior: LatentPrior
     outcome: npt.NDArray[Any]
@@ -51,13 +44,10 @@ class Problem:
         mean: npt.ArrayLike | None = None,
         space: Space | None = None,
     ) -> Problem:
-        """Check the input; parameters as in :func:`~predilect.inference.laplace.laplace`.
+        """Problem from checked input; arguments as in :func:`~predilect.inference.laplace.laplace`.
 
-        Raises
-        ------
-        DataError
-            If shapes do not fit, codes are out of range, numbers are not finite, weights are not positive, or the
-            likelihood knows no such outcome.
+        DataError if shapes do not fit, codes are out of range, numbers are not finite, weights are not positive, or the
+        likelihood does not have such an outcome.
         """
         K = np.asarray(K, dtype=np.float64)
         if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.isfinite(K).all():
@@ -87,11 +77,11 @@ class Problem:
         return len(self.outcome)
 
     def condition(self, sites: Sites) -> Conditioned:
-        """Posterior given messages of one copy of each answer."""
+        """Posterior given sites of one copy of each answer."""
         return self.prior.condition(sites.times(self.weight))
 
     def starting_sites(self, start: Sites | None) -> Sites:
-        """Those given, or flat ones."""
+        """Starting sites: those given, or flat ones."""
         if start is None:
             return Sites.flat(self.n_answers)
         if start.precision.shape != self.weight.shape:
@@ -101,24 +91,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SingleLatent:
-    """A Gaussian approximation of the posterior of one latent function.
-
-    Attributes
-    ----------
-    method : "laplace", "ep" or "variational"
-    evidence : float
-        Approximate log evidence in nats; for "variational" the bound, which is below it.
-    sites : Sites
-        Messages of one copy of each answer.
-    report : Report
-    state : Conditioned
-        The posterior: ``state.margin_mean`` and ``state.margin_var`` of the answers, ``state.extend`` to new points.
-    problem : Problem
-    """
+    """Gaussian approximation of the posterior of one latent function."""
 
     method: Method
-    evidence: float
-    sites: Sites
+    evidence: float  # approximate log evidence, in nats; the lower bound for "variational"
+    sites: Sites  # of one copy of each answer
     report: Report
     state: Conditioned = field(repr=False)
     problem: Problem = field(repr=False)
@@ -129,19 +106,16 @@ class SingleLatent:
         return self.state.mean()
 
     def covariance(self) -> FloatArray:
-        """Posterior covariance, shape (n_items, n_items); made anew at each call, O(n_items³)."""
+        """Posterior covariance, shape (n_items, n_items); computed anew at each call, O(n_items³)."""
         return self.state.covariance()
 
     def posterior(self) -> GaussianPosterior:
-        """The posterior over the points of K."""
+        """Posterior over the points of K."""
         return GaussianPosterior(self.mean, self.covariance())
 
 
 def change_of_margin(weight: FloatArray, old: Sites, new: Sites, mean: FloatArray, var: FloatArray) -> float:
-    """The largest change of a margin that a change of sites would make, in units of the answer noise; 0 for none.
-
-    The scale-free measure of convergence that the loops over people use too. Not a number counts as infinite.
-    """
+    """Scale-free measure of convergence: largest change of a margin, in noise units; inf if not a number."""
     d_precision = weight * (new.precision - old.precision)
     d_linear = weight * (new.linear - old.linear)
     change = np.abs(d_precision) * (1.0 + np.abs(mean)) + np.abs(d_linear - d_precision * mean)
@@ -152,7 +126,7 @@ def change_of_margin(weight: FloatArray, old: Sites, new: Sites, mean: FloatArra
 def report_of(
     method: str, iterations: int, residual: float, tolerance: float, state: Conditioned, began: float, advice: str
 ) -> Report:
-    """The report of an iteration over sites."""
+    """Report of an iteration over sites."""
     return Report(
         method=method,
         iterations=iterations,

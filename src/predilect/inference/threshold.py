@@ -1,4 +1,4 @@
-"""The tie threshold that makes answers likeliest where margins are known up to Gaussian doubt."""
+"""Maximum likelihood of the tie threshold under Gaussian margins."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["best_threshold", "starting_threshold"]
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_ROWS = 20_000
-_FURTHEST = 1.5  # of log δ from where it stands: the rest comes with the next margins
+_FURTHEST = 1.5  # of log δ in a step: the rest comes with the next margins
 
 
 def starting_threshold(outcome: npt.NDArray[np.int8], weight: FloatArray) -> float:
-    """δ as if all margins were 0; 0 without ties."""
+    """Tie threshold δ as if all margins were 0; 0 without ties."""
     ties = float(weight[outcome == 0].sum())
     return threshold_for_tie_share(ties / float(weight.sum())) if ties else 0.0
 
@@ -28,18 +28,10 @@ def starting_threshold(outcome: npt.NDArray[np.int8], weight: FloatArray) -> flo
 def best_threshold(
     outcome: npt.NDArray[np.int8], weight: FloatArray, m: FloatArray, v: FloatArray, delta: float
 ) -> float:
-    """The δ that maximises Σ w E log P(outcome | z; δ), z ~ N(m, v): a step of coordinate ascent on the bound.
+    """Tie threshold of the largest Σ w E log P(outcome | z; δ), z ~ N(m, v); arrays (n,).
 
-    Parameters
-    ----------
-    outcome, weight, m, v : arrays, shape (n,)
-        Answers, and mean and variance of their margins.
-    delta : float
-        Where δ stands; found within a factor of 4.5 of it.
-
-    Notes
-    -----
-    population.md section 2 has the likelihood. Some 15 evaluations on at most 20 000 rows, evenly spaced ones of more.
+    Coordinate ascent on the bound, found within a factor of 4.5 of ``delta``. population.md section 2 has the
+    likelihood. Some 15 evaluations on at most 20 000 rows, evenly spaced ones of more.
     """
     rows = slice(None, None, max(1, len(m) // _MOST_ROWS))
     y, w, mean, var = outcome[rows], weight[rows], m[rows], v[rows]

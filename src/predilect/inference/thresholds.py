@@ -1,7 +1,7 @@
-"""People's own tie thresholds at a frozen population: brought to rest together with the sites.
+"""Modes of people's own tie thresholds at a fixed population, found together with the sites.
 
-log δ_u = log δ + θ_u with θ_u ~ N(0, σ²). Given m, Σ, δ and σ a person's θ_u depends on nobody else's, so the result is
-that of the person's answers, however and in whatever order they came.
+log δ_u = log δ + θ_u with θ_u ~ N(0, σ²). Given m, Σ, δ and σ a person's θ_u depends on nobody else's, so the result
+depends on the person's answers only, not on their order.
 """
 
 from __future__ import annotations
@@ -29,30 +29,11 @@ FloatArray = npt.NDArray[np.float64]
 def thresholds_at_rest(
     evaluate: Callable[[FloatArray], FloatArray], log_factor: FloatArray, spread: float, tolerance: float
 ) -> tuple[FloatArray, float]:
-    """The θ_u at which each person's evidence less θ_u² / 2σ² is largest, by Newton's first step and then chords.
+    """Modes θ_u of each person's evidence less θ_u² / 2σ², by one Newton step and then chords; the largest step left.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Brings the sites to rest at some θ (n,) and returns gradient and curvature in them, (n, 2).
-    log_factor : array of float, shape (n,)
-        Where to start.
-    spread : float
-        σ.
-    tolerance : float
-        Stop when no θ would move by more.
-
-    Returns
-    -------
-    log_factor : array of float, shape (n,)
-        With the sites at rest at it.
-    last : float
-        The largest step that was left.
-
-    Notes
-    -----
-    The curvature is that with the cavities held, since what the sites add to it would take a system of the size of a
-    person's answers; chords see it for nothing. Some four to eight evaluations.
+    ``evaluate`` runs the sites to convergence at θ (n,) and returns gradient and curvature, (n, 2). The curvature is
+    that with the cavities held, since the sites' part would take a system of the size of a person's answers; chords see
+    it for nothing. Some four to eight evaluations.
     """
     theta, last = log_factor, 0.0
     ties = evaluate(theta)
@@ -75,19 +56,11 @@ def thresholds_at_rest(
 def threshold_at_rest(
     evaluate: Callable[[float, float], tuple[float, float]], log_factor: float, spread: float, tolerance: float
 ) -> tuple[float, float]:
-    """The same for one person, whose sweeps need not end at every θ.
+    """The same for one person, whose sweeps need not converge at every θ.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Brings the sites to rest at some θ, up to a change of a margin, and returns gradient and curvature in θ.
-    log_factor, spread, tolerance : float
-        As in :func:`thresholds_at_rest`.
-
-    Notes
-    -----
-    Sites stand as still as the last step of θ asks for, and at the end as still as ``tolerance`` says. What
-    :func:`~predilect.inference.compiled.person_at_rest.person_at_rest` does for a person with few answers.
+    ``evaluate`` sweeps the sites at θ to a tolerance; it need be only as tight as the last step of θ, and ``tolerance``
+    at the end. For a person with few answers :func:`~predilect.inference.compiled.person_at_rest.person_at_rest` does
+    this.
     """
     theta, gradient, step, chord, last, rest = log_factor, 0.0, 0.0, 0.0, 1.0, max(FIRST_REST, tolerance)
     slope, curvature = evaluate(theta, rest)

@@ -1,4 +1,4 @@
-"""From answers and features to a posterior: choose the hyper-parameters, then fit."""
+"""Training of the population model: hyper-parameter selection, then the fit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ITEMS_FOR_FEATURE_SEARCH = 1500
 # The automatic choice of a basis, where items have features.
 _MOST_ITEMS_AS_BASIS = 300
 _MOST_ATTRIBUTES = 200
-_ANSWERS_FOR_OWN = 10.0  # on an item: fewer cannot tell what it has to itself
+_ANSWERS_FOR_OWN = 10.0  # on an item: fewer do not identify its item-specific residual
 _INDUCING = (50, 150)  # √answers, within these
 # Large crowds are fitted in stages: so many people, then so many times more, then all.
 _PEOPLE_TO_START, _GROWTH = 2000, 5
@@ -50,29 +50,14 @@ _STAGE_TOLERANCE, _STAGE_PASSES = 1e-4, 40
 
 
 class Watcher(Protocol):
-    """What is told of progress: a stage in words, and how far it got."""
+    """Progress callback: called with the stage in words and the count so far."""
 
     def __call__(self, stage: str, done: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A posterior and how it came about.
-
-    Attributes
-    ----------
-    posterior : PopulationPosterior or GaussianPosterior
-    hyperparameters : Hyperparameters
-    delta : float
-        Tie threshold.
-    log_evidence : float
-        In nats.
-    fit : Report
-    selection : dict
-        What was searched, and what was chosen.
-    functions : Functions or None
-        What utilities hang on; None: the items.
-    """
+    """Trained population model; ``selection`` records the search, ``functions=None`` is the item basis."""
 
     posterior: PopulationPosterior | GaussianPosterior
     hyperparameters: Hyperparameters
@@ -100,44 +85,20 @@ def train_personal(
     executor: ThreadPoolExecutor | None,
     watch: Watcher | None,
 ) -> Trained:
-    """Fit the population model.
+    """Population model with hyper-parameters selected on held-out answers.
 
-    Parameters
-    ----------
-    comparisons, space
-        Answers; features of the items in the order of the vocabulary.
-    default_length_scale : float
-        Where the search for ℓ starts.
-    given : mapping
-        Hyper-parameters that the caller fixed, by name; the others are chosen from the answers.
-    basis : str
-        "auto" or one of :data:`~predilect.inference.basis.BASES`.
-    n_inducing : int or None
-        Number of inducing points, if any are used; None: the default.
-    traits, traits_must
-        As in :func:`~predilect.inference.selection.select_model`.
-    delta : float or None
-        Tie threshold, or None to learn it.
-    tolerance : float or None
-        As in :func:`~predilect.inference.population.fit_population`; None: 1e-5, and more for more than 5 000 answers.
-    max_passes, random_state, executor
-        As in :func:`~predilect.inference.population.fit_population`.
-    watch : callable, optional
-        Told of progress.
-
-    Raises
-    ------
-    DataError
-        If there are more items than dense algebra can hold.
+    ``given`` holds hyper-parameters fixed by the caller, ``default_length_scale`` is where the search for ℓ starts,
+    ``tolerance=None`` grows with the number of answers beyond 5 000. DataError if there are more items than dense
+    algebra can hold.
     """
     if traits is not None and not traits.shape[1]:
-        traits = None  # what is known of people is the same for all of them
+        traits = None  # features are the same for all people
     start = _start(space, default_length_scale, given)
     bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if None in bases:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
     searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
-    if "variance_factor" not in given:  # the other is the same as one that is given, and so on
+    if "variance_factor" not in given:  # a given κ holds the rest of the calibration at its defaults
         searchable += ["variance_factor_unseen", "variance_factor_implied", "variance_power"]
         searchable += ["noise_factor", "lapse_rate", "lapse_noise"]
     if space.informative:
@@ -147,10 +108,10 @@ def train_personal(
             if _may_search_weight(comparisons, space, given):
                 weight = _search_pooled(comparisons, space, start, given, delta, watch).weight
             start = replace(start, consensus_feature_weight=weight)
-    # A threshold that is given is everybody's.
+    # A threshold that is given is shared by all people.
     if comparisons.has_ties and delta is None:
         searchable += ["tie_spread", "threshold_factor"]
-    if not comparisons.has_ties:  # nothing tells thresholds apart
+    if not comparisons.has_ties:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
     selection = select_model(
         comparisons,
@@ -203,7 +164,7 @@ def _bases(
     comparisons: Comparisons,
     random_state: int,
 ) -> list[Functions | None]:
-    """What utilities may hang on, in order of preference; the rule is in docs/which-model.md."""
+    """Candidate bases in order of preference; None is the items. The rule is in docs/which-model.md."""
     n_items, n_columns = len(space.known), space.matrix.shape[1]
     if basis == "items" or (basis == "auto" and not space.informative):
         return [None]
@@ -242,10 +203,9 @@ def train_pooled(
     random_state: int,
     watch: Watcher | None,
 ) -> Trained:
-    """Fit the pooled model; what is not ``given`` maximises Laplace's evidence on a small grid.
+    """Pooled model; what is not ``given`` maximises Laplace's evidence on a small grid.
 
-    Here the utilities are integrated out, so the evidence may choose the prior. Raises and parameters as in
-    :func:`train_personal`.
+    The utilities are integrated out here, so the evidence may choose the prior. DataError as :func:`train_personal`.
     """
     start = _start(space, default_length_scale, given)
     functions = _pooled_basis(basis, n_inducing, space, start.length_scale, comparisons, random_state)
@@ -266,11 +226,11 @@ def _pooled_basis(
     basis: str, n_inducing: int | None, space: FeatureSpace, length_scale: float, comparisons: Comparisons,
     random_state: int,
 ) -> Functions | None:  # fmt: skip
-    """What the crowd's one utility function hangs on: the items, or the richest functions where they are too many."""
+    """Basis of the pooled model: the items, or the richest functions where there are too many items."""
     if basis == "items" or (basis == "auto" and (len(space.known) <= _MOST_ITEMS_PERSONAL or not space.informative)):
         return None
     found = _bases(basis, n_inducing, space, length_scale, comparisons, random_state)[-1]
-    # One function for everybody has no part of an item to itself: its prior would be as large as the items.
+    # The pooled model has no item-specific residual on a basis: its prior would be as large as the items.
     return None if found is None else replace(found, own=False)
 
 
@@ -291,7 +251,7 @@ def _search_pooled(
     watch: Watcher | None,
     functions: Functions | None = None,
 ) -> _Pooled:
-    """The pooled model at the s_t and w of the largest Laplace evidence: first s_t, then w."""
+    """Pooled model at the s_t and w of the largest Laplace evidence: first s_t, then w."""
     rows = comparisons.pooled()
     Phi = None if functions is None else functions.rows(space)
     trials: list[dict[str, float]] = []
@@ -313,7 +273,7 @@ def _search_pooled(
 
     scale, weight = start.consensus_scale, start.feature_weight
     if "consensus_scale" not in given:
-        # A weak prior about 1, a factor e² wide: three answers that agree should not ask for the largest scale.
+        # A weak prior about 1, a factor e² wide: three answers that agree should not select the largest scale.
         scale = max(
             _POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
         )
@@ -334,7 +294,7 @@ def extend(
     new: FeatureSpace,
     functions: Functions | None = None,
 ) -> PopulationPosterior | GaussianPosterior:
-    """The posterior with new items appended, predicted from their features (population.md section 6)."""
+    """Posterior with new items appended, predicted from their features (population.md section 6)."""
     h = hyperparameters
     if functions is not None:
         Phi = functions.rows(new)
@@ -362,7 +322,7 @@ def extend(
 def _condition(
     space: FeatureSpace, new: FeatureSpace, weight: float, length_scale: float
 ) -> tuple[FloatArray, FloatArray, Factor]:
-    """A = K_*o K_oo⁻¹ and R = K_** - A K_o* for new items, and the factor of K_oo."""
+    """A = K_*o K_oo⁻¹ and R = K_** - A K_o* of new items, and the factor of K_oo."""
     K_oo = factorise(space.covariance(weight, length_scale))
     K_new = space.cross(new, weight, length_scale)
     A = K_oo.solve(K_new.T).T

@@ -1,4 +1,4 @@
-"""Features of people as uncorrelated traits."""
+"""Principal components of people's features, as uncorrelated traits."""
 
 from __future__ import annotations
 
@@ -11,27 +11,21 @@ __all__ = ["Traits"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# Of the largest singular value, and of that of a column of variance 1, which is what columns have over everybody whose
-# features are given: what is collinear, or the same for all who answered, is rounding and no trait.
+# Of the largest singular value, and of that of a column of variance 1, which is what columns have over all people whose
+# features are given: what is collinear, or constant over all who answered, is rounding and no trait.
 _NEGLIGIBLE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Principal components of people's features, each of mean 0 and variance 1 over the people who answered.
+    """Principal components of people's features, each of mean 0 and variance 1 over the people who answered."""
 
-    Attributes
-    ----------
-    mean : array of float, shape (n_columns,)
-    rotation : array of float, shape (n_columns, n_traits)
-    """
-
-    mean: FloatArray
-    rotation: FloatArray
+    mean: FloatArray  # (n_columns,)
+    rotation: FloatArray  # (n_columns, n_traits)
 
     @classmethod
     def of(cls, matrix: FloatArray, known: npt.NDArray[np.bool_]) -> Traits:
-        """From the features of people, shape (n_users, n_columns), where known."""
+        """Principal components of features (n_users, n_columns), where known."""
         rows = matrix[known]
         mean = rows.mean(axis=0) if len(rows) else np.zeros(matrix.shape[1])
         if len(rows) < 2 or not matrix.shape[1]:

@@ -1,7 +1,7 @@
-"""New answers, and answers taken back, at a frozen population: the people touched are settled anew.
+"""Update of people with new or removed answers at a fixed population.
 
 population.md section 4, "Update". A person's sites depend on nobody else's once m and Σ are fixed, so the fixed point
-is that of a person with these answers, however and in whatever order they came. Sweeps start from the present sites.
+depends on the person's answers only, not on their order. Sweeps start from the present sites.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_ROWS = np.zeros((0, 0))
 
 
 def is_quick(person: Person, law: Law) -> bool:
-    """Whether a person is settled without large products of matrices, for which BLAS would take threads."""
+    """Whether a person's update needs no matrix product large enough for BLAS to start threads."""
     n, k = len(person.outcome), len(person.items)
     return min(n, k) < 64 and min(n, k) ** 2 * law.Phi.shape[1] < _QUICK
 
@@ -42,32 +42,11 @@ def is_quick(person: Person, law: Law) -> bool:
 def settled(
     person: Person, law: Law, delta: float, *, largest_state: int, spread: float = 0.0
 ) -> tuple[Person, float]:  # fmt: skip
-    """One person at the fixed point of expectation propagation.
+    """Fixed point of expectation propagation for one person; with ``spread`` σ also of the own threshold.
 
-    Parameters
-    ----------
-    person : Person
-        Sites are where the sweeps start.
-    law : Law
-        The population.
-    delta : float
-        Tie threshold.
-    largest_state : int
-        As in :class:`~predilect.posteriors.people.People`.
-    spread : float
-        σ of the logarithm of people's own tie thresholds, which come to rest too; 0: they are left alone.
-
-    Returns
-    -------
-    person : Person
-        With new sites, and with ``spread`` a new threshold.
-    change : float
-        What the last sweep changed, in units of a margin's noise; above :data:`SITE_TOLERANCE` if it did not converge.
-
-    Notes
-    -----
-    The loop is :func:`~predilect.inference.compiled.person_at_rest.person_at_rest`, given a population of the person's
-    own items only; O(n min(n, k)²) a sweep for n answers on k items.
+    Returns the person and what the last sweep changed, in noise units of a margin; above :data:`SITE_TOLERANCE` if it
+    did not converge. The loop is :func:`~predilect.inference.compiled.person_at_rest.person_at_rest` on the person's
+    own items; O(n min(n, k)²) a sweep for n answers on k items.
     """
     n = len(person.outcome)
     if not n:
@@ -95,7 +74,7 @@ def settled(
 def _dense_at_rest(
     person: Person, people: People, sites: Sites, law: Law, delta: float, spread: float
 ) -> tuple[Person, float]:
-    """The same for a heavy person, whose layout ``people`` is; ``sites``, those of the person, change in place."""
+    """:func:`settled` for a person with very many answers, whose layout is ``people``; ``sites`` change in place."""
 
     def sweep(tie_factor: FloatArray, tolerance: float) -> PersonPass:
         own = replace(people, tie_factor=tie_factor)
@@ -125,7 +104,7 @@ def settled_together(
     *,
     spread: float = 0.0,
 ) -> tuple[list[Person], float]:
-    """The same for many people, in threads; ``sites`` change in place."""
+    """:func:`settled` for many people, in threads; ``sites`` change in place."""
     theta = np.log(people.tie_factor)
 
     def work(shard: Shard) -> float:

@@ -15,14 +15,14 @@ from predilect.posteriors.sites import Sites
 __all__ = ["variational"]
 
 _SMALLEST_STEP = 1e-8
-_SMALLEST_SWING = 0.05  # a step is not made shorter than this because margins swing, only because the bound falls
+_SMALLEST_SWING = 0.05  # a step is made shorter than this only because the bound falls, not because margins oscillate
 _STEP_GROWTH = 1.2
 # What rounding may take from the bound at the optimum, relative to it: below that the residual alone decides.
 _SLACK = 1e-10
 
 
 class _Point(NamedTuple):
-    """A q, its bound, and the sites that a full natural-gradient step leads to."""
+    """Approximation q, its bound, and the sites of a full natural-gradient step."""
 
     sites: Sites
     state: Conditioned
@@ -45,23 +45,11 @@ def variational(
     start: Sites | None = None,
     space: Space | None = None,
 ) -> SingleLatent:
-    """The Gaussian q(f) = N(m, S) with the highest bound on the evidence.
+    """Gaussian variational inference; parameters as in :func:`~predilect.inference.laplace.laplace`, DataError too.
 
-    Parameters are those of :func:`~predilect.inference.laplace.laplace`; ``tolerance`` is the largest change of a
-    margin, in units of the answer noise, that a full step would make.
+    ``tolerance`` is the largest change of a margin, in units of the answer noise, that a full step would make; the
+    sites hold λ = E(-ℓ'') and g + λ m_z, ``evidence`` is the lower bound.
 
-    Returns
-    -------
-    fit : SingleLatent
-        ``sites`` hold λ = E(-ℓ'') and g + λ m_z, ``evidence`` is the bound.
-
-    Raises
-    ------
-    DataError
-        If the input does not fit together.
-
-    Notes
-    -----
     modern.md 10: with m_z = A m and V_z = diag A S Aᵀ,
 
         bound = Σ w E log p(y | z) - ½ (log |B| - Σ w λ V_z + αᵀ K α),  S⁻¹ = K⁻¹ + Aᵀ diag(w λ) A,

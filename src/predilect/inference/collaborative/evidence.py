@@ -1,4 +1,4 @@
-"""The evidence of the collaborative Gaussian process: what its expectation propagation makes of it."""
+"""Evidence of the collaborative Gaussian process by expectation propagation."""
 
 from __future__ import annotations
 
@@ -22,17 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def process_divergence(log_z: float, sites: Sites, mean: FloatArray, var: FloatArray) -> float:
-    """E_Q log messages - ln Z_d of one function or one weight of all people.
-
-    Parameters
-    ----------
-    log_z : float
-        log ∫ prior x messages.
-    sites : Sites
-        The messages f̂2.
-    mean, var : arrays of float, shape (n,)
-        Of the values under Q.
-    """
+    """E_Q log messages - ln Z_d of one function or of one weight of all people; messages f̂2, moments under Q."""
     return float(sites.linear @ mean - 0.5 * (sites.precision @ (mean * mean + var))) - log_z
 
 

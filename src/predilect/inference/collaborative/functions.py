@@ -1,4 +1,4 @@
-"""Gaussian processes that the factors of margins are drawn from, conditioned on messages about their values."""
+"""Gaussian processes of weights and functions, conditioned on messages about their values, exactly or by FITC."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Values(NamedTuple):
 
 
 class Process(Protocol):
-    """A Gaussian process, the same for all functions or weights."""
+    """Gaussian process, the same for all functions or weights."""
 
     @property
     def projection(self) -> Projection:
-        """From its points to all items, or people."""
+        """Projection from its points to all items, or people."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Process(Protocol):
         ...
 
     def condition(self, sites: Sites) -> Values:
-        """Given messages about the values, of precision 0 or more."""
+        """Marginals given messages about the values, of precision 0 or more."""
         ...
 
     def at_points(self, sites: Sites) -> tuple[FloatArray, FloatArray]:
@@ -61,15 +61,8 @@ class Process(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExactFunctions:
-    """A function's margins of pairs, through its utilities at all items: the same as the pairs' preference kernel.
+    """Margins of pairs through utilities at all items: the same as the pairs' preference kernel; points are the items.
 
-    Attributes
-    ----------
-    design : ItemDesign
-        Of a projection whose points are the items.
-
-    Notes
-    -----
     collaborative.md 1, "utility space". n_items³ + n_pairs n_items operations: nothing of the size pairs x pairs, whose
     covariance has rank n_items - 1 at most.
     """
@@ -103,24 +96,13 @@ class ExactFunctions:
 
 @dataclass(frozen=True, slots=True)
 class PseudoFunctions:
-    """A function's margins of pairs, through those of a few pseudo-pairs (FITC).
+    """Margins of pairs through those of a few pseudo-pairs (FITC).
 
-    Attributes
-    ----------
-    projection : Projection
-        From the items of the pseudo-pairs, and those without features, to all.
-    first, second : arrays of int, shape (m,)
-        The pseudo-pairs, as positions among the points of the projection.
-    fitc : Fitc
-    prior_var : array of float, shape (n_pairs,)
-
-    Notes
-    -----
     collaborative.md 4. n_pairs m² operations a function. With pseudo-pairs that span all items it is exact.
     """
 
-    projection: Projection
-    first: IntArray
+    projection: Projection  # from the items of the pseudo-pairs, and those without features, to all
+    first: IntArray  # pseudo-pairs, (m,), as positions among the points of the projection
     second: IntArray
     fitc: Fitc
     prior_var: FloatArray
@@ -129,16 +111,7 @@ class PseudoFunctions:
     def of(
         cls, kernel: Kernel, features: FloatArray, known: BoolArray, left: IntArray, right: IntArray, pseudo: IntArray
     ) -> PseudoFunctions:
-        """For pairs of items, shape (n_pairs,), with some of them, by their positions, as pseudo-pairs.
-
-        Parameters
-        ----------
-        kernel, features, known
-            As in :class:`~predilect.posteriors.projection.Projection`.
-        left, right : arrays of int, shape (n_pairs,)
-        pseudo : array of int, shape (m,)
-            None closes a circle with others; see :func:`spanning_pairs`.
-        """
+        """FITC for pairs of items; ``pseudo`` (m,): positions of pairs without cycles, see :func:`spanning_pairs`."""
         a, b = left[pseudo], right[pseudo]
         items = np.unique(np.concatenate([a, b]))
         with_features = items[known[items]]
@@ -170,21 +143,14 @@ class PseudoFunctions:
 
 @dataclass(frozen=True, slots=True)
 class ExactWeights:
-    """Weights of all people for one function, a Gaussian process of their features.
-
-    Attributes
-    ----------
-    projection : Projection
-        Of the people; its points are they.
-    prior : LatentPrior
-    """
+    """Weights of all people for one function, a Gaussian process over their features; the points are the people."""
 
     projection: Projection
     prior: LatentPrior
 
     @classmethod
     def of(cls, people: Projection) -> ExactWeights:
-        """For all people of a projection."""
+        """Weights of all people of a projection."""
         L = people.factor.lower
         n = len(L)
         return cls(people, LatentPrior(L @ L.T, Design(np.arange(n), None, n), space="items"))
@@ -216,7 +182,7 @@ class PseudoWeights:
 
     @classmethod
     def of(cls, people: Projection) -> PseudoWeights:
-        """For the people of a projection through its points."""
+        """Weights of the people of a projection through its points."""
         G, L = people.roots(), people.factor.lower
         variance = np.einsum("nm,nm->n", G, G) + people.own
         return cls(people, Fitc.of(L @ L.T, G @ L.T, variance), variance)
@@ -233,9 +199,9 @@ class PseudoWeights:
 
 
 def spanning_pairs(left: IntArray, right: IntArray, most: int, rng: np.random.Generator) -> IntArray:
-    """Positions of at most ``most`` pairs, drawn at random, none of which closes a circle with the others.
+    """Random spanning forest: positions of at most ``most`` pairs without a cycle.
 
-    A pair that closes a circle is a sum of differences that are there already: as a pseudo-input it would add nothing
+    A pair that closes a cycle is a sum of differences that are there already: as a pseudo-input it would add nothing
     but a singular covariance. **Differs from the code**, which draws from all pairs.
     """
     n_items = int(max(left.max(), right.max())) + 1

@@ -1,4 +1,4 @@
-"""The collaborative Gaussian process over items, with the full covariance of each person's weights."""
+"""Collaborative Gaussian process over items, with the full covariance of each person's weights."""
 
 from __future__ import annotations
 
@@ -39,42 +39,19 @@ def fit_modern(
     fixed_weights: bool = False, delta: float | None = None, tolerance: float = 0.1, max_iterations: int = 200,
     random_state: int = 0, watch: Callable[[int, float], None] | None = None,
 ) -> CollaborativeFit:  # fmt: skip
-    """Fit f_u = Σ_d w_ud h_d with q = Π_d q(h_d) Π_u q(w_u), messages of answers by expectation propagation.
+    """Posterior of f_u = Σ_d w_ud h_d by q = Π_d q(h_d) Π_u q(w_u), with EP messages of answers.
 
-    Parameters
-    ----------
-    answers : FactorAnswers
-    projection : Projection
-        Of the items; its kernel is the covariance of every h_d.
-    n_functions : int
-        D.
-    traits : array of float, shape (n_users, n_traits), optional
-        Features of the people, standardised, zeros where unknown.
-    fixed_weights : bool
-        All weights are 1 and known: one function is then Gaussian process classification.
-    delta : float, optional
-        Tie threshold, kept as given; by default it follows the evidence where there are ties.
-    tolerance : float
-        Stop once an undamped update would move no margin by more, in units of the noise of an answer.
-    max_iterations : int
-        Sweeps.
-    random_state : int
-    watch : callable, optional
-        Called with the number of the sweep and the residual.
+    ``traits`` (n_users, n_traits): standardised features of people, zeros where unknown. ``fixed_weights``: all weights
+    are 1 and known, one function is then Gaussian process classification, several a ValueError. ``delta=None`` follows
+    the evidence where there are ties. Stops once an undamped update would move no margin by more than ``tolerance``, in
+    noise units.
 
-    Raises
-    ------
-    ValueError
-        If weights are fixed and functions several: they would all be the same.
-
-    Notes
-    -----
     modern.md 3 without the consensus and with scales of 1: the blocks are those of the factor model. n_rows D² +
     n_users D³ + D (items of the design) operations a sweep.
 
     **Differs from modern.md**, as measured on Sushi: sites are those of expectation propagation, not of the expected
     logarithm of the likelihood (same time; log loss .310 against .315 nats, and .580 against .587 from five answers a
-    person); and weights have a mean, w_u ~ N(b + B x_u, I), which the crowd tells (log loss .312 and .559).
+    person); and weights have a mean, w_u ~ N(b + B x_u, I), estimated over people (log loss .312 and .559).
     """
     began = time.perf_counter()
     if fixed_weights and n_functions != 1:
@@ -102,7 +79,7 @@ def fit_modern(
 
 @dataclass(slots=True)
 class _Run:
-    """Where a fit stands."""
+    """State of a fit."""
 
     state: FactorState
     sites: Sites
@@ -117,10 +94,7 @@ def _advance(
     run: _Run, answers: FactorAnswers, design: ItemDesign, learn_delta: bool, tolerance: float, most: int,
     watch: Callable[[int, float], None] | None,
 ) -> None:  # fmt: skip
-    """Sweep until nothing would move, or ``most`` sweeps in all are done.
-
-    The step of the sites is halved where the residual grew, and grows by a fifth where it fell.
-    """
+    """Sweeps to convergence, or ``most``; the site step is halved where the residual grew, else grows by a fifth."""
     y, w, state = answers.outcome, answers.weight, run.state
     mean, var = moments(state, answers)
     moved, last, step = math.inf, math.inf, 1.0
@@ -162,7 +136,7 @@ def _divergence(run: _Run) -> float:
 
 
 def _posterior(run: _Run, projection: Projection, rows: FloatArray) -> FactorPosterior:
-    """What a state says; of people without answers, what their traits do."""
+    """Posterior of a state; people without answers follow their traits."""
     state, effects = run.state, run.effects
     if effects is None:
         return assemble(state, projection, state.mu, state.Sigma, CrowdWeights.average(state.mu, state.Sigma[:, :, 0]))

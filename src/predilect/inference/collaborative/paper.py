@@ -35,29 +35,18 @@ _MOST_PASSES = 500
 
 @dataclass(slots=True)
 class _Factor:
-    """One of the two factors of the margins: weights of people, or values of functions; one column a function.
+    """One factor of the margins, weights of people or values of functions; arrays (n, D) but prior_var (n,)."""
 
-    Attributes
-    ----------
-    process : Process or None
-        What it is drawn from; None: each entry for itself, which needs no message but the prior.
-    prior_var : array of float, shape (n,)
-    cavity_mean, cavity_var : arrays of float, shape (n, D)
-        f̂3 or f̂4, as Gaussians.
-    mean, var : arrays of float, shape (n, D)
-        Q.
-    """
-
-    process: Process | None
+    process: Process | None  # None: independent entries, which need no message but the prior
     prior_var: FloatArray
-    cavity_mean: FloatArray
+    cavity_mean: FloatArray  # of f̂3 or f̂4
     cavity_var: FloatArray
-    mean: FloatArray
+    mean: FloatArray  # of Q
     var: FloatArray
 
     @classmethod
     def of(cls, process: Process | None, prior_var: FloatArray, n_functions: int) -> _Factor:
-        """Nothing known yet."""
+        """Factor without messages."""
         var = np.repeat(prior_var[:, None], n_functions, axis=1)
         zero = np.zeros_like(var)
         return cls(process, prior_var, zero, var, zero.copy(), var.copy())
@@ -76,7 +65,7 @@ class _Factor:
         return [self.process.condition(self.messages(d)) for d in range(self.mean.shape[1])]
 
     def move(self, found: Sequence[Values], step: float) -> int:
-        """f̂3 or f̂4, ``step`` of the way to the marginals over the messages; returns how many stay as they are."""
+        """Damped step of f̂3 or f̂4 to the marginals over the messages; the number of those that stay."""
         rejected = 0
         for d, values in enumerate(found):
             sites, mean, var = self.messages(d), self.cavity_mean[:, d], self.cavity_var[:, d]
@@ -108,43 +97,19 @@ def fit_paper(
     tolerance: float = 1e-2, max_iterations: int = 60, random_state: int = 0,
     watch: Callable[[int, float], None] | None = None,
 ) -> CollaborativeFit:  # fmt: skip
-    """Fit f_u = Σ_d w_ud h_d with messages for every entry of W, H and G: preset ``paper``.
+    """Posterior of f_u = Σ_d w_ud h_d with messages for every entry of W, H and G: preset ``paper``.
 
-    Parameters
-    ----------
-    answers : FactorAnswers
-    functions : ExactFunctions or PseudoFunctions
-        What h_d is drawn from.
-    n_functions : int
-        D.
-    people : ExactWeights or PseudoWeights, optional
-        What w_d is drawn from; by default N(0, I).
-    fixed_weights : bool
-        All weights are 1 and known: one function is then Gaussian process classification.
-    delta : float, optional
-        Tie threshold, kept as given; by default it follows the evidence where there are ties.
-    damping, damping_decay : float
-        Share of the new in f̂1, f̂3 and f̂4, and what it is multiplied by in each iteration.
-    tolerance : float
-        Stop once no undamped update would move a margin by more, in units of the noise of an answer.
-    max_iterations : int
-    random_state : int
-    watch : callable, optional
-        Called with the number of the iteration and the residual.
+    ``functions`` is the process of every h_d, ``people`` that of w_d, N(0, I) by default. ``damping``: share of the new
+    in f̂1, f̂3 and f̂4, multiplied by ``damping_decay`` in each iteration. ``fixed_weights``, ``delta`` and
+    ``tolerance`` as in :func:`~predilect.inference.collaborative.modern.fit_modern`, with its ValueError.
 
-    Raises
-    ------
-    ValueError
-        If weights are fixed and functions several: they would all be the same.
-
-    Notes
-    -----
     collaborative.md 3. f̂2 is not kept but made from Q when it is needed, so that nothing in it can be out of date, and
-    it is not damped: what it is made of is. An iteration takes some 20 passes of 16 n_rows D operations, and D
+    it is not damped, only its inputs are. An iteration takes some 20 passes of 16 n_rows D operations, and D
     conditionings of the process.
 
     **Differs from the paper**: residuals are those of undamped updates, where the paper looks at what a step that
-    shrinks by 5 % an iteration still moves. Where f̂1 has no proper cavity it stays, and ``n_rejected`` counts it. Ties.
+    shrinks by 5 % an iteration still moves. Where f̂1 has no proper cavity it stays, and ``n_rejected`` counts it.
+    Ties.
     """
     began = time.perf_counter()
     if fixed_weights and n_functions != 1:
@@ -238,7 +203,7 @@ def _gap(
     answers: FactorAnswers, w_mean: FloatArray, w_var: FloatArray, h_mean: FloatArray, h_var: FloatArray,
     mean: FloatArray, var: FloatArray,
 ) -> float:  # fmt: skip
-    """How far margins would move, in mean and in standard deviation, if these were the factors."""
+    """Largest move of a margin, in mean and in standard deviation, if these were the factors."""
     other_mean, other_var = np.empty_like(mean), np.empty_like(var)
     product_moments(answers.user, answers.pair, w_mean, w_var, h_mean, h_var, other_mean, other_var)
     return float(max(np.max(np.abs(other_mean - mean)), np.max(np.abs(np.sqrt(other_var) - np.sqrt(var)))))
@@ -247,7 +212,7 @@ def _gap(
 def _ascend(
     answers: FactorAnswers, sites: Sites, W: _Factor, H: _Factor, for_sums: FloatArray, margin: FloatArray
 ) -> FloatArray:
-    """Q(W) and Q(H) at f̂1, f̂3 and f̂4; the bound after every pass."""
+    """Variational step: Q(W) and Q(H) at f̂1, f̂3 and f̂4; the bound after every pass."""
     messages = sites.times(answers.weight)
     bounds = np.empty(_MOST_PASSES)
     scale = answers.n_answers

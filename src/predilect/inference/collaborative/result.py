@@ -1,4 +1,4 @@
-"""What a fit of the collaborative Gaussian process gives back, and what both presets compute alike."""
+"""Result of the collaborative Gaussian process, and what both presets compute alike."""
 
 from __future__ import annotations
 
@@ -23,52 +23,27 @@ _LARGEST_MOVE = 0.5  # of log δ
 
 @dataclass(frozen=True, slots=True)
 class CollaborativeFit:
-    """A fitted collaborative Gaussian process.
-
-    Attributes
-    ----------
-    posterior : FactorPosterior
-    delta : float
-        Tie threshold; 0 without ties.
-    evidence : float
-        What expectation propagation makes of the log evidence, in nats; no bound.
-    importances : array of float, shape (D,)
-        Of each function; see :func:`importances`.
-    n_rejected : int
-        "paper": how often, in all iterations, a message stayed as it was, since the new one had no positive precision.
-        "modern": answers whose message has no proper cavity at the end.
-    sites : Sites
-        Message of one copy of each row of the answers.
-    report : Report
-    """
+    """Fitted collaborative Gaussian process."""
 
     posterior: FactorPosterior
     delta: float
-    evidence: float
-    importances: FloatArray
+    evidence: float  # by expectation propagation, in nats; no bound
+    importances: FloatArray  # (D,), from importances()
+    # For "paper", how often a message was kept, as the new one had no positive precision; for "modern", answers without
+    # a proper cavity at the end.
     n_rejected: int
-    sites: Sites
+    sites: Sites  # of one copy of each row
     report: Report
 
 
 def importances(user: IntArray, pair: IntArray, weight: FloatArray, mu: FloatArray, delta: FloatArray) -> FloatArray:
-    """Mean square of what each function adds to the mean margin of an answer, shape (D,); near 0 for one pruned.
-
-    Parameters
-    ----------
-    user, pair : arrays of int, shape (n_rows,)
-    weight : array of float, shape (n_rows,)
-    mu : array of float, shape (n_users, D)
-        Mean weights.
-    delta : array of float, shape (n_pairs, D)
-        Mean margins of the functions.
-    """
+    """Mean square of each function's part of the mean margin of an answer, (D,); near 0 for one pruned."""
     parts = mu[user] * delta[pair]
     return np.asarray(weight @ (parts * parts) / weight.sum())
 
 
 def moved_threshold(threshold: float, slope: float, curvature: float) -> float:
-    """One Newton step of δ in its logarithm, given slope and curvature of the evidence in δ; at most e^0.5 a step."""
+    """Newton step of δ in its logarithm, given slope and curvature of the evidence in δ; at most e^0.5 a step."""
     gradient = threshold * slope
     # In log δ: second derivative δ² h + δ g, negative near the maximum of a log-concave likelihood.
     bend = min(threshold * threshold * curvature + gradient, -1e-12 - 0.5 * abs(gradient))

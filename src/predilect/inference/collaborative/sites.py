@@ -1,4 +1,4 @@
-"""Messages of answers by expectation propagation where margins are sums of products: a cavity need not be proper."""
+"""EP sites of answers whose margins are sums of products, where a cavity need not be proper."""
 
 from __future__ import annotations
 
@@ -19,21 +19,14 @@ Outcomes = npt.NDArray[np.int8]
 
 
 class Refreshed(NamedTuple):
-    """New sites of one copy of each answer.
-
-    Attributes
-    ----------
-    sites : Sites
-    improper : array of bool, shape (n_rows,)
-        Where there was no proper cavity, or what came out was no proper site.
-    """
+    """New sites of one copy of each answer; ``improper`` (n_rows,): cavity or new site not proper."""
 
     sites: Sites
     improper: BoolArray
 
 
 class AnswerEvidence(NamedTuple):
-    """What answers contribute to the evidence, and its slope and curvature in the tie threshold."""
+    """Evidence of the answers, and its slope and curvature in the tie threshold."""
 
     value: float
     slope: float
@@ -44,23 +37,12 @@ def refreshed_sites(
     outcome: Outcomes, weight: FloatArray, sites: Sites, mean: FloatArray, var: FloatArray, threshold: float, *,
     keep: bool,
 ) -> Refreshed:  # fmt: skip
-    """Where each site would go, undamped, if the margin had this mean and variance with it.
+    """Undamped site updates, given mean and variance (n_rows,) of the margins with all sites in them.
 
-    Parameters
-    ----------
-    outcome, weight : arrays, shape (n_rows,)
-        ``weight`` copies of each answer move together, to their fixed point given everything else.
-    sites : Sites
-        Of one copy.
-    mean, var : arrays of float, shape (n_rows,)
-        Of the margins, with all sites in them.
-    threshold : float
-    keep : bool
-        Where there is no proper cavity the site stays as it is; otherwise it becomes that of the expected logarithm
-        of the likelihood, which needs none and is always proper.
+    The ``weight`` copies of each answer move together, to their fixed point given everything else. Without a proper
+    cavity a site stays if ``keep``; otherwise it becomes that of the expected log-likelihood, which needs none and is
+    always proper.
 
-    Notes
-    -----
     collaborative.md 3, f̂1; modern.md (3.2). The variance of a product of two uncertain factors can exceed that of the
     message in it: with the message taken out there is then no Gaussian left.
     """
@@ -79,12 +61,8 @@ def answer_evidence(
 ) -> AnswerEvidence:
     """Σ_p w_p (log Ẑ_p + F(cavity) - F(posterior) + E log site_p), with F the log-partition of a Gaussian.
 
-    Parameters are those of :func:`refreshed_sites`. A row without a proper cavity counts by E log p(answer), as in a
-    variational bound.
-
-    Notes
-    -----
-    collaborative.md 3, "Evidence", without what cancels: see :mod:`predilect.inference.collaborative.evidence`.
+    A row without a proper cavity counts by E log p(answer), as in a variational bound. collaborative.md 3, "Evidence",
+    without what cancels: see :mod:`predilect.inference.collaborative.evidence`.
     """
     out = np.zeros(3)
     improper = np.zeros(len(outcome), dtype=np.bool_)

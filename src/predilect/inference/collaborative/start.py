@@ -1,4 +1,4 @@
-"""Where the paper's variational step starts: the singular vectors of what the answers ask of the margins."""
+"""Start of the paper's variational step: singular vectors of the margins that the sites ask for."""
 
 from __future__ import annotations
 
@@ -23,20 +23,9 @@ def singular_start(
 ) -> tuple[FloatArray, FloatArray]:
     """Means of weights (n_users, D) and of values (n_pairs, D): truncated singular value decomposition.
 
-    Parameters
-    ----------
-    answers
-    sites : Sites
-        Messages f̂1, whose means r fill a matrix of people and pairs; zeros where nobody asked.
-    n_functions : int
-        D. Functions beyond the rank start at random, as all at zero would stay there.
-    prior_var : array of float, shape (n_pairs,)
-        Prior variance of the values, for those.
-    rng : Generator
-
-    Notes
-    -----
-    collaborative.md 3: what the authors' code does. Dense up to 600 people or pairs, by Lanczos beyond.
+    Of the means of the messages f̂1 as a matrix of people and pairs, zeros where nobody answered. Functions beyond the
+    rank start at random, with ``prior_var`` (n_pairs,), as all at zero would stay there. collaborative.md 3: what the
+    authors' code does. Dense up to 600 people or pairs, by Lanczos beyond.
     """
     shape = (answers.n_users, len(answers.left))
     all_copies = sites.times(answers.weight)
@@ -44,7 +33,7 @@ def singular_start(
     asked = coo_array((all_copies.linear, (answers.user, answers.pair)), shape=shape).tocsr()
     asked.sum_duplicates()
     total.sum_duplicates()
-    asked.data /= total.data  # both hold the same places, in the same order
+    asked.data /= total.data  # both have the same nonzero entries, in the same order
     k = min(n_functions, *shape)
     if min(shape) <= _DENSE:
         left, values, right = np.linalg.svd(asked.toarray(), full_matrices=False)

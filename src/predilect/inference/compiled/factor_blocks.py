@@ -1,4 +1,4 @@
-"""The compiled loops of the factor model: people's weights, and the sums over answers for one component."""
+"""Compiled loops of the factor model: people's weights, and sums over answers for one component."""
 
 from __future__ import annotations
 
@@ -15,22 +15,11 @@ __all__ = ["component_sums", "update_people"]
 def update_people(
     start, stop, user_ptr, pair, weight, precision, linear, delta_0, delta, D, prior, mu, Sigma, log_det
 ):  # fmt: skip
-    """Weights of people ``start`` to ``stop`` given the sites: modern.md (3.4).
+    """Posterior of the weights of people ``start`` to ``stop`` given the sites: modern.md (3.4).
 
-    Parameters
-    ----------
-    user_ptr : int64[n_users + 1]
-        Rows of each person.
-    pair : int64[n_rows]
-    weight, precision, linear : float64[n_rows]
-        Answers a row stands for, and the site of one of them: log p(y | z) ~ linear z - precision z²/2.
-    delta_0 : float64[n_pairs]
-        Mean margin of the consensus.
-    delta, D : float64[n_pairs, C]
-    prior : float64[n_users, C]
-        Prior mean of the weights; their prior covariance is I.
-    mu, Sigma, log_det : float64[n_users, C], float64[n_users, C, C], float64[n_users]
-        Changed in place: mean, covariance and its log-determinant.
+    ``precision``, ``linear`` (n_rows,): site of one of ``weight`` answers, log p(y | z) ~ linear z - precision z²/2;
+    ``delta_0`` (n_pairs,): mean margin of the consensus; ``delta``, ``D`` (n_pairs, C); ``prior`` (n_users, C): prior
+    mean, covariance I. ``mu`` (n_users, C), ``Sigma`` (n_users, C, C), ``log_det`` (n_users,) are set.
     """
     C = delta.shape[1]
     L = np.empty((C, C))
@@ -91,15 +80,7 @@ def update_people(
 def component_sums(c, user, pair, weight, precision, linear, margin, delta, mu, Sigma, W, H):
     """Precision and linear term of component ``c`` for every pair: modern.md (3.6), before the design of the items.
 
-    Parameters
-    ----------
-    user, pair : int64[n_rows]
-    weight, precision, linear, margin : float64[n_rows]
-        As in :func:`update_people`; mean margins as they are now.
-    delta, mu, Sigma
-        As in :func:`predilect.posteriors.compiled.factor_moments.add_products`.
-    W, H : float64[n_pairs]
-        Changed in place: Σ ω_p and Σ h_p over the rows of each pair.
+    ``margin`` (n_rows,): current mean margins. Sets W, H (n_pairs,): Σ ω_p and Σ h_p over the rows of each pair.
     """
     C = mu.shape[1]
     full = Sigma.shape[2] == C and C > 1

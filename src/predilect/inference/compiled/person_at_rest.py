@@ -1,4 +1,4 @@
-"""One person brought to rest at a frozen population, the tie threshold too: what an update waits for."""
+"""Compiled update of one person at a fixed population: sites and tie threshold run to convergence."""
 
 from __future__ import annotations
 
@@ -15,32 +15,20 @@ __all__ = ["next_threshold", "people_at_rest", "person_at_rest"]
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
-# A chord's slope is believed within these factors of the curvature with the cavities held.
+# A chord's slope is accepted within these factors of the curvature with the cavities held.
 LOWEST_CHORD, HIGHEST_CHORD = 0.2, 5.0
 TOO_SHORT = 1e-9  # a step whose chord would be rounding
-# How still the sites of one person must stand at first, and as a share of the last step.
+# Tolerance of the sites of one person at first, and as a share of the last step.
 FIRST_REST, REST = 1e-3, 0.02
 _OF_THRESHOLD = 5.0  # how much more a threshold may be left to move, in its logarithm, than a margin
 
 
 @kernel
 def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest):
-    """One step of a person's θ = log of the own threshold by a chord, and how still the sites must stand after it.
+    """Chord step of a person's θ = log of the own threshold, and the tolerance of the sites after it.
 
-    Parameters
-    ----------
-    theta, slope, curvature : float
-        Where θ stands; gradient and curvature, with the cavities held, of the evidence there.
-    spread, tolerance : float
-        σ of the prior of θ, and how still θ and sites must stand at the end.
-    gradient, step, chord, last, rest : float
-        What the call before returned; at first anything, 0, 0, 1 and :data:`FIRST_REST`.
-
-    Returns
-    -------
-    theta, gradient, step, chord, last, rest : float
-    done : bool
-        Whether θ, unchanged then, and the sites are at rest.
+    ``gradient, step, chord, last, rest`` are what the call before returned; at first anything, 0, 0, 1 and
+    :data:`FIRST_REST`. Returns them with θ, and whether θ, unchanged then, and the sites have converged.
     """
     before = gradient
     gradient = slope - theta / spread**2
@@ -82,32 +70,13 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
 def person_at_rest(
     items, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift, delta, theta, spread, n_sweeps, tolerance
 ):  # fmt: skip
-    """Bring one person's sites to rest, in place, and with a ``spread`` the threshold δ exp(θ) along with them.
+    """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
-    Parameters
-    ----------
-    items : int32[k]
-        Positions of the person's own items in what follows.
-    la, lb, outcome, weight : int32, int32, int8, float64 [n]
-        Answers: left and right as positions in ``items``.
-    traits : float64[1, n_traits]
-    lam, eta : float64[n]
-        Sites of *one* copy of each answer; updated in place.
-    cov, Phi, rho, m, shift
-        The population, as :func:`~predilect.inference.compiled.person_ep.em_pass` has it.
-    delta, theta, spread : float
-        Everybody's tie threshold, the logarithm of the person's factor of it, and the standard deviation of that over
-        people; 0: θ is left alone.
-    n_sweeps, tolerance : int, float
-        At most so many sweeps at a θ, fewer once a sweep changes no margin by more than the tolerance.
+    ``items`` (k,): positions of the person's own items in ``cov, Phi, rho, m, shift``, which are as in
+    :func:`~predilect.inference.compiled.person_ep.em_pass`; ``la, lb`` (n,) are positions in ``items``; ``lam, eta``
+    (n,) sites of *one* copy of each answer. A spread of 0 holds θ. Returns θ and the last change of a margin, or the
+    last step of θ where that is larger.
 
-    Returns
-    -------
-    theta, change : float
-        Where θ came to rest, and what the last sweep changed, or the last step of θ where that is larger.
-
-    Notes
-    -----
     The state lives through all values of θ: sites need not be replayed for each, nor arrays laid out.
     """
     n = la.shape[0]
@@ -150,10 +119,10 @@ def people_at_rest(
     start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
     delta, theta, spread, skip, n_sweeps, tolerance,
 ):  # fmt: skip
-    """Bring the people ``start`` to ``stop`` to rest, one after the other, but those to ``skip``.
+    """:func:`person_at_rest` for the people ``start`` to ``stop``, but those to ``skip``; returns the largest change.
 
     Arrays are those of a layout (:class:`~predilect.posteriors.people.People`); ``lam``, ``eta`` and ``theta``, one a
-    person, are updated in place. The rest is as :func:`person_at_rest` has it. Returns the largest change.
+    person, are updated in place.
     """
     largest = 0.0
     for u in range(start, stop):

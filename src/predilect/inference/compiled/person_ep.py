@@ -1,4 +1,4 @@
-"""One pass of expectation propagation over a range of people: the loop in which nearly all time is spent."""
+"""Compiled expectation propagation over a range of people: the loop in which nearly all time is spent."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from predilect.posteriors.compiled.person_state import (
 
 __all__ = ["answers_evidence", "em_pass", "refresh_site", "refresh_sites", "sweep"]
 
-_MAX_INNER = 200  # inner iterations of a site that stands for many identical answers
+_MAX_INNER = 200  # inner iterations of the site of many identical answers
 _INNER_TOLERANCE = 1e-12
 
 
 @kernel
 def refresh_site(y, w, mu, v, share, lam, eta, delta):
-    """New (λ, η) of one of w identical answers, given the person's current posterior N(mu, v) of the margin.
+    """New site (λ, η) of one of w identical answers, given the person's current posterior N(mu, v) of the margin.
 
-    ``share`` is 1 - w λ v, what v is of the variance without the copies. The caller knows it best: the difference has
-    no digits left where the copies say nearly all there is to know.
+    ``share`` is 1 - w λ v, the part of the variance without the copies that v is. It is passed in since the difference
+    has no digits left where the copies carry nearly all information.
     """
     if w == 1.0:
         v_c = v / share
@@ -38,7 +38,7 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta):
         denominator = 1.0 - curvature * v_c
         return curvature / denominator, (slope + curvature * m_c) / denominator
     # All w copies move together: iterate to the fixed point of the group against everything else, N(m_r, v_r).
-    # Undamped, the copies overshoot in step (10^5 copies swing for ever), so the step is halved when they do.
+    # Undamped, the copies overshoot together (10^5 copies oscillate for ever), so the step is halved when they do.
     v_r = v / share
     m_r = (mu - v * w * eta) / share
     step = 1.0
@@ -66,7 +66,7 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta):
 
 @inner_kernel
 def _change_of_margin(d_lam, d_eta, mean, v):
-    """What a change of a site does to its margin, in units of its noise: the scale-free measure of convergence."""
+    """Change of a margin by a change of its site, in units of its noise: the scale-free measure of convergence."""
     change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * v / (1.0 + math.sqrt(v))
     # max() would lose a NaN, and what is not a number would count as converged.
     return change if change == change else math.inf
@@ -74,7 +74,7 @@ def _change_of_margin(d_lam, d_eta, mean, v):
 
 @kernel
 def refresh_sites(outcome, weight, mean, v, share, lam, eta, delta, step):
-    """Move all of one person's sites at once, a ``step`` of the way, in place; the largest change of a margin."""
+    """Parallel site update of one person, a ``step`` of the way, in place; the largest change of a margin."""
     largest = 0.0
     for p in range(outcome.shape[0]):
         new_lam, new_eta = refresh_site(outcome[p], weight[p], mean[p], v[p], share[p], lam[p], eta[p], delta)
@@ -110,7 +110,7 @@ def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, 
 
 @inner_kernel
 def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, out):
-    """Add one row's part of log Z, and its derivatives in δ, to ``out``."""
+    """Adds one row's part of log Z, and its derivatives in δ, to ``out``."""
     denominator = 1.0 - lam * v
     v_c = v / denominator
     m_c = (mean - v * eta) / denominator
@@ -124,14 +124,14 @@ def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, out):
 
 @kernel
 def answers_evidence(outcome, weight, mean, v, lam, eta, z_bar, delta, out):
-    """Add what a person's answers, one by one, contribute to log Z; the two joint terms are the caller's."""
+    """Adds the rows' parts of a person's log Z to ``out``; the two joint terms are the caller's."""
     for p in range(outcome.shape[0]):
         _answer_evidence(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], delta, out)
 
 
 @inner_kernel
 def _person_evidence(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, own, C, mu, c, log_det, out):
-    """Add the person's log Z, its gradient and curvature in δ to ``out`` (population.md section 2)."""
+    """Adds the person's log Z, its gradient and curvature in δ to ``out`` (population.md section 2)."""
     value = -0.5 * log_det
     for i in range(d):
         c[i] = 0.0
@@ -163,7 +163,7 @@ def _person_evidence(in_pair_space, la, lb, outcome, weight, lam, eta, first, n,
 
 @inner_kernel
 def _scatter_items(items, k, x, Q, H, D, r):
-    """Add a person's sums on the own items, where the items are the basis."""
+    """Adds a person's sums over the own items, where the items are the basis."""
     for i in range(k):
         r[items[i]] += x[i]
         for j in range(i + 1):  # items ascend: this is the lower triangle
@@ -173,7 +173,7 @@ def _scatter_items(items, k, x, Q, H, D, r):
 
 @inner_kernel
 def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, H, v, r, own_H, own_D):
-    """Add a person's sums where utilities hang on a basis.
+    """Adds a person's sums on a basis of functions.
 
     With Q and the rows R in the person's space, W[i] collects Q R so that Σ_u Rᵀ Q R = Φᵀ W: one product over all items
     in place of one a person. Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
@@ -224,44 +224,24 @@ def em_pass(
     start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
     delta, tie_factor, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, ties, out,
 ):  # fmt: skip
-    """Sweep people ``start .. stop`` once (or until they stand still) and add up what they contribute.
+    """E step: EP sweeps of people ``start .. stop``, at most ``n_sweeps`` each, and the sums over them.
 
-    Parameters
-    ----------
-    start, stop : int
-        Range of people.
-    answer_ptr, item_ptr : int64[n_users + 1]
-        Where each person's answers and items begin.
-    item_idx : int32[...]
-        Each person's own items, as global item codes.
-    la, lb, outcome, weight : int32, int32, int8, float64 [n_rows]
-        Answers: left and right as positions in the person's own items.
-    traits : float64[n_users, n_traits]
-        What is known of the people; no columns if nothing.
-    lam, eta : float64[n_rows]
-        Sites of *one* copy of each answer; updated in place.
-    cov, Phi, rho : float64[n_items, M], float64[n_items, M], float64[n_items]
-        Prior covariance, as in :mod:`predilect.posteriors.compiled.person_state`.
-    m, shift : float64[n_items], float64[n_items, n_traits]
-        Prior mean of the utilities, and how traits move it.
-    delta, tie_factor : float, float64[n_users]
-        Tie threshold, and what it is multiplied by for each person.
-    n_sweeps, tolerance : int, float
-        At most so many sweeps a person, fewer if the largest change falls below the tolerance.
-    skip : bool[n_users]
-        People who are left to :mod:`predilect.inference.dense_ep`.
-    H, D : float64[n_items, M], float64[n_items, M] or float64[stop - start, M]
-        Added to: without a basis the lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X. With one, H is
-        the first times Φ, and D holds each person's Φᵀ Xᵀ α. An H without rows: these sums, and the following three,
-        are not wanted.
-    r, r_traits : float64[n_items], float64[n_items, n_traits]
-        Added to: the sum of Xᵀ α, and of its products with the traits.
-    own_H, own_D : float64[n_items]
-        Added to where ``rho`` is given: diagonals of the two sums over items.
-    ties : float64[n_users, 2]
-        Set: gradient and curvature of each person's evidence in the logarithm of their own threshold.
-    out : float64[4]
-        Added to: evidence, its gradient and curvature in δ; and the largest site change (a maximum).
+    ``la, lb`` (n_rows,): left and right as positions in the person's own items, the ``item_idx`` from ``item_ptr[u]``
+    on; ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``cov, Phi`` (n_items, M), ``rho``
+    (n_items,): prior covariance, as in :mod:`predilect.posteriors.compiled.person_state`; ``m`` (n_items,), ``shift``
+    (n_items, n_traits): prior mean, and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of
+    ``delta``; ``skip`` (n_users,): people left to :mod:`predilect.inference.dense_ep`.
+
+    Added to:
+
+    - H, D (n_items, M), without a basis: lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X. With one, H
+      is the first times Φ, and D (stop - start, M) holds each person's Φᵀ Xᵀ α. An H without rows: these sums, and the
+      following three, are not wanted.
+    - r (n_items,), r_traits (n_items, n_traits): the sum of Xᵀ α, and of its products with the traits.
+    - own_H, own_D (n_items,), where ``rho`` is given: diagonals of the two sums over items.
+    - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
+
+    ``ties`` (n_users, 2) is set: gradient and curvature of each person's evidence in the log of their own threshold.
     """
     max_d = 1
     max_k = 1

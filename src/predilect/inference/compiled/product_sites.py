@@ -1,4 +1,4 @@
-"""The compiled loops over answers whose margins are sums of products: new messages, and their part of the evidence."""
+"""Compiled site updates and evidence of answers whose margins are sums of products."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["add_evidence", "refresh"]
 
 @inner_kernel
 def _proper(weight, precision, var):
-    """Whether a Gaussian is left without any of the copies, and without one of them where they are less than one."""
+    """Whether the cavity without any of the copies, and without one of them where they are less than one, is proper."""
     return 1.0 - max(weight, 1.0) * precision * var > 0.0
 
 
 @kernel
 def refresh(outcome, weight, mean, var, precision, linear, threshold, improper):
-    """:func:`predilect.inference.collaborative.sites.refreshed_sites` in place; what is improper stays."""
+    """:func:`predilect.inference.collaborative.sites.refreshed_sites` in place; improper sites are kept."""
     for p in range(outcome.shape[0]):
         improper[p] = True
         if not _proper(weight[p], precision[p], var[p]):

@@ -1,4 +1,4 @@
-"""The compiled loops for answers on products, z = Σ_d w_ud h_dq, with both factors Gaussian and independent."""
+"""Compiled variational Bayes for z = Σ_d w_ud h_dq, with both factors Gaussian and independent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["product_moments", "product_passes"]
 
 @inner_kernel
 def _divergence(mean, var, prior_mean, prior_var):
-    """Σ KL(N(mean, var) || N(prior_mean, prior_var)); what has no prior variance does not move."""
+    """Σ KL(N(mean, var) || N(prior_mean, prior_var)); entries without prior variance are fixed and do not count."""
     total = 0.0
     for i in range(mean.shape[0]):
         for d in range(mean.shape[1]):
@@ -24,16 +24,7 @@ def _divergence(mean, var, prior_mean, prior_var):
 
 @kernel
 def product_moments(user, pair, w_mean, w_var, h_mean, h_var, mean, var):
-    """Mean and variance of the margin of every row, as they are: collaborative.md 3, m_g and v_g.
-
-    Parameters
-    ----------
-    user, pair : int64[n_rows]
-    w_mean, w_var : float64[n_users, D]
-    h_mean, h_var : float64[n_pairs, D]
-    mean, var : float64[n_rows]
-        Set.
-    """
+    """Mean and variance of the margin of every row, set in place: collaborative.md 3, m_g and v_g."""
     for p in range(user.shape[0]):
         u, q = user[p], pair[p]
         m = 0.0
@@ -50,36 +41,13 @@ def product_passes(
     user, pair, precision, linear, w_prior_mean, w_prior_var, h_prior_mean, h_prior_var, w_mean, w_var, h_mean, h_var,
     margin, tolerance, most, S, H, bounds,
 ):  # fmt: skip
-    """Coordinate ascent over the functions, weights and then values of each, until the bound stands still.
+    """Coordinate ascent over the functions, weights and then values of each, to convergence; number of passes.
 
-    Parameters
-    ----------
-    user, pair : int64[n_rows]
-    precision, linear : float64[n_rows]
-        Message of all copies of each answer: log p ~ linear z - precision z²/2.
-    w_prior_mean, w_prior_var : float64[n_users, D]
-        f̂3; a variance of 0 holds a weight where it is.
-    h_prior_mean, h_prior_var : float64[n_pairs, D]
-        f̂4.
-    w_mean, w_var, h_mean, h_var : float64[...]
-        Q(W) and Q(H), as their priors; changed in place.
-    margin : float64[n_rows]
-        Set: mean margins at the end.
-    tolerance : float
-        Stop where the bound rises by less in a pass.
-    most : int
-        Passes.
-    S, H : float64[max(n_users, n_pairs)]
-        For sums.
-    bounds : float64[most]
-        Set: the bound after each pass, without what depends on the messages alone.
+    ``precision, linear`` (n_rows,): message of all copies of each answer, log p ~ linear z - precision z²/2. Priors f̂3
+    of the weights (n_users, D), where a variance of 0 holds a weight, and f̂4 of the values (n_pairs, D). Changed in
+    place: moments of Q(W) and Q(H), ``margin`` (n_rows,), ``bounds`` (most,) after each pass without the terms in the
+    messages only; ``S, H`` are work arrays.
 
-    Returns
-    -------
-    passes : int
-
-    Notes
-    -----
     collaborative.md 3, f̂2: each update is exact given the others, so that the bound never falls. Its form here divides
     by no variance, so that a prior variance may be 0. 16 n_rows D operations a pass.
     """

@@ -17,27 +17,14 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FactorAnswers:
-    """Rows sorted by person, pair and outcome; the item with the smaller code is on the left.
+    """Rows sorted by person, pair and outcome; the item with the smaller code is on the left."""
 
-    Attributes
-    ----------
-    user_ptr : int64[n_users + 1]
-        Rows of each person.
-    user, pair : int64[n_rows]
-    outcome : int8[n_rows]
-        +1, 0 or -1.
-    weight : float64[n_rows]
-        Identical answers that a row stands for.
-    left, right : int64[n_pairs]
-        The distinct pairs.
-    """
-
-    user_ptr: IntArray
-    user: IntArray
+    user_ptr: IntArray  # (n_users + 1,): rows of each person
+    user: IntArray  # (n_rows,), as the next three
     pair: IntArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
-    left: IntArray
+    left: IntArray  # (n_pairs,): the distinct pairs
     right: IntArray
 
     @classmethod
@@ -45,13 +32,10 @@ class FactorAnswers:
         cls, user: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike, outcome: npt.ArrayLike,
         weight: npt.ArrayLike | None, n_users: int,
     ) -> FactorAnswers:  # fmt: skip
-        """From columns in any order and orientation; equal answers of one person are added up.
+        """Answers from columns in any order and orientation; equal answers of one person are added up.
 
-        Raises
-        ------
-        DataError
-            If there is no answer, an item is compared with itself, a code is out of range, an outcome is none of the
-            three or a weight is not positive and finite.
+        DataError if there is no answer, an item is compared with itself, a code is out of range, an outcome is none of
+        the three or a weight is not positive and finite.
         """
         u, a, b = (np.asarray(x, dtype=np.int64).ravel() for x in (user, left, right))
         y = np.asarray(outcome).ravel()
@@ -89,7 +73,7 @@ class FactorAnswers:
         return bool((self.outcome == 0).any())
 
     def take(self, people: IntArray) -> FactorAnswers:
-        """The answers of some people, in the order given, with the same pairs."""
+        """Answers of some people, in the order given, with the same pairs."""
         counts = np.diff(self.user_ptr)[people]
         ptr = np.concatenate([[0], np.cumsum(counts)])
         rows = np.repeat(self.user_ptr[people] - ptr[:-1], counts) + np.arange(ptr[-1])

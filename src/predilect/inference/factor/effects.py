@@ -23,36 +23,19 @@ _ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """w_u ~ N(B x_u, I) with rows b_c ~ N(0, I/τ_c), τ_c ~ Gamma; q(B) and q(τ).
-
-    Attributes
-    ----------
-    traits : array of float, shape (n_users, n_traits)
-    active : array of bool, shape (n_users,)
-        People with answers. The others say nothing of B: their weights follow from it at the end, and in between would
-        only echo it.
-    gram : array of float, shape (n_traits, n_traits)
-        XᵀX of the active people.
-    values, vectors : arrays of float, shapes (n_traits,) and (n_traits, n_traits)
-        Its eigenvalues and eigenvectors: with them τ I + XᵀX is inverted for all c at once.
-    mean : array of float, shape (C, n_traits)
-    covariance : array of float, shape (C, n_traits, n_traits)
-    log_det : array of float, shape (C,)
-    tau : array of float, shape (C,)
-    prior : GammaPrior
-        Of τ; large where features say nothing of the weights.
-    """
+    """Regression of the weights, w_u ~ N(B x_u, I) with rows b_c ~ N(0, I/τ_c), τ_c ~ Gamma; q(B) and q(τ)."""
 
     traits: FloatArray
+    # People with answers: the others' weights follow from B at the end, and would only echo it.
     active: npt.NDArray[np.bool_]
-    gram: FloatArray
-    values: FloatArray
+    gram: FloatArray  # XᵀX of the active people
+    values: FloatArray  # eigenpairs of it: they invert τ I + XᵀX for all c at once
     vectors: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
+    mean: FloatArray  # (C, n_traits)
+    covariance: FloatArray  # (C, n_traits, n_traits)
     log_det: FloatArray
     tau: FloatArray
-    prior: GammaPrior = TAU_PRIOR
+    prior: GammaPrior = TAU_PRIOR  # of τ, large where features do not explain the weights
 
     @classmethod
     def start(cls, traits: FloatArray, n_components: int, active: npt.NDArray[np.bool_]) -> Effects:
@@ -70,7 +53,7 @@ class Effects:
         return self.traits @ self.mean.T
 
     def updated(self, mu: FloatArray) -> Effects:
-        """q(b_c), then τ_c, for mean weights ``mu`` (n_users, C): Λ = τ I + XᵀX, Λ⁻¹ Xᵀ μ."""
+        """Update of q(b_c), then τ_c, for mean weights ``mu`` (n_users, C): Λ = τ I + XᵀX, Λ⁻¹ Xᵀ μ."""
         k = self.mean.shape[1]
         right = self.traits[self.active].T @ mu[self.active]
         covariance, log_det = _covariances(self.values, self.vectors, self.tau)
@@ -88,7 +71,7 @@ class Effects:
         return total + 0.5 * float(np.einsum("ckl,kl->", self.covariance, self.gram))
 
     def settled(self, state: FactorState) -> Effects:
-        """A few rounds of q(B), q(τ) and what the weights make of it, μ_u moving by Σ_u times its prior mean's move.
+        """A few joint rounds of q(B), q(τ) and the weights, with μ_u moved by Σ_u times its prior mean's change.
 
         Effects and weights follow each other slowly otherwise. ``state`` is changed in place. n_users C² a round.
         """
@@ -101,7 +84,7 @@ class Effects:
         return effects
 
     def law(self) -> LinearWeights:
-        """Of the weights of somebody without answers."""
+        """Distribution of the weights of an unseen user."""
         return LinearWeights(self.mean, self.covariance)
 
 

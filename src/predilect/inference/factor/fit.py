@@ -1,4 +1,4 @@
-"""Fit the factor model: restarts, sweeps with a safeguard, and the posterior that comes of it."""
+"""Variational fit of the factor model: restarts, safeguarded sweeps, posterior."""
 
 from __future__ import annotations
 
@@ -37,29 +37,15 @@ _MOST_RESTART_ROWS, _MOST_RESTART_POINTS = 20_000, 100
 
 @dataclass(frozen=True, slots=True)
 class FactorFit:
-    """A fitted factor model.
-
-    Attributes
-    ----------
-    posterior : FactorPosterior
-    delta : float
-        Tie threshold; 0 without ties.
-    bound : float
-        Approximate lower bound of the log evidence, in nats.
-    consensus_scale, component_scales : float, array of float (C,)
-        E s_t and E s_c.
-    report : Report
-    theta_gradient : array of float, shape (n_parameters,), or None
-        Slope of the bound in the logarithms of the kernel's hyper-parameters, if it was asked for.
-    """
+    """Fitted factor model."""
 
     posterior: FactorPosterior
     delta: float
-    bound: float
-    consensus_scale: float
-    component_scales: FloatArray
+    bound: float  # approximate lower bound of the log evidence, in nats
+    consensus_scale: float  # E s_t
+    component_scales: FloatArray  # E s_c, (C,)
     report: Report
-    theta_gradient: FloatArray | None = None
+    theta_gradient: FloatArray | None = None  # of the bound in the kernel's log hyper-parameters
 
 
 @dataclass(slots=True)
@@ -83,54 +69,17 @@ def fit_factor(
     delta: float | None = None, n_restarts: int | None = None, tolerance: float = 1e-3, max_iterations: int = 60,
     random_state: int | np.random.Generator | None = 0, watch: Watch | None = None, with_gradient: bool = False,
 ) -> FactorFit:  # fmt: skip
-    """Fit f_u(i) = t(i) + Σ_c w_uc v_c(i) by mean-field variational inference (preset ``modern``).
+    """Mean-field variational inference of f_u(i) = t(i) + Σ_c w_uc v_c(i) (preset ``modern``).
 
-    Parameters
-    ----------
-    user, left, right : arrays of int, shape (n_rows,)
-        Codes, in any order.
-    outcome : array of int, shape (n_rows,)
-        +1 left, 0 tie, -1 right.
-    weight : array of float, shape (n_rows,), or None
-        Identical answers that a row stands for.
-    n_users : int
-    projection : Projection
-        Of the items.
-    n_components : int
-        C; 0 is one function for everybody.
-    consensus : bool
-        Whether there is t.
-    traits : array of float, shape (n_users, n_traits), optional
-        Features of the people, standardised, zeros where unknown; they move the prior mean of the weights.
-    priors : FactorPriors, optional
-    delta : float, optional
-        Tie threshold, kept as given; by default it maximises the bound where there are ties.
-    n_restarts : int, optional
-        Random starts, of which the one with the largest bound after 8 sweeps goes on. By default 3, or 1 with more
-        than 20 000 rows or 100 points.
-    tolerance : float
-        Stop once the bound rises by less than this in nats an answer in a sweep.
-    max_iterations : int
-    random_state : int or Generator
-    watch : callable, optional
-        Called with the number of the sweep and the bound.
-    with_gradient : bool
-        Whether to give ``theta_gradient``, for :func:`~predilect.inference.kernel_search.search_kernel`; it is exact
-        where the bound has converged.
+    Answers as :meth:`FactorAnswers.of` takes them, with its DataError. ``n_components=0`` is one function for all
+    people; ``consensus``: whether there is t; ``traits`` (n_users, n_traits): standardised features of people, zeros
+    where unknown, which move the prior mean of the weights; ``delta=None`` maximises the bound where there are ties. Of
+    ``n_restarts`` random starts (3, or 1 with more than 20 000 rows or 100 points) the one with the largest bound after
+    8 sweeps goes on, until the bound rises by less than ``tolerance`` in nats an answer in a sweep. ``theta_gradient``
+    is exact only at convergence of the bound.
 
-    Returns
-    -------
-    FactorFit
-
-    Raises
-    ------
-    DataError
-        If the answers cannot be read; see :meth:`FactorAnswers.of`.
-
-    Notes
-    -----
-    modern.md 3-6. **Differs from the paper**: one pass of quadrature a sweep instead of C + 2, with sites mixed at
-    0.7 from the beginning to the end; at step 1 the bound may swing between two values.
+    modern.md 3-6. **Differs from the paper**: one pass of quadrature a sweep instead of C + 2, with sites mixed at 0.7
+    from the beginning to the end; at step 1 the bound may oscillate between two values.
     """
     began = time.perf_counter()
     answers = FactorAnswers.of(user, left, right, outcome, weight, n_users)
@@ -168,7 +117,7 @@ def fit_factor(
 
 
 def _posterior(state: FactorState, projection: Projection, effects: Effects | None) -> FactorPosterior:
-    """What a state says; of people without answers, what their traits do."""
+    """Posterior of a state; people without answers follow their traits."""
     if effects is None:
         return assemble(state, projection, state.mu, state.Sigma, StandardWeights())
     weights = effects.law()
@@ -183,7 +132,7 @@ def _advance(
     run: _Run, answers: FactorAnswers, design: ItemDesign, priors: FactorPriors, learn_delta: bool, tolerance: float,
     most: int, watch: Watch | None,
 ) -> None:  # fmt: skip
-    """Sweep until the bound stands still, or ``most`` sweeps in all are done; modern.md 4.4."""
+    """Sweeps until the bound converges, or ``most`` sweeps in all are done; modern.md 4.4."""
     n = answers.n_answers
     while run.sweeps < most:
         before, sites, effects = run.state.copy(), run.sites, run.effects

@@ -1,4 +1,4 @@
-"""A function of the items in whitened coordinates, and what answers on pairs say of it."""
+"""Gaussian posterior of a function of the items in whitened coordinates, given answers on pairs."""
 
 from __future__ import annotations
 
@@ -29,27 +29,14 @@ class GammaPrior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FunctionState:
-    """q(x) = N(mean, (L Lᵀ)⁻¹) of a function f = G x + r with prior x ~ N(0, I/s), r ~ N(0, R/s).
-
-    Attributes
-    ----------
-    mean : array of float, shape (M,)
-    lower : array of float, shape (M, M)
-        L.
-    square : float
-        E xᵀx.
-    log_det : float
-        Log-determinant of the covariance.
-    delta, D : arrays of float, shape (n,)
-        Mean, and variance without that of r, of f(left) - f(right), pair by pair; of people's weights, of each.
-    """
+    """q(x) = N(mean, (L Lᵀ)⁻¹) of a function f = G x + r with prior x ~ N(0, I/s), r ~ N(0, R/s)."""
 
     mean: FloatArray
-    lower: FloatArray
-    square: float
-    log_det: float
-    delta: FloatArray
-    D: FloatArray
+    lower: FloatArray  # L, (M, M)
+    square: float  # E xᵀx
+    log_det: float  # of the covariance
+    delta: FloatArray  # mean of f(left) - f(right), (n_pairs,); of people's weights, of each
+    D: FloatArray  # its variance without that of r
 
     def divergence(self, s: float) -> float:
         """KL(q(x) || N(0, I/s))."""
@@ -66,35 +53,24 @@ class FunctionState:
 
 @dataclass(frozen=True, slots=True)
 class ItemDesign:
-    """Rows G = A L_K of the items, where K_mm = L_K L_Kᵀ, so that no kernel matrix is ever inverted.
-
-    Attributes
-    ----------
-    projection : Projection
-    G : array of float, shape (n_items, M)
-    left, right : arrays of int, shape (n_pairs,)
-    margins : Margins
-        Of the pairs.
-    residual : array of float, shape (n_pairs,)
-        Variance of r(left) - r(right) at s = 1.
-    """
+    """Design of item functions: rows G = A L_K, K_mm = L_K L_Kᵀ, so that no kernel matrix is ever inverted."""
 
     projection: Projection
     G: FloatArray
     left: IntArray
     right: IntArray
     margins: Margins
-    residual: FloatArray
+    residual: FloatArray  # (n_pairs,): variance of r(left) - r(right) at s = 1
 
     @classmethod
     def of(cls, projection: Projection, left: IntArray, right: IntArray) -> ItemDesign:
-        """For the pairs given."""
+        """Design for given pairs."""
         G = projection.roots()
         return cls(projection, G, left, right, margins_of(G, left, right), projection.residual_pairs(left, right, G))
 
     @property
     def n_points(self) -> int:
-        """M."""
+        """Number of points M."""
         return int(self.G.shape[1])
 
     def prior_variances(self) -> FloatArray:
@@ -108,7 +84,7 @@ def scale_step(prior: GammaPrior, n_points: int, square: float, residual: float)
 
 
 def scale_bound(prior: GammaPrior, n_points: int, s: float) -> float:
-    """E ln p(s) - E ln q(s) + M (E ln s - ln s)/2 for q(s) = Gamma(α, α/s): what q(s) adds to the bound at E s = s."""
+    """Part of the bound at E s = s of q(s) = Gamma(α, α/s): E ln p(s) - E ln q(s) + M (E ln s - ln s)/2."""
     alpha = prior.shape + 0.5 * n_points
     gap = float(digamma(alpha)) - math.log(alpha)  # E ln s - ln s
     log_s = math.log(s) + gap

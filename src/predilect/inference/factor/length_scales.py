@@ -1,4 +1,4 @@
-"""The slope of the bound in the item kernel's hyper-parameters: modern.md 6, crowdgppl.md 2.5."""
+"""Gradient of the bound in the item kernel's hyper-parameters: modern.md 6, crowdgppl.md 2.5."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ FloatArray = npt.NDArray[np.float64]
 def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesign) -> FloatArray:
     """∂ bound / ∂ theta of the kernel at a fixed point, shape (n_parameters,).
 
-    Notes
-    -----
     The bound at held q in f_m coordinates, where its derivative needs no derivative of q (envelope theorem):
 
     - KL: ½ Σ_c tr[(s_c K⁻¹(m mᵀ + S)K⁻¹ - K⁻¹) dK_mm];
     - through A = K_nm K⁻¹: with Ē = ∂ data/∂A from the means and covariances at the items, dA = (dK_nm - A dK_mm) K⁻¹;
-    - through what lies between the points: dR = dK_nn - dA K_mn - A dK_mn over pairs, weighed -λ E w²/(2 s).
+    - through the residual between the points: dR = dK_nn - dA K_mn - A dK_mn over pairs, weighed -λ E w²/(2 s).
 
-    crowdgppl.md eq. 39 has the first term alone, exact only where the points are the items.
-    n_items M C + M³ C operations, n_pairs M, and the kernel's gradient.
+    crowdgppl.md eq. 39 has only the first term, exact only where the points are the items. n_items M C + M³ C
+    operations, n_pairs M, and the kernel's gradient.
     """
     projection = design.projection
     slope_mean, slope_var = _row_slopes(state, answers)

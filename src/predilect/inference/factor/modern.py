@@ -1,4 +1,4 @@
-"""One sweep over all blocks by natural gradients: modern.md sections 3 and 4, and a step of the tie threshold."""
+"""Natural-gradient sweep over all blocks: modern.md sections 3 and 4, and a step of the tie threshold."""
 
 from __future__ import annotations
 
@@ -36,16 +36,8 @@ _LARGEST_MOVE = 0.5  # of log δ
 def refreshed(
     state: FactorState, answers: FactorAnswers, old: Sites | None, step: float
 ) -> tuple[Sites, FloatArray, FloatArray]:
-    """Sites at the present moments, a convex mix with the old ones: ``step`` is the share of the new.
+    """Sites at the present moments, a convex mix with share ``step`` of the new; slope and value (n_rows,) of E log p.
 
-    Returns
-    -------
-    sites : Sites
-    slope, value : arrays of float, shape (n_rows,)
-        Of the expected log-likelihood of one copy of each answer.
-
-    Notes
-    -----
     With λ and g of modern.md (3.2): precision λ, linear g + λ E z. To mix sites is to mix natural parameters
     (modern.md 4, "damped form"), for all blocks at once and without their old precisions.
     """
@@ -58,10 +50,8 @@ def refreshed(
 def blocks(
     state: FactorState, sites: Sites, answers: FactorAnswers, design: ItemDesign, priors: FactorPriors, *, scales: bool
 ) -> None:
-    """Update every block once at the given sites, in place.
+    """Update of every block once at the given sites, in place.
 
-    Notes
-    -----
     With the sites held, each block maximises the same bound, of a Gaussian likelihood, given the others; so a sweep
     needs one pass of quadrature, and not the C + 2 of modern.md 4. n_rows C² + n_users C³ + C (items of the design)
     operations.
@@ -74,7 +64,7 @@ def blocks(
 
 
 def people_step(state: FactorState, sites: Sites, answers: FactorAnswers) -> None:
-    """Everybody's weights: modern.md (3.4)."""
+    """Update of all people's weights: modern.md (3.4)."""
     if state.n_components:
         update_people(
             0, answers.n_users, answers.user_ptr, answers.pair, answers.weight, sites.precision, sites.linear,
@@ -85,7 +75,7 @@ def people_step(state: FactorState, sites: Sites, answers: FactorAnswers) -> Non
 def item_sweep(
     state: FactorState, sites: Sites, margin: FloatArray, answers: FactorAnswers, design: ItemDesign
 ) -> None:
-    """The consensus, then each component: modern.md (3.5), (3.6). ``margin`` are the mean margins as they are."""
+    """Update of the consensus, then of each component: modern.md (3.5), (3.6). ``margin``: current mean margins."""
     if state.consensus is not None:
         margin = margin + consensus_step(state, sites, margin, answers, design)[answers.pair]
     W, H = np.empty((2, len(answers.left)))
@@ -104,7 +94,7 @@ def item_sweep(
 def consensus_step(
     state: FactorState, sites: Sites, margin: FloatArray, answers: FactorAnswers, design: ItemDesign
 ) -> FloatArray:
-    """Update q(t); returns by how much its mean margin of each pair moved, shape (n_pairs,)."""
+    """Update of q(t); the change of its mean margin of each pair, shape (n_pairs,)."""
     W, H = consensus_sums(answers.pair, sites.times(answers.weight), margin, state.delta_0)
     natural = natural_parameters(design.margins, W, H, state.s_0)
     old = state.delta_0
@@ -115,18 +105,7 @@ def consensus_step(
 def consensus_sums(
     pair: npt.NDArray[np.int64], sites: Sites, margin: FloatArray, delta_0: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """W and H of the pairs, shape (n_pairs,), that q(t) is updated by: modern.md (3.5).
-
-    Parameters
-    ----------
-    pair : array of int, shape (n,)
-    sites : Sites
-        Of all copies of each row together.
-    margin : array of float, shape (n,)
-        Mean margins, the consensus in them.
-    delta_0 : array of float, shape (n_pairs,)
-        Of the consensus.
-    """
+    """Sums W and H (n_pairs,) for q(t): modern.md (3.5); sites of all copies, margins with the consensus."""
     n = len(delta_0)
     W = np.asarray(np.bincount(pair, sites.precision, n), dtype=np.float64)
     return W, np.bincount(pair, sites.linear - sites.precision * margin, n) + W * delta_0
@@ -135,7 +114,7 @@ def consensus_sums(
 def scales_step(
     state: FactorState, sites: Sites, answers: FactorAnswers, design: ItemDesign, priors: FactorPriors
 ) -> None:
-    """E s_t and E s_c: modern.md 6."""
+    """Update of E s_t and E s_c: modern.md 6."""
     M = design.n_points
     uncertain = answers.weight * sites.precision * design.residual[answers.pair]
     if state.consensus is not None:
@@ -148,11 +127,9 @@ def scales_step(
 
 
 def threshold_step(state: FactorState, answers: FactorAnswers, slope: FloatArray) -> None:
-    """One Newton step of the tie threshold in log δ, on the expected log-likelihood at the present q.
+    """Newton step of the tie threshold in log δ, on the expected log-likelihood at the present q.
 
-    Notes
-    -----
-    A strict answer depends on y z - δ alone, so its derivative in δ is minus y times its slope, and the second one its
+    A strict answer depends on y z - δ only, so its derivative in δ is minus y times its slope, and the second one its
     second one in the mean; a tie is integrated by quadrature.
     """
     tie = answers.outcome == 0

@@ -74,50 +74,25 @@ def fit_paper(
     n_checks: int = 3, max_iterations: int = 200, random_state: int | np.random.Generator | None = 0,
     watch: Watch | None = None,
 ) -> FactorFit:  # fmt: skip
-    """Fit the factor model by the corrected Algorithm 2 of Simpson and Gurevych (2020).
+    """Factor model by the corrected Algorithm 2 of Simpson and Gurevych (2020).
 
-    Parameters
-    ----------
-    user, left, right, outcome, weight, n_users, projection, n_components, consensus, random_state, watch
-        As in :func:`predilect.inference.factor.fit.fit_factor`. ``watch`` is told the value that the stop rule sees.
-    people : Projection, optional
-        Of the people, by their features: the first half of the components has a Gaussian process over them, the
-        others weights that are independent over people.
-    priors : PaperPriors, optional
-    noise_var : {0.5, 1}
-        Variance of the noise of one utility in whose units ``priors`` are given: 0.5 in the text, 1 in the code. Here
-        the noise of an answer is 1, so rates are divided by 2 ``noise_var``.
-    form : {"2020", "corrected"}
-        See :func:`~predilect.inference.sparse.sites.surrogate_variance`.
-    batch_size : int, optional
-        Rows of a mini-batch. By default all rows, or 50 000 of them where there are more than 200 000: a step costs
-        rows x C for the answers and C M³ for the functions, and small batches pay the latter more often.
-    forgetting_rate, delay : float
-        r and ε of the step size (i + ε)^-r of mini-batches.
-    full_step : float
-        Step of a full batch. Full steps overshoot: answers thrown to the far side of Φ have no slope there and never
-        return (Sushi-B, log loss .515 with full steps, .477 with 0.25).
-    delta : float, optional
-        Tie threshold of predictions; by default fitted to the final margins. The surrogate takes a tie as y = ½.
-    tolerance, n_checks : float, int
-        Stop after ``n_checks`` checks in a row (one every second iteration) in which the plug-in bound changed by less
-        than ``tolerance`` of itself; never within an epoch. Scales drift on long after, and predictions become too
-        certain: a tighter rule made them worse on Sushi-B (log loss .477 after 80 iterations, .493 after 156).
-    max_iterations : int
-        Passes over mini-batches, but at least one epoch.
+    Answers as in :func:`predilect.inference.factor.fit.fit_factor`; ``watch`` gets the value of the stop rule.
+    ``people``: the first half of the components has a Gaussian process over people's features, the others independent
+    weights. ``noise_var``: noise of one utility in whose units ``priors`` are given, 0.5 in the text, 1 in the code;
+    the noise of an answer is 1 here, so rates are divided by 2 ``noise_var``. ``form`` as in
+    :func:`~predilect.inference.sparse.sites.surrogate_variance`. DataError if the answers cannot be read.
 
-    Returns
-    -------
-    FactorFit
-        ``bound`` has the expected log-likelihood by quadrature, crowdgppl.md 2.6; ``component_scales`` are s_v s_w.
+    - batch_size: by default all rows, or 50 000 of more than 200 000: a step costs rows x C for the answers and C M³
+      for the functions, and small batches pay the latter more often. Steps (i + delay)^-forgetting_rate.
+    - full_step: of a full batch. Full steps overshoot: answers thrown to the far side of Φ have no slope there and
+      never return (Sushi-B, log loss .515 with full steps, .477 with 0.25).
+    - delta: by default fitted to the final margins. The surrogate takes a tie as y = ½.
+    - tolerance, n_checks: stop after so many checks in a row (one every second iteration) with a smaller relative
+      change of the plug-in bound; never within an epoch. Scales drift on long after, and predictions become too
+      certain: a tighter rule made them worse on Sushi-B (log loss .477 after 80 iterations, .493 after 156).
 
-    Raises
-    ------
-    DataError
-        If the answers cannot be read.
+    ``bound`` has the expected log-likelihood by quadrature, crowdgppl.md 2.6; ``component_scales`` are s_v s_w.
 
-    Notes
-    -----
     crowdgppl.md 2.3, 3. **Differs from the paper**: the Jacobian, the scales and the start as corrected there; g is
     computed anew before every block, once (the code iterates up to ten times inside each); 3 quiet checks stop, not 10.
     """
@@ -174,7 +149,7 @@ def _start(
     for c in range(C):
         state.set_component(c, FunctionState.of(design.margins, s_v * unit, nothing), design)
     state.Sigma = np.full((n_users, C, 1), 1.0 / s_w)
-    # What a margin may be a priori, at s = 1, between two items; the people's own variance is 1 there.
+    # Prior variance of a margin between two items at s = 1; that of the weights is 1.
     variance = design.prior_variances() + design.residual
     V = variance * (float(consensus) / s_t + C / (s_v * s_w))
     Q = surrogate_variance(V[answers.pair], form)
@@ -226,7 +201,7 @@ def _weights_step(
     model: _Paper, c: int, user: IntArray, pair: IntArray, outcome: npt.NDArray[np.int8], weight: FloatArray,
     Q: FloatArray, margin: FloatArray, rho: float, scale: float,
 ) -> FloatArray:  # fmt: skip
-    """w_c of everybody and its scale; returns the margins."""
+    """Update of all people's w_c and its scale; returns the margins."""
     state, n_users = model.state, model.answers.n_users
     sites = linearised_sites(outcome, margin, Q)
     tau = weight * sites.precision
@@ -257,7 +232,7 @@ def _weights_step(
 def _mixed(
     margins: Margins, old: tuple[FloatArray, FloatArray], W: FloatArray, H: FloatArray, s: float, rho: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Natural parameters after a step of ``rho`` towards those that the answers ask for."""
+    """Natural parameters after a step of ``rho`` towards the target of the answers."""
     precision, linear = natural_parameters(margins, W, H, s)
     return old[0] + rho * (precision - old[0]), old[1] + rho * (linear - old[1])
 
@@ -283,7 +258,7 @@ def _divergence(model: _Paper) -> float:
 
 
 def _plug_in_bound(model: _Paper) -> float:
-    """With log Φ at the mean margins, as the article's appendix and the code have it: not a bound, but cheap."""
+    """Bound with log Φ at the mean margins, as the article's appendix and the code have it: not a bound, but cheap."""
     answers, state = model.answers, model.state
     margin = state.delta_0[answers.pair] + np.einsum("pc,pc->p", state.mu[answers.user], state.delta[answers.pair])
     strict = answers.outcome != 0
@@ -294,7 +269,7 @@ def _plug_in_bound(model: _Paper) -> float:
 
 
 def _threshold(answers: FactorAnswers, mean: FloatArray, var: FloatArray) -> float:
-    """The tie threshold that maximises the probability of the answers at the final margins; 0 without ties."""
+    """Tie threshold of maximum likelihood at the final margins; 0 without ties."""
     if not answers.has_ties:
         return 0.0
     # At margins of that size the same share of ties needs a wider threshold.

@@ -1,4 +1,4 @@
-"""Where the fit of the factor model starts."""
+"""Random start of the factor model."""
 
 from __future__ import annotations
 
@@ -21,24 +21,9 @@ def random_start(
     answers: FactorAnswers, design: ItemDesign, n_components: int, consensus: bool, prior: FloatArray,
     threshold: float | None, rng: np.random.Generator, *, s_0: float = 0.1, s: float = 0.5,
 ) -> FactorState:  # fmt: skip
-    """Functions and weights drawn at random, about zero: modern.md 4.2.
+    """Random functions and weights: modern.md 4.2. Zero means are a saddle (crowdgppl.md 2.3).
 
-    Parameters
-    ----------
-    answers, design
-    n_components : int
-    consensus : bool
-    prior : array of float, shape (n_users, C)
-        Prior mean of the weights.
-    threshold : float or None
-        Tie threshold; None: from the share of ties, or 0 without ties.
-    rng : Generator
-    s_0, s : float
-        Inverse scales of the consensus and the components to begin with.
-
-    Notes
-    -----
-    Zero means are a saddle, which no update leaves (crowdgppl.md 2.3).
+    ``prior`` (n_users, C): prior mean of the weights; s_0, s: initial inverse scales of consensus and components.
     """
     n_users, M, C = answers.n_users, design.n_points, n_components
     if threshold is None:
@@ -62,7 +47,7 @@ def random_start(
 
 
 def _about(design: ItemDesign, mean: FloatArray, s: float, spread: FloatArray) -> FunctionState:
-    """The prior covariance about a mean."""
+    """Prior covariance about a mean."""
     M = len(mean)
     return FunctionState(
         mean, math.sqrt(s) * np.eye(M), float(mean @ mean) + M / s, -M * math.log(s), design.margins.mean(mean),

@@ -1,4 +1,4 @@
-"""The variational posterior of the factor model while it is fitted, its moments and its bound."""
+"""Variational posterior of the factor model during the fit, its moments and its bound."""
 
 from __future__ import annotations
 
@@ -25,13 +25,7 @@ VAGUE = GammaPrior(1.0, 10.0)
 
 @dataclass(frozen=True, slots=True)
 class FactorPriors:
-    """Priors of the inverse scales of the functions.
-
-    Attributes
-    ----------
-    consensus, components : GammaPrior
-        Of s_t and of every s_c.
-    """
+    """Priors of the inverse scales s_t and of every s_c."""
 
     consensus: GammaPrior = VAGUE
     components: GammaPrior = VAGUE
@@ -39,67 +33,48 @@ class FactorPriors:
 
 @dataclass(slots=True)
 class FactorState:
-    """q(t) Π q(v_c) Π q(w_u), and what follows from it.
-
-    Attributes
-    ----------
-    consensus : FunctionState or None
-        q(t); None without a consensus.
-    components : list of FunctionState
-    s_0, s : float, array of float (C,)
-        E s_t and E s_c.
-    delta_0, D_0 : arrays of float, shape (n_pairs,)
-        Mean and variance of t(left) - t(right).
-    delta, D : arrays of float, shape (n_pairs, C)
-        Of the components.
-    prior : array of float, shape (n_users, C)
-        Prior mean of the weights.
-    mu, Sigma, log_det : arrays of float, shapes (n_users, C), (n_users, C, C), (n_users,)
-        q(w_u).
-    threshold : float
-        Tie threshold δ.
-    """
+    """q(t) Π q(v_c) Π q(w_u), and derived moments of the margins of pairs."""
 
     consensus: FunctionState | None
     components: list[FunctionState]
-    s_0: float
-    s: FloatArray
-    delta_0: FloatArray
-    D_0: FloatArray
-    delta: FloatArray
+    s_0: float  # E s_t
+    s: FloatArray  # E s_c, (C,)
+    delta_0: FloatArray  # mean of t(left) - t(right), (n_pairs,)
+    D_0: FloatArray  # its variance
+    delta: FloatArray  # the same of the components, (n_pairs, C)
     D: FloatArray
-    prior: FloatArray
+    prior: FloatArray  # prior mean of the weights, (n_users, C)
     mu: FloatArray
-    Sigma: FloatArray
+    Sigma: FloatArray  # (n_users, C, C)
     log_det: FloatArray
     threshold: float
 
     @property
     def n_components(self) -> int:
-        """C."""
+        """Number of components C."""
         return int(self.mu.shape[1])
 
     def copy(self) -> FactorState:
-        """An independent copy."""
+        """Independent copy."""
         return replace(
             self, components=list(self.components), s=self.s.copy(), delta=self.delta.copy(), D=self.D.copy(),
             mu=self.mu.copy(), Sigma=self.Sigma.copy(), log_det=self.log_det.copy(),
         )  # fmt: skip
 
     def set_component(self, c: int, function: FunctionState, design: ItemDesign) -> None:
-        """Replace q(v_c) and what follows from it."""
+        """Replaces q(v_c) and its moments of pairs."""
         self.components[c] = function
         self.delta[:, c] = function.delta
         self.D[:, c] = function.D + design.residual / self.s[c]
 
     def set_consensus(self, function: FunctionState, design: ItemDesign) -> None:
-        """Replace q(t) and what follows from it."""
+        """Replaces q(t) and its moments of pairs."""
         self.consensus = function
         self.delta_0 = function.delta
         self.D_0 = function.D + design.residual / self.s_0
 
     def set_scale(self, c: int, s: float, design: ItemDesign) -> None:
-        """Replace E s_c; -1 is the consensus."""
+        """Replaces E s_c and what depends on it; -1 is the consensus."""
         if c < 0:
             self.s_0 = s
             if self.consensus is not None:
@@ -109,7 +84,7 @@ class FactorState:
         self.D[:, c] = self.components[c].D + design.residual / s
 
     def divergence(self, priors: FactorPriors, design: ItemDesign) -> float:
-        """KL of everything from its prior, scales included: what the bound takes from the expected log-likelihood."""
+        """KL of everything from its prior, scales included: expected log-likelihood less the bound."""
         n_users, C = self.mu.shape
         total = 0.5 * float(
             np.einsum("ucc->", self.Sigma) + np.sum((self.mu - self.prior) ** 2) - n_users * C - self.log_det.sum()
@@ -125,16 +100,7 @@ class FactorState:
 def assemble(
     state: FactorState, projection: Projection, mu: FloatArray, Sigma: FloatArray, weights: WeightPrior
 ) -> FactorPosterior:
-    """The functions of a state in the coordinates of the points, with everybody's weights and the law of others'.
-
-    Parameters
-    ----------
-    state
-    projection : Projection
-        Of the items.
-    mu, Sigma : arrays of float, shapes (n_users, C), and (n_users, C, C) or (n_users, C)
-    weights : WeightPrior
-    """
+    """Posterior from a state, with ``weights`` for unseen users; Sigma (n_users, C, C), or (n_users, C) if diagonal."""
     M, C = projection.n_points, state.n_components
     t_mean, t_covariance = None, None
     if state.consensus is not None:

@@ -1,1 +1,1 @@
-"""Inference for one latent function over many items, through inducing points: in batches, or all answers at once."""
+"""Sparse variational inference for one latent function, in batches or with all answers at once."""

@@ -1,4 +1,4 @@
-"""All answers at once: natural-gradient ascent of the bound with exact expectations, which never falls."""
+"""Natural-gradient ascent of the bound on all answers, with exact expectations."""
 
 from __future__ import annotations
 
@@ -24,29 +24,19 @@ _LEAST_STEP = 2.0**-20
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the answers make of an approximation.
+    """Margins as the inducing points explain them, and the lower bound."""
 
-    Attributes
-    ----------
-    mean, variance : arrays of float, shape (n,)
-        Of the margins that the inducing points explain.
-    value, slope, curvature : arrays of float, shape (n,)
-        E log P of one copy of each answer, its slope g in the mean, and λ = -2 times its slope in the variance.
-    bound : float
-        Evidence lower bound, in nats.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # (n,), as the next four
     variance: FloatArray
-    value: FloatArray
-    slope: FloatArray
-    curvature: FloatArray
-    bound: float
+    value: FloatArray  # E log P of one copy of each answer
+    slope: FloatArray  # g, in the mean
+    curvature: FloatArray  # λ = -2 times the slope in the variance
+    bound: float  # in nats
 
 
 @dataclass(frozen=True, slots=True)
 class Ascent:
-    """Where the ascent ended; ``view`` belongs to ``q`` and ``scale``, ``change`` is of the bound in the last pass."""
+    """Result of the ascent; ``view`` belongs to ``q`` and ``scale``, ``change`` is of the bound in the last pass."""
 
     q: Approximation
     scale: Scale
@@ -57,7 +47,7 @@ class Ascent:
 
 
 def view(batch: Batch, q: Approximation, scale: Scale, delta: float) -> View:
-    """The bound and its slopes at q; all answers' variances anew."""
+    """Bound and its slopes at q, with all variances computed anew."""
     return _at(batch, q, scale, delta, batch.margins.mean(q.mean), batch.margins.variance(q.factor.lower))
 
 
@@ -68,20 +58,8 @@ def _at(batch: Batch, q: Approximation, scale: Scale, delta: float, mean: FloatA
 
 
 def natural_target(batch: Batch, sites: Sites, scale: float, factor: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Natural parameters that the prior and some answers ask for: s I + π Σ w τ x xᵀ, π Σ w ν x.
+    """Target of a natural-gradient step: s I + π Σ w τ x xᵀ, π Σ w ν x; ``factor`` is π, the answers a row stands for.
 
-    Parameters
-    ----------
-    batch : Batch
-    sites : Sites
-        Of its answers.
-    scale : float
-        E s.
-    factor : float
-        π, how many answers each of them stands for.
-
-    Notes
-    -----
     crowdgppl.md 2.2, eqs. 17, 18. The natural gradient of the bound is this less the natural parameters of q.
     """
     together = sites.times(factor * batch.weight)
@@ -97,29 +75,12 @@ def ascend(
     tolerance: float,
     hold_scale: bool = False,
 ) -> Ascent:
-    """Natural-gradient steps of length 1, halved where the bound would fall, each followed by a step of the scale.
+    """Natural-gradient ascent: steps of 1, halved where the bound would fall, each followed by a step of the scale.
 
-    Parameters
-    ----------
-    problem : Problem
-    q : Approximation
-        Where to start.
-    scale : Scale
-        Where to start.
-    max_iterations : int
-        Passes over the answers.
-    tolerance : float
-        Change of the bound in one pass, in nats an answer, at which to stop.
-    hold_scale : bool
-        Hold q(s) although it is to be learned.
-
-    Notes
-    -----
-    modern.md 3.5, 4, 10. One pass costs what :class:`~predilect.inference.sparse.margins.ItemMargins` says, and one
-    more evaluation of E log P where the scale is learned and M < n_items.
-
-    **Differs from modern.md section 4**: there a pass is reverted if the bound falls by more than 1e-3 an answer; with
-    one latent function a step that is short enough never lets it fall, so it may not.
+    ``hold_scale`` holds q(s) although it is to be learned. modern.md 3.5, 4, 10. One pass costs what
+    :class:`~predilect.inference.sparse.margins.ItemMargins` says, and one more evaluation of E log P where the scale is
+    learned and M < n_items. **Differs from modern.md section 4**: there a pass is reverted if the bound falls by more
+    than 1e-3 an answer; with one latent function a step that is short enough never lets it fall, so it may not.
     """
     batch, delta = problem.all(), problem.delta
     now = view(batch, q, scale, delta)
@@ -137,7 +98,7 @@ def ascend(
                 q, now = tried_q, tried
                 break
             step *= 0.5
-            if step < _LEAST_STEP:  # no way up that rounding leaves visible
+            if step < _LEAST_STEP:  # no ascent beyond rounding
                 break
         if scale.learned and not hold_scale:
             scale, now = _scaled(batch, q, scale, delta, now)
@@ -148,14 +109,14 @@ def ascend(
 
 
 def _scaled(batch: Batch, q: Approximation, scale: Scale, delta: float, now: View) -> tuple[Scale, View]:
-    """A step of s, uphill (modern.md section 6: with a residual it is no conjugate update)."""
+    """Ascent step of s (modern.md section 6: with a residual it is no conjugate update)."""
     residual = float((batch.weight * now.curvature) @ batch.residual)
     way = math.log(scale.best(q.square, residual) / scale.value)
     least = now.bound - _SLACK * abs(now.bound)
     part = 1.0
     while part >= _LEAST_STEP:
         tried = scale.at(scale.value * math.exp(part * way))
-        # The bound at the tried scale; what the points explain of the margins stays.
+        # The bound at the tried scale; the part of the margins that the points explain stays.
         seen = _at(batch, q, tried, delta, now.mean, now.variance)
         if seen.bound >= least:
             return tried, seen

@@ -1,4 +1,4 @@
-"""A sparse fit from beginning to end: batches first where there are any, then all answers at once."""
+"""Sparse variational fit: batches first where there are any, then all answers at once."""
 
 from __future__ import annotations
 
@@ -26,24 +26,17 @@ RULES = ("expected", "linearised")
 _ROWS_IN_ONE_BATCH = 20_000
 _ROWS_A_POINT = 10
 # 10^6 answers on 10^5 items, M = 500: after 50 batches the bound lies 2e-4 nat an answer below its end; one pass over
-# all answers leaves 1e-8, and the next finds that out.
+# all answers leaves 1e-8, and the next confirms it.
 _EXPECTED_BATCHES = 50
 _LAST_PASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePrior:
-    """s ~ Gamma(shape, rate) of f ~ N(0, K/s).
+    """Prior s ~ Gamma(shape, rate) of f ~ N(0, K/s); s is held at shape/rate unless ``learned``.
 
-    Attributes
-    ----------
-    shape, rate : float
-        α₀ and β₀. The prior variance of a utility is about rate/shape.
-    noise_var : float
-        Noise of one item in one answer, in the units of ``rate``: 1/2 in the paper (P = Φ(f_a - f_b)), 1 in the
-        authors' code (P = Φ((f_a - f_b)/√2)). Utilities come out in units of the noise of an answer all the same.
-    learned : bool
-        False holds s at shape/rate.
+    ``noise_var``: noise of one item in one answer, in the units of ``rate``: 1/2 in the paper (P = Φ(f_a - f_b)), 1 in
+    the authors' code (P = Φ((f_a - f_b)/√2)). Utilities are in units of the noise of an answer in both cases.
     """
 
     shape: float = 1.0
@@ -52,10 +45,8 @@ class ScalePrior:
     learned: bool = True
 
     def start(self, n_points: int) -> Scale:
-        """q(s) before any answer.
+        """Initial q(s), before any answer.
 
-        Notes
-        -----
         crowdgppl.md, (i) and (ii): f_(ii) = √2 f_(i), so noise_var = 1 with rate 2 β₀ is noise_var = 1/2 with β₀.
         """
         if not self.noise_var > 0.0:
@@ -65,50 +56,34 @@ class ScalePrior:
 
 @dataclass(frozen=True, slots=True)
 class SparseFit:
-    """The result of :func:`fit_sparse`.
-
-    Attributes
-    ----------
-    projection : Projection
-    q : Approximation
-        Of the whitened values u; f_m = L u with K_mm = L Lᵀ.
-    scale : Scale
-        q(s).
-    delta : float
-        Tie threshold.
-    bound : float
-        Evidence lower bound with exact expectations, in nats, whatever the rule.
-    report : Report
-    """
+    """Fitted sparse process."""
 
     projection: Projection
-    q: Approximation
+    q: Approximation  # of the whitened values u; f_m = L u with K_mm = L Lᵀ
     scale: Scale
     delta: float
-    bound: float
+    bound: float  # lower bound with exact expectations, in nats, whatever the rule
     report: Report
 
     @property
     def mean(self) -> FloatArray:
-        """Of f at the inducing points, shape (M,)."""
+        """Posterior mean of f at the inducing points, shape (M,)."""
         return np.asarray(self.projection.factor.lower @ self.q.mean)
 
     @property
     def covariance(self) -> FloatArray:
-        """Of f at the inducing points, shape (M, M)."""
+        """Posterior covariance of f at the inducing points, shape (M, M)."""
         return self.projection.at_points(self.q.mean, self.q.factor.lower)[1]
 
     def posterior(self) -> SparsePosterior:
-        """What predictions and boards are made of."""
+        """Posterior over items."""
         mean, covariance = self.projection.at_points(self.q.mean, self.q.factor.lower)
         return SparsePosterior(self.projection, mean, covariance, self.scale.value)
 
 
 def schedule_for(n_rows: int, n_points: int, rule: str = "expected") -> Schedule:
-    """Batches for so many distinct answers.
+    """Batch schedule for so many distinct answers.
 
-    Notes
-    -----
     All at once up to 20 000 answers. Beyond, batches of 10 M answers, at least 1 000, so that M³ of a step is small
     beside |P_i| M² and an epoch costs little more than a pass. The inner loop is the paper's; the natural gradient of
     exact expectations needs none.
@@ -133,43 +108,16 @@ def fit_sparse(
     random_state: int = 0,
     start: SparseFit | None = None,
 ) -> SparseFit:
-    """Fit one function of the items, f = A f_m + r, f_m ~ N(0, K_mm/s), s ~ Gamma, to answers.
+    """Sparse variational fit of f = A f_m + r, f_m ~ N(0, K_mm/s), s ~ Gamma, to answers.
 
-    Parameters
-    ----------
-    answers : PooledAnswers
-        Order and orientation of the rows make no difference; equal rows are added up.
-    projection : Projection
-    prior : ScalePrior, optional
-    delta : float
-        Tie threshold.
-    rule : str
-        "expected": exact expectations. "linearised": the paper's surrogate; a tie is then half a win for each side.
-    surrogate : str
-        "corrected" or "2020", the variance of the surrogate.
-    schedule : Schedule, optional
-        By default :func:`schedule_for`.
-    max_iterations : int
-        Passes over all answers, for "expected"; after batches at most 5.
-    tolerance : float
-        Change of the bound in one of them, in nats an answer.
-    random_state : int
-        Of the order of answers in batches.
-    start : SparseFit, optional
-        An earlier fit with as many points to start from, with any kernel or threshold. Exact expectations then go
-        straight to passes over all answers.
+    ``rule``: "expected" for exact expectations, or "linearised" for the paper's surrogate, where a tie is half a win
+    for each side; ``surrogate``: "corrected" or "2020", its variance. ``max_iterations`` of passes over all answers
+    ("expected"; at most 5 after batches), ``tolerance`` in nats an answer. ``start``: a fit with as many points, with
+    any kernel or threshold; "expected" then needs no batches. DataError without answers, or for ties without a
+    threshold; ValueError for an unknown rule or surrogate.
 
-    Raises
-    ------
-    DataError
-        If there are no answers, or ties without a threshold.
-    ValueError
-        If ``rule`` or ``surrogate`` is unknown.
-
-    Notes
-    -----
     crowdgppl.md 2.2 and 3, modern.md 3.5. With "expected", batches end with passes over all answers at a held scale,
-    until the bound stands still (two as a rule); with "linearised", with one more step, all answers for a batch.
+    until the bound converges (two as a rule); with "linearised", with one more step, all answers for a batch.
     """
     problem = Problem.of(projection, answers, delta)
     return solve(
@@ -191,7 +139,7 @@ def solve(
     random_state: int = 0,
     start: SparseFit | None = None,
 ) -> SparseFit:
-    """As :func:`fit_sparse`, for a problem that is already made."""
+    """:func:`fit_sparse` for a problem that is already made."""
     if rule not in RULES:
         raise ValueError(f"the rule must be one of {', '.join(RULES)}, not {rule!r}")
     began = time.perf_counter()

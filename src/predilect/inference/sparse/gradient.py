@@ -1,4 +1,4 @@
-"""The slope of the bound in a kernel's hyper-parameters, where the approximation makes the bound stationary."""
+"""Gradient of the bound in a kernel's hyper-parameters, by the envelope theorem."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PAIRS_IN_A_BLOCK = 512
 
 @runtime_checkable
 class PairsGradient(Protocol):
-    """What a kernel may have beyond its contract, so that it is learned quicker with fewer points than items."""
+    """Optional method of a kernel, for quicker learning with fewer points than items."""
 
     def pairs_gradient(self, x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
         """Σ_i weights_i ∂k(x_i, y_i)/∂theta, shape (n_parameters,); ``weights`` has shape (n,)."""
@@ -35,23 +35,11 @@ class PairsGradient(Protocol):
 
 
 def bound_gradient(projection: Projection, problem: Problem, q: Approximation, scale: Scale) -> FloatArray:
-    """∂ bound/∂theta of the re-optimised bound, by the envelope theorem.
+    """Gradient of the re-optimised bound in theta, shape (n_parameters,), by the envelope theorem.
 
-    Parameters
-    ----------
-    projection : Projection
-    problem : Problem
-        Made with it.
-    q, scale
-        Where :func:`~predilect.inference.sparse.ascent.ascend` ended with exact expectations. The paper's linearised
-        sites have no bound that they make stationary, so this is not its slope there.
+    ``q``, ``scale`` are from :func:`~predilect.inference.sparse.ascent.ascend` at convergence; the paper's linearised
+    sites make no bound stationary, so this is not its slope there.
 
-    Returns
-    -------
-    gradient : array of float, shape (n_parameters,)
-
-    Notes
-    -----
     crowdgppl.md 2.5, modern.md 6. At fixed (m, S, q(s)) the bound depends on theta by K_mm in the divergence (the
     paper's eq. 39), and through A = K_nm K_mm⁻¹ and the residual variances in the answers (left out there):
 
@@ -99,20 +87,10 @@ def projection_gradient(
     right: IntArray,
     into_pairs: FloatArray,
 ) -> FloatArray:
-    """Slope of what hangs on theta through the covariances of points, items and pairs, shape (n_parameters,).
+    """Gradient in theta (n_parameters,) from weights of the covariances of points, items and pairs; M < n_items.
 
-    Parameters
-    ----------
-    projection : Projection
-        With fewer points than items.
-    into_points : array of float, shape (M, M)
-        Weights of dK_mm.
-    into_rows : callable
-        Weights of dK_nm for some of the items, shape (n, M): they need not all be there at once.
-    left, right : arrays of int, shape (n_pairs,)
-        Best in the order of ``left``.
-    into_pairs : array of float, shape (n_pairs,)
-        Weights of d(k(a, a) + k(b, b) - 2 k(a, b)) of the pairs.
+    ``into_points`` (M, M) weighs dK_mm; ``into_rows(slice)`` gives weights (n, M) of dK_nm in parts; ``into_pairs``
+    (n_pairs,) weighs d(k(a, a) + k(b, b) - 2 k(a, b)). Quickest with pairs in the order of ``left``.
     """
     kernel, features, known, n_items = projection.kernel, projection.features, projection.known, projection.n_items
     total = item_covariance_gradient(kernel, projection.points, projection.known_points, into_points)
@@ -139,7 +117,7 @@ def _pairs_gradient(
 ) -> FloatArray:
     """Σ_p weights_p ∂k(left_p, right_p)/∂theta for pairs in the order of ``left``.
 
-    A kernel that has no function for it is asked for blocks of the few different left items times many right ones.
+    A kernel without ``pairs_gradient`` is evaluated in blocks of the few different left items times many right ones.
     """
     total = np.zeros(len(kernel.theta))
     quick = isinstance(kernel, PairsGradient)

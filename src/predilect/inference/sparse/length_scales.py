@@ -1,4 +1,4 @@
-"""Length-scales that maximise the bound."""
+"""Type-II maximum likelihood of length-scales on the bound."""
 
 from __future__ import annotations
 
@@ -31,39 +31,11 @@ def optimise_length_scales(
     max_iterations: int = 200,
     tolerance: float = 1e-8,
 ) -> tuple[SparseFit, KernelSearch]:
-    """Maximise the bound over a kernel's hyper-parameters by L-BFGS-B on their logarithms.
+    """Kernel hyper-parameters of the largest bound, by L-BFGS-B in their logarithms; inducing points stay in place.
 
-    Parameters
-    ----------
-    answers : PooledAnswers
-        All of them are looked at in every evaluation: for very many, give some.
-    projection : Projection
-        With the kernel to start from; the inducing points stay where they are.
-    prior : ScalePrior, optional
-    delta : float
-        Tie threshold.
-    reach : float
-        Hyper-parameters may become so many times larger or smaller.
-    max_evaluations, max_iterations : int
-        Fits, and passes over the answers of one fit.
-    tolerance : float
-        Of one fit, in nats an answer.
-
-    Returns
-    -------
-    fit : SparseFit
-        At the best hyper-parameters found; ``fit.projection.kernel`` has them.
-    search : KernelSearch
-
-    Raises
-    ------
-    PredilectError
-        If bound or gradient is not finite.
-
-    Notes
-    -----
-    crowdgppl.md 2.5, modern.md 6: exact expectations, whose optimum the gradient belongs to, each fit starting from the
-    last one's whitened values.
+    Every evaluation passes over all answers: for very many, give some. PredilectError if bound or gradient is not
+    finite. crowdgppl.md 2.5, modern.md 6: exact expectations, whose optimum the gradient belongs to, each fit starting
+    from the last one's whitened values.
     """
     prior = prior or ScalePrior()
     last: SparseFit | None = None

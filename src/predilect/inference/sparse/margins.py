@@ -1,4 +1,4 @@
-"""Margins of pairs of items as linear functions of a few values, by rows or by items, whichever costs less."""
+"""Margins of pairs as linear functions of whitened values, by rows or by items, whichever costs less."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST_ITEMS_SQUARED = 2000  # of which items x items arrays are made for varianc
 
 
 class Margins(Protocol):
-    """z_p = x_pᵀ u + residual for some answers, with u the whitened values at M points."""
+    """Margins z_p = x_pᵀ u + residual of some answers, with u the whitened values at M points."""
 
     def mean(self, u: FloatArray) -> FloatArray:
         """x_pᵀ u, shape (n,)."""
@@ -56,7 +56,7 @@ class Margins(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowMargins:
-    """By rows: X holds x_p. n M² operations each for variances and information."""
+    """Margins by rows: X holds x_p. n M² operations each for variances and information."""
 
     X: FloatArray
 
@@ -81,7 +81,7 @@ class RowMargins:
 
 @dataclass(frozen=True, slots=True)
 class ItemMargins:
-    """By items: x_p = B[left_p] - B[right_p]. n_items M² operations, and n M that move memory.
+    """Margins by items: x_p = B[left_p] - B[right_p]. n_items M² operations, and n M that move memory.
 
     Information is Bᵀ (L B) with L the graph Laplacian of the weights (modern.md A.7), dense where most pairs occur.
     """
@@ -107,7 +107,7 @@ class ItemMargins:
         n_items, M = self.B.shape
         L = graph_laplacian(n_items, self.left, self.right, weight)
         total = np.zeros((M, M))
-        for start in range(0, n_items, _ITEMS_AT_ONCE):  # so that L B is never there as a whole
+        for start in range(0, n_items, _ITEMS_AT_ONCE):  # L B is never formed as a whole
             some = slice(start, start + _ITEMS_AT_ONCE)
             total += self.B[some].T @ (L[some] @ self.B)
         return total
@@ -120,7 +120,7 @@ class ItemMargins:
 def natural_parameters(
     margins: Margins, weight: FloatArray, values: FloatArray, scale: float
 ) -> tuple[FloatArray, FloatArray]:
-    """What a prior N(0, I/scale) and answers ask for: s I + Σ weight_p x_p x_pᵀ, Σ values_p x_p; weights at least 0."""
+    """Natural parameters s I + Σ weight_p x_p x_pᵀ, Σ values_p x_p of prior and answers; weights at least 0."""
     precision = margins.information(weight)
     precision[np.diag_indices(len(precision))] += scale
     return precision, margins.gather(values)
@@ -133,14 +133,14 @@ def gathered(n_items: int, left: IntArray, right: IntArray, values: FloatArray) 
 
 
 def graph_laplacian(n_items: int, left: IntArray, right: IntArray, weight: FloatArray) -> FloatArray | csr_array:
-    """Σ_p weight_p (e_left - e_right)(e_left - e_right)ᵀ, dense where a product with it costs less so."""
+    """Graph Laplacian Σ_p weight_p (e_left - e_right)(e_left - e_right)ᵀ, dense where products cost less so."""
     if _GEMM * n_items**2 < _SPARSE * 2 * len(weight):
         return laplacian(n_items, left, right, weight)
     return sparse_laplacian(n_items, left, right, weight)
 
 
 def sparse_laplacian(n_items: int, left: IntArray, right: IntArray, weight: FloatArray) -> csr_array:
-    """Σ_p weight_p (e_left - e_right)(e_left - e_right)ᵀ, sparse."""
+    """Graph Laplacian Σ_p weight_p (e_left - e_right)(e_left - e_right)ᵀ, sparse."""
     diagonal = np.bincount(left, weight, n_items) + np.bincount(right, weight, n_items)
     places = np.arange(n_items)
     values = np.concatenate([diagonal, -weight, -weight])
@@ -149,16 +149,8 @@ def sparse_laplacian(n_items: int, left: IntArray, right: IntArray, weight: Floa
 
 
 def margins_of(B: FloatArray, left: IntArray, right: IntArray) -> Margins:
-    """The margins of some pairs.
+    """Margins of some pairs, from ``B = Projection.roots`` (n_items, M).
 
-    Parameters
-    ----------
-    B : array of float, shape (n_items, M)
-        What the items make of the whitened values, from ``Projection.roots``.
-    left, right : arrays of int, shape (n,)
-
-    Notes
-    -----
     For variances and information together, rows cost n M (3 M + gather) and items n_items M (4 M) + n M (gather +
     sparse product), or n_items M (n_items) for the latter where most pairs occur, with n_items those that occur; the
     cheaper is taken, rows only while they fit into 256 MB.

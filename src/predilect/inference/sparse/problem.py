@@ -1,4 +1,4 @@
-"""Everything that the loops of a sparse fit look at and never change."""
+"""Fixed data of a sparse fit: answers, design and residual variances."""
 
 from __future__ import annotations
 
@@ -21,17 +21,7 @@ IntArray = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some of the answers.
-
-    Attributes
-    ----------
-    margins : Margins
-        What they make of the whitened values.
-    residual : array of float, shape (n,)
-        Variance at s = 1 of what the inducing points do not know of the margin.
-    outcome : array of int8, shape (n,)
-    weight : array of float, shape (n,)
-    """
+    """Batch of answers; ``residual`` (n,): variance of margins at s = 1 that the inducing points do not explain."""
 
     margins: Margins
     residual: FloatArray
@@ -41,36 +31,19 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Answers, in canonical order, equal ones added up, and the projection that their margins go through.
+    """Answers in canonical order, equal ones added up, and the projection of their margins."""
 
-    Attributes
-    ----------
-    B : array of float, shape (n_items, M)
-        What the items make of the whitened values, from ``Projection.roots``.
-    left, right, outcome, weight : arrays, shape (n_rows,)
-    residual : array of float, shape (n_rows,)
-        As in :class:`Batch`.
-    delta : float
-        Tie threshold.
-    """
-
-    B: FloatArray
+    B: FloatArray  # Projection.roots, (n_items, M)
     left: IntArray
     right: IntArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
-    residual: FloatArray
+    residual: FloatArray  # (n_rows,), as in Batch
     delta: float
 
     @classmethod
     def of(cls, projection: Projection, answers: PooledAnswers, delta: float) -> Problem:
-        """The problem of some answers.
-
-        Raises
-        ------
-        DataError
-            If there are no answers, ties without a threshold, or another number of items than the projection has.
-        """
+        """Problem of some answers; DataError without any, for ties without a threshold, or for other items."""
         if answers.n_items != projection.n_items:
             raise DataError(
                 f"the answers are about {answers.n_items} items, but the features are of {projection.n_items}"
@@ -92,7 +65,7 @@ class Problem:
 
     @property
     def n_rows(self) -> int:
-        """Distinct answers."""
+        """Number of distinct answers."""
         return len(self.left)
 
     @property
@@ -102,20 +75,20 @@ class Problem:
 
     @property
     def n_points(self) -> int:
-        """M."""
+        """Number of inducing points M."""
         return int(self.B.shape[1])
 
     def prior_variance(self, scale: float) -> FloatArray:
-        """Of the margins, for an inverse scale, shape (n_rows,)."""
+        """Prior variance of the margins at an inverse scale, shape (n_rows,)."""
         explained = margins_of(self.B, self.left, self.right).variance(np.eye(self.n_points))
         return np.asarray((self.residual + explained) / scale)
 
     def all(self) -> Batch:
-        """Every answer."""
+        """Batch of all answers."""
         return Batch(margins_of(self.B, self.left, self.right), self.residual, self.outcome, self.weight)
 
     def batch(self, rows: IntArray) -> Batch:
-        """Some answers, in the order of ``rows``."""
+        """Batch of some answers, in the order of ``rows``."""
         return Batch(
             margins_of(self.B, self.left[rows], self.right[rows]),
             self.residual[rows],

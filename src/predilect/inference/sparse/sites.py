@@ -1,4 +1,4 @@
-"""What one answer tells about its margin, as a Gaussian message: by exact expectation, or by the paper's surrogate."""
+"""Gaussian sites of answers, by exact expectation or by the paper's surrogate."""
 
 from __future__ import annotations
 
@@ -21,52 +21,20 @@ SURROGATES = ("corrected", "2020")
 def expected_sites(
     outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float
 ) -> tuple[Sites, FloatArray]:
-    """Sites of the natural gradient of E log P(outcome | z), z ~ N(m, v), and its value.
+    """Sites of the natural gradient of E log P(outcome | z), z ~ N(m, v), and its value; arrays (n,), in noise units.
 
-    Parameters
-    ----------
-    outcome : array of int8, shape (n,)
-        +1 left, 0 tie, -1 right.
-    m, v : arrays of float, shape (n,)
-        Mean and variance of the margin, in units of the answer noise.
-    delta : float
-        Tie threshold.
-
-    Returns
-    -------
-    sites : Sites
-        τ = λ, ν = g + λ m, with g the slope in m and λ = -2 times the slope in v.
-    value : array of float, shape (n,)
-
-    Notes
-    -----
-    modern.md (3.2), (3.5). At a fixed point the bound is stationary.
+    τ = λ, ν = g + λ m, with g the slope in m and λ = -2 times the slope in v. modern.md (3.2), (3.5). At a fixed point
+    the bound is stationary.
     """
     value, slope, curvature = expected(outcome, m, v, delta)
     return Sites(curvature, slope + curvature * m), value
 
 
 def linearised_sites(outcome: npt.NDArray[np.int8], m: FloatArray, Q: FloatArray) -> Sites:
-    """Sites of the paper: y ≈ Φ(m) + φ(m) (z - m) + noise of variance Q.
+    """Sites of the paper: y ≈ Φ(m) + φ(m) (z - m) + noise of variance Q, from :func:`surrogate_variance`; arrays (n,).
 
-    Parameters
-    ----------
-    outcome : array of int8, shape (n,)
-        +1 left, 0 tie, -1 right; a tie is half a win for each side.
-    m : array of float, shape (n,)
-        Mean of the margin.
-    Q : array of float, shape (n,)
-        From :func:`surrogate_variance`.
-
-    Returns
-    -------
-    Sites
-        τ = g²/Q, ν = (g/Q) (y - Φ(m) + g m), g = φ(m).
-
-    Notes
-    -----
-    crowdgppl.md 2.1, 2.2 (eqs. 11, 17, 18 corrected: g has no factor 2y - 1). Half a win for each side is one answer
-    y = 1/2, for Q does not depend on y.
+    τ = g²/Q, ν = (g/Q) (y - Φ(m) + g m), g = φ(m). crowdgppl.md 2.1, 2.2 (eqs. 11, 17, 18 corrected: g has no factor
+    2y - 1). A tie is half a win for each side, which is one answer y = 1/2, for Q does not depend on y.
     """
     g = np.exp(-0.5 * m * m) / math.sqrt(2.0 * math.pi)
     y = 0.5 * (1.0 + outcome)
@@ -74,22 +42,10 @@ def linearised_sites(outcome: npt.NDArray[np.int8], m: FloatArray, Q: FloatArray
 
 
 def surrogate_variance(prior_variance: FloatArray, form: str = "corrected") -> FloatArray:
-    """Q, the variance that the paper gives to the answer y in {0, 1}.
+    """Surrogate variance Q of the answer y in {0, 1}, from the prior variance V₀ (n,) of the margin in noise units.
 
-    Parameters
-    ----------
-    prior_variance : array of float, shape (n,)
-        V₀ of the margin a priori, in units of the answer noise.
-    form : str
-        "corrected": AB/(n(n+1)). "2020": AB/n², as the article and the authors' code.
+    ``form``: "corrected" AB/(n(n+1)), "2020" AB/n² as in the article and the authors' code; else ValueError.
 
-    Raises
-    ------
-    ValueError
-        If ``form`` is neither.
-
-    Notes
-    -----
     crowdgppl.md 2.1, eq. 9. With γ = λ = (1/(4v) - 1)/2 and v = Var Φ(z) = arcsin(V₀/(1 + V₀))/(2π) it collapses: A, B
     are γ + 1 and γ whatever y, and AB/(n(n+1)) = 1/4 - v = arctan((1 + 2 V₀)^(-1/2))/π, the *prior* mean of p(1 - p);
     AB/n² = Q (2 - 4 Q) with that Q. So no Beta distribution, no cancellation where V₀ is in the thousands, and no

@@ -27,36 +27,16 @@ _CHECKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How Algorithm 1 goes through the answers.
+    """Batches and step lengths of Algorithm 1, with its stop rule."""
 
-    Attributes
-    ----------
-    batch_size : int or None
-        |P_i|; None: all answers are one batch, and steps have length 1.
-    forgetting_rate, delay : float
-        r and ε of the step ρ_i = (i + ε)^-r.
-    inner_iterations : int
-        How often a batch's sites are made anew from what they led to; each time the step starts from where the batch
-        found q.
-    inner_tolerance : float
-        Largest change of a site's precision at which that stops.
-    max_iterations : int
-        Batches.
-    whole_epoch : bool
-        Whether every answer is seen before anything may end it, ``max_iterations`` included; needless where a pass
-        over all answers follows.
-    tolerance : float
-        Relative change of the bound below which ten checks in a row, each two batches after the last, end it.
-    """
-
-    batch_size: int | None = None
-    forgetting_rate: float = 0.9
-    delay: float = 1.0
-    inner_iterations: int = 10
-    inner_tolerance: float = 1e-5
-    max_iterations: int = 200
-    whole_epoch: bool = True
-    tolerance: float = 1e-4
+    batch_size: int | None = None  # |P_i|; None: all answers, with steps of length 1
+    forgetting_rate: float = 0.9  # r of the step ρ_i = (i + ε)^-r
+    delay: float = 1.0  # ε
+    inner_iterations: int = 10  # site updates within a batch; the step always starts from the batch's first q
+    inner_tolerance: float = 1e-5  # change of a site's precision that ends them
+    max_iterations: int = 200  # batches
+    whole_epoch: bool = True  # never stop within the first epoch; needless where a pass over all answers follows
+    tolerance: float = 1e-4  # relative change of the bound; ten checks in a row below it, one every two batches, stop
 
     def __post_init__(self) -> None:
         if self.batch_size is not None and self.batch_size < 1:
@@ -80,19 +60,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Stochastic:
-    """Where it ended.
-
-    Attributes
-    ----------
-    q, scale
-        The approximation.
-    iterations : int
-        Batches seen.
-    change : float
-        Relative change of the averaged bound between the last two checks.
-    converged : bool
-        Whether ten checks in a row were below the tolerance.
-    """
+    """Result of the batches; ``change``: relative change of the averaged bound between the last two checks."""
 
     q: Approximation
     scale: Scale
@@ -104,27 +72,14 @@ class Stochastic:
 def ascend_in_batches(
     problem: Problem, q: Approximation, scale: Scale, Q: FloatArray | None, schedule: Schedule, random_state: int
 ) -> Stochastic:
-    """Natural-gradient steps of decreasing length, each on one batch of answers.
+    """Stochastic natural-gradient ascent: steps of decreasing length, each on one batch of answers.
 
-    Parameters
-    ----------
-    problem : Problem
-    q, scale
-        Where to start.
-    Q : array of float, shape (n_rows,), or None
-        Variance of the paper's surrogate for every answer: its linearised sites, and the conjugate update of the scale.
-        None: sites of the exact expectation, and a scale whose update knows the residual.
-    schedule : Schedule
-    random_state : int
-        Of the order of the answers, anew in every epoch, without replacement.
+    ``Q`` (n_rows,): surrogate variances for linearised sites and the conjugate update of the scale; None: sites of the
+    exact expectation, and a scale update with the residual. Order is anew in every epoch, without replacement.
 
-    Notes
-    -----
     crowdgppl.md 2.2, eqs. 17, 18, and section 3, steps 5 and 6. |P_i| M² + M³ operations an iteration, see
-    :func:`~predilect.inference.sparse.margins.margins_of`.
-
-    The bound that the stop rule looks at is an average of the batches' own estimates, with the steps ρ_i for weights,
-    so that looking costs nothing that grows with the answers.
+    :func:`~predilect.inference.sparse.margins.margins_of`. The bound of the stop rule is an average of the batches' own
+    estimates, with the steps ρ_i for weights, so that it costs nothing that grows with the answers.
 
     **Differs from the paper**: what is damped where the inner loop oscillates are the sites, not g; the fixed point is
     the same.
@@ -163,7 +118,7 @@ def _batches(n_rows: int, n_batches: int, rng: np.random.Generator) -> Iterator[
     while True:
         order = np.arange(n_rows) if n_batches == 1 else rng.permutation(n_rows)
         for rows in np.array_split(order, n_batches):
-            # In their own order: neighbours in memory, and sums whose bits do not hang on the permutation alone.
+            # In their own order: neighbours in memory, and sums whose bits do not depend on the permutation alone.
             yield np.sort(rows)
 
 

@@ -1,4 +1,4 @@
-"""A sparse fit whose tie threshold is learned with it."""
+"""Sparse fit with the tie threshold learned."""
 
 from __future__ import annotations
 
@@ -19,24 +19,10 @@ def fit_with_threshold(
     fit: Callable[[float, SparseFit | None], SparseFit],
     progress: Callable[[int], None] | None = None,
 ) -> SparseFit:
-    """Fit and best threshold of its margins, turn about, until the threshold stands still.
+    """Alternation of fit and tie threshold to convergence; ``delta`` of the result is 0 without ties.
 
-    Parameters
-    ----------
-    answers : PooledAnswers
-    fit : callable
-        The fit at a threshold, started from an earlier one if there is one.
-    progress : callable, optional
-        Called with the number of the round before each.
-
-    Returns
-    -------
-    SparseFit
-        At the last threshold, its ``delta``; 0 without ties.
-
-    Notes
-    -----
-    Coordinate ascent on the bound; 8 rounds at most, each a fit that starts near its end.
+    ``fit(delta, earlier)`` starts from an earlier fit if there is one. Coordinate ascent on the bound; 8 rounds at
+    most, each a fit that starts near its optimum.
     """
     threshold = starting_threshold(answers.outcome, answers.weight)
     found = fit(threshold, None)
