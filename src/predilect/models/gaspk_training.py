@@ -1,4 +1,4 @@
-"""From what ``GaSPK.fit`` is given to a fitted posterior."""
+"""Training of ``GaSPK``: candidates, restarts, and the fitted posterior."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_PEOPLE_TRIED = 1000
 
 
 class FittedGaSPK(NamedTuple):
-    """What the estimator keeps of a fit."""
+    """Result of a fit."""
 
     posterior: GaSPKPosterior
     choices: Choices
@@ -55,10 +55,7 @@ def fit_gaspk(
 ) -> FittedGaSPK:
     """Fit ``model``, a GaSPK.
 
-    Raises
-    ------
-    DataError
-        If attributes do not vary, items with answers have none, or the grid is too large.
+    Raises DataError if attributes do not vary, items with answers have none, or the grid is too large.
     """
     answers, how = training.comparisons, resolve(model)
     personal = answers.has_users and answers.n_users > 1
@@ -138,7 +135,7 @@ def _numbers(model: Any, personal: bool) -> tuple[int, ...]:
 
 
 def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | None:
-    """Names of what the evidence is not to learn; None if it learns nothing."""
+    """Names of hyper-parameters that the evidence keeps fixed; None if it learns nothing."""
     amplitude, lengths = (
         how.amplitude == "evidence",
         isinstance(model.length_scales, str) and model.length_scales == "evidence",
@@ -157,7 +154,7 @@ def _trials(
     kernel: Callable[[float], Kernel], bases: Bases, settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
 ) -> list[Trial]:  # fmt: skip
-    """What held-out answers say of amplitudes and numbers of characteristics, and of how sure to be."""
+    """Held-out trials of amplitudes, numbers of characteristics and calibration."""
     numbers, amplitudes = _numbers(model, personal), _amplitudes(how)
     if how.spread is not None and len(numbers) == len(amplitudes) == 1:
         return []
