@@ -56,10 +56,7 @@ class GridLoss:
 
 
 def grid_loss(grid: Grid, t: ArrayLike, weights: ArrayLike | None = None) -> GridLoss:
-    """Discretisation error of trade-offs t (n, k), with ``weights`` (n,) answers at each row.
-
-    Raises DataError if the shapes do not fit, or the weights do not add up to something positive.
-    """
+    """Discretisation error of trade-offs t (n, k) with ``weights`` (n,) answers a row; DataError if they do not fit."""
     rows = as_rows(t)
     code, _ = grid.snap(rows)
     w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -149,10 +149,7 @@ class Grid:
         return code, exact
 
     def fold(self, code: ArrayLike) -> tuple[IntArray, NDArray[np.int8]]:
-        """Codes turned so that the first coordinate that is not 0 is positive, and the signs (1 for the point 0).
-
-        Raises DataError if the grid is not antisymmetric.
-        """
+        """Codes of t or -t, with the first nonzero coordinate > 0, and signs; DataError if not antisymmetric."""
         if not self.antisymmetric:
             raise DataError("this grid is not its own mirror image, so that its points cannot be folded.")
         codes = np.asarray(code, dtype=np.int64)

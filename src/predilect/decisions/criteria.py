@@ -55,10 +55,7 @@ class Criterion:
                 raise DataError(f"{field} must be a positive number; got {getattr(self, field)!r}")
 
     def scores(self, mean: FloatArray, var: FloatArray, prior_var: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Scores (n_items,) of one person's items, the larger the better, from posterior marginals.
-
-        ``prior_var`` are variances before the person's own answers; ``rng`` is used up in the order of people.
-        """
+        """Scores (n_items,), the larger the better; ``prior_var`` are variances before the person's own answers."""
         if self.name == "ucb":
             return confidence_score(mean, var, self.beta, self.ucb, self.kappa)
         if self.name == "voi":

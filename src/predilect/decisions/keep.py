@@ -18,10 +18,7 @@ _ROUNDING = 1e-9  # of a share times the number of items: 7 % of 100 items are 7
 
 
 def items_a_person(keep: Any, n_items: int) -> int:
-    """r, the number of items that a person keeps: a whole number, a share in (0, 1] rounded up, or "10", "0.2", "20%".
-
-    Raises DataError if that is no item, or more than there are.
-    """
+    """Number of items a person keeps, from a number, a share (rounded up) or text; DataError if impossible."""
     number, is_share = _read(keep)
     if not math.isfinite(number):
         raise DataError(f"keep={keep!r} is no number: give a number of items from 1 to {n_items}, or a share like 20%")

@@ -22,10 +22,7 @@ _FAR = -1e5  # below, c + φ(c)/Φ(c) is -1/c to all digits, and its two terms a
 
 
 def entropy_risk(var: FloatArray) -> FloatArray:
-    """E[-log q(f)], the entropy ½ log(2πe σ²) in nats; minus infinity where the variance is 0.
-
-    vvm.md 3, the loss of the informative vector machine.
-    """
+    """E[-log q(f)] = ½ log(2πe σ²) in nats, -inf at variance 0: vvm.md 3, loss of the informative vector machine."""
     with np.errstate(divide="ignore"):
         return np.asarray(0.5 * np.log(2.0 * np.pi * np.e * var))
 
@@ -46,10 +43,7 @@ def improvement_risk(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> 
 
 
 def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
-    """Logarithm of the expected improvement: it orders items that are far below the best, where the value underflows.
-
-    Minus infinity where there is no variance and no improvement.
-    """
+    """Logarithm of the expected improvement, without underflow far below ``best``; -inf where the improvement is 0."""
     sigma = np.sqrt(np.asarray(var, dtype=np.float64))
     gap = np.asarray(mean, dtype=np.float64) - np.asarray(best, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):

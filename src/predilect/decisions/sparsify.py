@@ -146,10 +146,7 @@ def select(
 
 
 def people_of_model(model: Any) -> People:
-    """A function from codes of people to their utilities, one by one; those of few people are cached.
-
-    Of a pooled model, person 0 is its one function.
-    """
+    """Iterator over utilities by codes of people, cached for few people; person 0 of a pooled model is its function."""
     posterior = model.posterior_
     everybody = _everybody(model)
 

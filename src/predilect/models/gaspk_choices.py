@@ -52,10 +52,7 @@ class Told:
 
 
 def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[Choices, Told]:
-    """Trade-offs of the answers, and the grid if one is asked for.
-
-    Raises DataError if attributes do not vary, items with answers have none, or the grid is too large.
-    """
+    """Trade-offs of the answers, and the grid if asked for; DataError if attributes or grid do not serve."""
     answers, features = training.comparisons, training.features
     trade_offs = fit_trade_offs(
         features, answers, tau=model.tau, attributes=model.attributes, n_dimensions=model.n_dimensions,

@@ -25,10 +25,7 @@ BEYOND = 1e-9  # of a range
 
 
 def codes_of(model: Any, user: Any) -> tuple[npt.NDArray[np.int64], list[Any]] | None:
-    """Codes and ids of the people asked for; None for the average of all.
-
-    Raises DataError if users are not identified, the list is empty, or a person is not known.
-    """
+    """Codes and ids of the people asked for, None for the average of all; DataError if they are unknown."""
     if user is None:
         return None
     if model.users_ is None:

@@ -53,10 +53,7 @@ class FittedGaSPK(NamedTuple):
 def fit_gaspk(
     model: Any, training: Training, delta: float | None, executor: ThreadPoolExecutor | None, watch: Watcher | None
 ) -> FittedGaSPK:
-    """Fit ``model``, a GaSPK.
-
-    Raises DataError if attributes do not vary, items with answers have none, or the grid is too large.
-    """
+    """Fit ``model``, a GaSPK; raises DataError as :func:`~predilect.models.gaspk_choices.read_choices`."""
     answers, how = training.comparisons, resolve(model)
     personal = answers.has_users and answers.n_users > 1
     choices, told = read_choices(model, training, how.antisymmetric)

@@ -34,11 +34,11 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 OutcomeArray = npt.NDArray[np.int8]
 
-# Of the model's mean curvature, added to all of it: where fewer answers than weights leave it singular, the shortest
-# step is taken, and rounding decides nothing.
+# Ridge, as a share of the mean curvature: where fewer answers than weights leave the model singular, the shortest
+# step is taken, and rounding has no influence.
 _RIDGE = 1e-9
 _SUFFICIENT = 1e-4  # share of the rise that the gradient promises, as usual
-_ROUNDING = 1e-14  # of L: what its sum over answers may be wrong by
+_ROUNDING = 1e-14  # relative rounding error of L
 _SHORTEST = 1e-10
 _TAIL = -5.0  # where ρ + r loses digits
 _SMALL_VARIANCE = 0.01  # below it, -Σ ω x ℓ' / s has lost digits, and k_0 differs from it in none
@@ -252,7 +252,7 @@ def climb(
         rise = 0.0
         step = 1.0
         n_steps = -1
-        while step > _SHORTEST:  # if no step is short enough, the gap tells how far it came
+        while step > _SHORTEST:  # where the line search fails, the gap shows it
             new = _assess(
                 user_ptr[u], user_ptr[u + 1], point, outcome, weight, delta, F, V, rule, nodes, omega, counts,
                 candidate, new_g, new_H, b,

@@ -27,10 +27,10 @@ Estimator = Literal["heuristic", "exact", "expected"]
 ESTIMATORS = ("heuristic", "exact", "expected")
 
 _LAST = 1e-8  # tolerance of the final mode
-_SHORTER, _LONGER = 0.5, 1.2  # a person's step that turns back, and one that goes on
-_LONGEST = 1.5  # times as far as the new weights
+_SHORTER, _LONGER = 0.5, 1.2  # factors of a person's damping: of a step that turns back, of one that goes on
+_LONGEST = 1.5  # most over-relaxation: 1 goes to the new weights
 _COARSEST = 1e-2  # tolerance of earlier modes, relative to how much weights still move
-_FAR = 0.1  # weights that move by more will make another mode of it anyway: up to ten times as coarse
+_FAR = 0.1  # weights that move by more need another mode anyway: its tolerance is up to ten times as large
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def _rows(basis: Basis, points: npt.NDArray[np.int64]) -> FloatArray:
 def spread_factor(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: float
 ) -> float:
-    """Maximum-likelihood T² ≥ 1 of Φ(mean / (T √(1 + var))) on held-out answers, under an exponential prior of log T².
+    """Calibration of Φ(mean / (T √(1 + var))) on held-out answers: mode of T² ≥ 1 under an exponential prior of log T².
 
     Characteristics and weights are fitted to each other, and weights are then taken as known: margins come out too
     sure. Some 20 passes over the answers.

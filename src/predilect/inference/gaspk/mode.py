@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _MAX_HALVINGS = 40
 _FIRST, _FINEST = 3e-2, 1e-10  # relative accuracy of the first equations, and of the last
-_MORE = 0.1  # of the step that is expected
+_MORE = 0.1  # accuracy of the equations, relative to the next step's expected size
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ def find_mode(
         iterations += 1
         state = State(basis, answers, gamma, curvature)
         error = max(reach, exact) * reach if step == 1.0 else reach
-        # What comes next is a step of about that size, which leaves some error² of itself.
+        # The next step has about the size ``error``, and itself leaves an error of about its square.
         exact = min(_FIRST, max(_MORE * error, 0.5 * tolerance / max(error, tolerance), _FINEST))
     report = Report(
         method="Laplace", iterations=iterations, residual=error, tolerance=tolerance, converged=error <= tolerance,

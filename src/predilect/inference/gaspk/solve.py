@@ -17,9 +17,9 @@ __all__ = ["FACTORISED", "Newton", "curvature_at", "direction", "log_det_at"]
 FloatArray = npt.NDArray[np.float64]
 
 _FACTORISED_STEP = 200  # rows: below, a Cholesky is quicker than a few products
-FACTORISED = 3000  # rows of a curvature that is kept
+FACTORISED = 3000  # rows up to which a curvature that is kept is factorised
 _STALE = 0.1  # relative change of the curvature after which its preconditioner is made again
-_FACTORISED_ANSWERS = 2500  # beside it, where there are fewer answers than coordinates
+_FACTORISED_ANSWERS = 2500  # answers up to which the determinant is exact, where there are more coordinates
 
 
 def curvature_at(state: State) -> Curvature:

@@ -27,10 +27,7 @@ def gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray) ->
 
 
 def scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """Σ_{i at t} weights_i γ_i, (n_points, n_c): the gradient at each trade-off, from weighted slopes (n,).
-
-    gaspk.md 2, eq. 10 with the sum over answers that share a trade-off: A (y ∘ ρ).
-    """
+    """Σ_{i at t} weights_i γ_i, (n_points, n_c), from weighted slopes (n,): gaspk.md 2, eq. 10, A (y ∘ ρ)."""
     out = np.zeros((n_points, gamma.shape[1]))
     _scatter(user, point, weights, np.ascontiguousarray(gamma), out)
     return out

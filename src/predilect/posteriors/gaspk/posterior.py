@@ -164,7 +164,7 @@ class GaSPKPosterior:
         rows, own, n_items = self.scores.rows, self.scores.own, len(self.scores.rows)
         mean = rows @ (self.w @ gamma)
         length = float(np.sum(directions**2))
-        # What the weights leave open is no more of one pair of items than of another.
+        # The variance that calibration adds is the same for every pair of items.
         constant = np.full(n_items, 0.5 * (spread - 1.0))
         none = np.zeros(0, dtype=np.intp)
         if own.ndim == 1:
