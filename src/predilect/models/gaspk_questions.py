@@ -52,10 +52,7 @@ def mixtures_of(model: Any, who: tuple[npt.NDArray[np.int64], list[Any]] | None)
 
 
 def limits(model: Any) -> dict[str, tuple[float, float]]:
-    """Smallest and largest change of each attribute among the trade-offs learned from, by label, in own units.
-
-    Symmetric about 0 where evaluations change sign with the trade-off.
-    """
+    """Range of each attribute among the trade-offs learned from, by label, in own units; symmetric if antisymmetric."""
     columns = model.trade_offs_.in_units(model.choices_.points)
     if resolve(model).antisymmetric:
         columns = {label: np.append(-np.abs(values), np.abs(values)) for label, values in columns.items()}

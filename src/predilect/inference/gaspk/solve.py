@@ -38,8 +38,7 @@ def direction(state: State, gradient: FloatArray, accuracy: float) -> FloatArray
 class Newton:
     """:func:`direction` for successive states of one basis, with the preconditioner reused while B hardly changes.
 
-    The preconditioner only sets the number of iterations: one for a B within a tenth of this one costs a product or two
-    more, and making one as much as five.
+    Only the number of iterations depends on it: an old one costs a product or two more, a new one as much as five.
     """
 
     def __init__(self) -> None:
