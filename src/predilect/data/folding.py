@@ -1,4 +1,4 @@
-"""Trade-offs that are the same one: up to rounding, and up to which item stood on the left."""
+"""Distinct trade-offs: up to rounding, and up to which item stood on the left."""
 
 from __future__ import annotations
 
@@ -18,41 +18,18 @@ CLOSE = 1e-12  # values of a column that differ by less than this share of its l
 
 
 class Points(NamedTuple):
-    """Distinct trade-offs and where each row went.
+    """Distinct trade-offs; row i is about ``sign[i] * points[code[i]]``."""
 
-    Attributes
-    ----------
-    points : float64 array, shape (m, d)
-        In lexicographic order.
-    code : int64 array, shape (n,)
-        Row i is about ``sign[i] * points[code[i]]``.
-    sign : int8 array, shape (n,)
-        All 1 where nothing was folded.
-    """
-
-    points: FloatArray
-    code: IntArray
-    sign: NDArray[np.int8]
+    points: FloatArray  # (m, d), in lexicographic order
+    code: IntArray  # (n,)
+    sign: NDArray[np.int8]  # (n,), all 1 where nothing was folded
 
 
 def fold(t: ArrayLike) -> tuple[FloatArray, NDArray[np.int8]]:
-    """Turn every trade-off so that its first coordinate that is not 0 is positive.
+    """Trade-offs (n, d) turned so that the first coordinate that is not 0 is positive, and their signs (n,).
 
-    Parameters
-    ----------
-    t : array of float, shape (n, d)
-
-    Returns
-    -------
-    points : float64 array, shape (n, d)
-        Values that are close in a column made one value, as by :func:`merge_close`; -0.0 is 0.0.
-    sign : int8 array, shape (n,)
-        ``sign[i] * points[i]`` is ``t[i]``; 1 for the trade-off 0.
-
-    Raises
-    ------
-    DataError
-        If a number is not finite.
+    Close values become one, as by :func:`merge_close`; -0.0 is 0.0; the sign of the trade-off 0 is 1. DataError for
+    numbers that are not finite.
     """
     rows = as_rows(t)
     values, place = _ladders(rows)
@@ -61,23 +38,10 @@ def fold(t: ArrayLike) -> tuple[FloatArray, NDArray[np.int8]]:
 
 
 def distinct_points(t: ArrayLike, antisymmetric: bool = True) -> Points:
-    """The different trade-offs among many.
+    """The distinct trade-offs among rows (n, d); with ``antisymmetric`` t and -t are one, folded as by :func:`fold`.
 
-    Parameters
-    ----------
-    t : array of float, shape (n, d)
-    antisymmetric : bool
-        Whether t and -t are one point, folded as by :func:`fold`.
-
-    Raises
-    ------
-    DataError
-        If a number is not finite.
-
-    Notes
-    -----
-    The points and their order depend on which values there are, not on the order of the rows nor, if folded, on which
-    item stood on the left. O(d n log n) time.
+    Independent of the order of the rows and, if folded, of which item stood on the left. O(d n log n) time. DataError
+    for numbers that are not finite.
     """
     rows = as_rows(t)
     n, d = rows.shape
@@ -93,7 +57,7 @@ def distinct_points(t: ArrayLike, antisymmetric: bool = True) -> Points:
         key = key * n_values + (turned - low)
         n_keys *= n_values
     code, m = _dense(key, n_keys)
-    # A point is read off its first row: all its rows hold the same values.
+    # A point is its first row: all its rows hold the same values.
     first = np.empty(m, dtype=np.int64)
     first[code[::-1]] = np.arange(n)[::-1]
     points = _rows(values, [column[first] for column in place], sign[first]).reshape(m, d)
@@ -101,15 +65,12 @@ def distinct_points(t: ArrayLike, antisymmetric: bool = True) -> Points:
 
 
 def merge_close(t: ArrayLike) -> FloatArray:
-    """Make values of a column that differ by rounding only one value, its mirror alike; shape (n, d).
+    """Values of a column that differ by rounding only made one value, mirrored alike; shape (n, d).
 
-    In each column the sizes |t| are sorted; neighbours that differ by at most 10⁻¹² of the largest are one, the
-    smallest of them, and 0 if that near to 0. Twice is the same as once.
-
-    Notes
-    -----
-    Rounding to 12 digits instead would cut apart values on two sides of a rounding boundary: a difference of
-    standardised columns falls anywhere, and a few of thousands of values do fall there.
+    In each column the sizes |t| are sorted; neighbours that differ by at most 10⁻¹² of the largest become the smallest
+    of them, and 0 if that near to 0. Idempotent. Rounding to 12 digits instead would separate values on two sides of a
+    rounding boundary: a difference of standardised columns falls anywhere, and a few of thousands of values do fall
+    there.
     """
     rows = as_rows(t)
     values, place = _ladders(rows)
@@ -132,7 +93,7 @@ def as_rows(t: ArrayLike) -> FloatArray:
 
 
 def _ladders(rows: FloatArray) -> tuple[list[FloatArray], list[IntArray]]:
-    """For each column the sizes that are told apart, 0 first, and the signed place of every value among them."""
+    """For each column its distinct sizes, 0 first, and the signed place of every value among them."""
     values, places = [], []
     for column in rows.T:
         size = np.abs(column)

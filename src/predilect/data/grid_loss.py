@@ -1,4 +1,4 @@
-"""What is lost when trade-offs are moved to the points of a grid."""
+"""Discretisation error of a grid of trade-offs."""
 
 from __future__ import annotations
 
@@ -18,40 +18,18 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridLoss:
-    """What discretisation changes, by dimension and in all; means and shares are over answers.
-
-    Attributes
-    ----------
-    names : tuple of str
-    rms : float64 array, shape (k,)
-        Root mean square change, in units of the trade-offs.
-    rms_in_units : float64 array, shape (k,)
-        The same in each dimension's own units.
-    variance_lost : float64 array, shape (k,)
-        Mean squared change as a share of the mean square, about 0 if the grid is antisymmetric and else about the
-        mean.
-    moved : float64 array, shape (k,)
-        Share of answers whose value is no level.
-    moved_at_all : float
-        Share of answers that are moved in any dimension.
-    lost_to_zero : float
-        Share of answers about a trade-off that became none at all, t = 0.
-    n_trade_offs, n_points : int
-        Different trade-offs before and after.
-    n_pairs_merged : int
-        Pairs of different trade-offs that became one.
-    """
+    """Discretisation error, by dimension and in all; means and shares are over answers."""
 
     names: tuple[str, ...]
-    rms: FloatArray
-    rms_in_units: FloatArray
-    variance_lost: FloatArray
-    moved: FloatArray
-    moved_at_all: float
-    lost_to_zero: float
-    n_trade_offs: int
-    n_points: int
-    n_pairs_merged: int
+    rms: FloatArray  # (k,), root mean square change, in units of the trade-offs
+    rms_in_units: FloatArray  # (k,), in each dimension's own units
+    variance_lost: FloatArray  # (k,), of the mean square about 0 if antisymmetric, else about the mean
+    moved: FloatArray  # (k,), share of answers whose value is no level
+    moved_at_all: float  # share of answers moved in any dimension
+    lost_to_zero: float  # share of answers whose trade-off became 0
+    n_trade_offs: int  # different ones before
+    n_points: int  # and after
+    n_pairs_merged: int  # pairs of different trade-offs that became one
 
     def lines(self) -> list[str]:
         """Sentences for a report: one in all, and one for each dimension that loses anything."""
@@ -78,20 +56,7 @@ class GridLoss:
 
 
 def grid_loss(grid: Grid, t: ArrayLike, weights: ArrayLike | None = None) -> GridLoss:
-    """What a grid does to trade-offs.
-
-    Parameters
-    ----------
-    grid : Grid
-    t : array of float, shape (n, k)
-    weights : array of float, shape (n,), optional
-        Answers at each row; by default one.
-
-    Raises
-    ------
-    DataError
-        If the shapes do not fit, or the weights do not add up to something positive.
-    """
+    """Discretisation error of trade-offs t (n, k) with ``weights`` (n,) answers a row; DataError if they do not fit."""
     rows = as_rows(t)
     code, _ = grid.snap(rows)
     w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Grids of trade-offs: the levels of every dimension, and which grid point stands for a trade-off."""
+"""Grids of trade-offs: the levels of every dimension, and the nearest grid point of a trade-off."""
 
 from __future__ import annotations
 
@@ -33,25 +33,14 @@ MOST_POINTS = 10_000_000
 class Grid:
     """All combinations of some levels in each dimension, in row-major order.
 
-    Attributes
-    ----------
-    levels : tuple of float64 arrays, each of shape (n_levels of that dimension,)
-        Ascending, in the units of the trade-offs; with 0, and with the negative of each, if antisymmetric.
-    antisymmetric : bool
-        Whether the grid is its own mirror image: point g and point n_points - 1 - g are t and -t.
-    names : tuple of str
-        Of the dimensions.
-    scale : float64 array, shape (k,)
-        Own units of each dimension in one unit of t.
-    report : tuple of str
-        Where levels were found by natural breaks, and thinned out.
+    If antisymmetric, point g and point n_points - 1 - g are t and -t, and levels hold 0 and the negative of each.
     """
 
-    levels: tuple[FloatArray, ...]
+    levels: tuple[FloatArray, ...]  # (n_levels,) of each dimension, ascending, in the units of the trade-offs
     antisymmetric: bool
-    names: tuple[str, ...]
-    scale: FloatArray
-    report: tuple[str, ...] = ()
+    names: tuple[str, ...]  # of the dimensions
+    scale: FloatArray  # (k,), own units in one unit of t
+    report: tuple[str, ...] = ()  # where levels are natural breaks, and thinned out
 
     @classmethod
     def of(
@@ -65,40 +54,19 @@ class Grid:
         aim: int = AIM,
         most: int = MOST_POINTS,
     ) -> Self:
-        """Find levels for trade-offs.
+        """Levels for trade-offs t (n, k), folded or not, with ``weights`` (n,) answers at each row.
 
-        Parameters
-        ----------
-        t : array of float, shape (n, k)
-            Folded or not; rows may repeat.
-        weights : array of float, shape (n,), optional
-            Answers at each row.
-        levels : int, sequence of k, mapping of str, or None
-            For all dimensions, for each in turn, or for those named (a column of the table of items names all of its
-            dimensions). A number of levels, at most which natural breaks find; or the levels, in own units where
-            ``trade_offs`` is given and otherwise in those of t; or None, the default: every value where there are at
-            most 25 (with 0 and mirrored if antisymmetric), else 25 natural breaks.
-        antisymmetric : bool
-            Mirror the levels, with 0 among them: an odd number. Natural breaks are then those of |t|.
-        trade_offs : TradeOffMap, optional
-            Where t comes from: names and units.
-        aim : int
-            While the grid has more points, the default levels are thinned out.
-        most : int
-            Number of points beyond which the grid is refused.
+        ``levels`` are for all dimensions, for each in turn, or by name (a column of the table of items names all of its
+        dimensions): a number, at most which natural breaks find (of |t| if antisymmetric, where it must be odd); or the
+        levels, in own units where ``trade_offs`` is given; or None: every value up to 25 of them (with 0 and mirrored
+        if antisymmetric), else 25 natural breaks. Default levels are thinned out while the grid has more than ``aim``
+        points. Raises DataError for more than ``most`` points, a dimension of one value, an unknown name, or levels
+        that are even in number or without their mirror image although antisymmetric.
 
-        Raises
-        ------
-        DataError
-            If the grid has more than ``most`` points, a dimension has one value only, or levels do not fit: an even
-            number or levels without their mirror image although antisymmetric, a name that is unknown.
-
-        Notes
-        -----
         gaspk.md 3 step 0, and 4. Thinning: while there are more than ``aim`` points, of the dimensions with default
         levels and more than 5 of them the one is refined less (by 2 levels if antisymmetric, by 1 if not) that loses
-        the smallest share of its variance for the logarithm of the factor saved. The optimal breaks for all numbers
-        of levels come from one dynamic programme. **Differs from the paper**, where levels are chosen by hand.
+        the smallest share of its variance for the logarithm of the factor saved. The optimal breaks for all numbers of
+        levels come from one dynamic programme. **Differs from the paper**, where levels are chosen by hand.
         """
         rows = merge_close(as_rows(t))
         n, k = rows.shape
@@ -158,23 +126,10 @@ class Grid:
         return np.stack([level[place] for level, place in zip(self.levels, where, strict=True)], axis=-1)
 
     def snap(self, t: ArrayLike) -> tuple[IntArray, NDArray[np.bool_]]:
-        """The nearest grid point.
+        """Row-major codes of the nearest grid points of trade-offs (n, k), and whether they are exact.
 
-        Parameters
-        ----------
-        t : array of float, shape (n, k)
-
-        Returns
-        -------
-        code : int64 array, shape (n,)
-            Row-major, as ``numpy.ravel_multi_index``.
-        exact : bool array, shape (n,)
-            Whether t is that point, to 10⁻¹² of the largest level.
-
-        Notes
-        -----
-        A value half-way goes to the lower level; to that nearer 0 if antisymmetric, so that -t goes to the mirror
-        image. O(n k log(levels)) time.
+        Exact means to 1e-12 of the largest level. A value half-way goes to the lower level; to that nearer 0 if
+        antisymmetric, so that -t goes to the mirror image.
         """
         rows = as_rows(t)
         if rows.shape[1] != len(self.levels):
@@ -194,10 +149,7 @@ class Grid:
         return code, exact
 
     def fold(self, code: ArrayLike) -> tuple[IntArray, NDArray[np.int8]]:
-        """Codes of the grid points turned so that the first coordinate that is not 0 is positive, and the signs.
-
-        ``sign`` is 1 for the point 0. Raises a DataError if the grid is not antisymmetric.
-        """
+        """Codes of t or -t, with the first nonzero coordinate > 0, and signs; DataError if not antisymmetric."""
         if not self.antisymmetric:
             raise DataError("this grid is not its own mirror image, so that its points cannot be folded.")
         codes = np.asarray(code, dtype=np.int64)
@@ -230,7 +182,7 @@ def _asked(
     names: tuple[str, ...],
     trade_offs: TradeOffMap | None,
 ) -> list[LevelsOf]:
-    """What was asked for each dimension."""
+    """The argument ``levels`` for each dimension."""
     if levels is None or isinstance(levels, int | np.integer):
         return [levels] * len(names)
     if isinstance(levels, Mapping):
@@ -286,7 +238,7 @@ def _given(wanted: ArrayLike, scale: float, antisymmetric: bool, name: str) -> F
 
 
 def _thin_out(found: list[list[FloatArray]], losses: list[list[float]], aim: int) -> list[int]:
-    """Which rung of each ladder: the last, or lower where that saves most points for the variance it loses."""
+    """The rung of each ladder: the last, or lower where that saves most points for the variance it loses."""
     chosen = [len(ladder) - 1 for ladder in found]
     while math.prod(len(ladder[c]) for ladder, c in zip(found, chosen, strict=True)) > aim:
         price: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Natural breaks: the levels that represent numbers with the least squared error, exactly."""
+"""Natural breaks (Fisher-Jenks): exact one-dimensional k-means."""
 
 from __future__ import annotations
 
@@ -21,74 +21,38 @@ _AT_ONCE = 1 << 20  # last classes tried at once
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Breaks:
-    """Levels of one column of numbers.
+    """Levels of one column of numbers."""
 
-    Attributes
-    ----------
-    levels : float64 array, shape (n_levels,)
-        Weighted means of the classes, ascending.
-    edges : float64 array, shape (n_levels - 1,)
-        Half-way between the largest value of a class and the smallest of the next.
-    within : float
-        Weighted sum of squared distances of the values to the level of their class.
-    total : float
-        The same to the mean of all values, or to 0 if 0 had to be a level.
-    n_distinct : int
-        Different values of positive weight.
-    is_binned : bool
-        Whether there were so many that they were merged into bins first; then the partition is optimal for the bins,
-        and ``within`` still counts every value.
-    """
-
-    levels: FloatArray
-    edges: FloatArray
-    within: float
-    total: float
-    n_distinct: int
-    is_binned: bool
+    levels: FloatArray  # (n_levels,), weighted means of the classes, ascending
+    edges: FloatArray  # (n_levels - 1,), half-way between neighbouring classes
+    within: float  # weighted sum of squared distances of the values to the level of their class
+    total: float  # the same to the mean of all values, or to 0 if 0 had to be a level
+    n_distinct: int  # different values of positive weight
+    is_binned: bool  # the partition is optimal for bins of values; within still counts every value
 
     @property
     def share_lost(self) -> float:
-        """``within / total``; 0 where all values are one."""
+        """``within / total``; 0 where all values are equal."""
         return self.within / self.total if self.total > 0 else 0.0
 
 
 def natural_breaks(
     values: ArrayLike, n_levels: int, weights: ArrayLike | None = None, *, zero_is_level: bool = False
 ) -> Breaks:
-    """The partition of numbers into classes with the least within-class sum of squares (Fisher-Jenks).
+    """The partition of numbers (n,) into classes with the least within-class sum of squares (Fisher-Jenks).
 
-    Parameters
-    ----------
-    values : array of float, shape (n,)
-    n_levels : int
-        Fewer distinct values than that are their own levels.
-    weights : array of float, shape (n,), optional
-        Not negative; a value of weight 0 counts as absent. By default all are 1.
-    zero_is_level : bool
-        For sizes that are mirrored afterwards: the lowest level is 0, and its class pays squares about 0. What comes
-        out is the right half of the best partition of the values and their negatives into 2 n_levels - 1 classes that
-        is itself symmetric. Values must not be negative.
+    ``weights`` >= 0; fewer distinct values than ``n_levels`` are their own levels. With ``zero_is_level``, for sizes >=
+    0 that are mirrored afterwards, the lowest level is 0, and its class pays squares about 0: the right half of the
+    best symmetric partition of the values and their negatives into 2 n_levels - 1 classes. Raises DataError if a value
+    is not finite, none has positive weight, or ``n_levels`` < 1.
 
-    Returns
-    -------
-    Breaks
-
-    Raises
-    ------
-    DataError
-        If a value is not finite, there is none of positive weight, or ``n_levels`` is less than 1.
-
-    Notes
-    -----
     gaspk.md 3, step 0. Exact 1-D k-means by dynamic programming over the m distinct values; the start of the last class
-    never moves left as values are added, so a layer of the programme takes O(m log m) and the whole O(n_levels m log
-    m) time (0.5 s for 10⁴ values and 25 levels), O((n_levels + log m) m) memory. Sums of squares of classes are
-    merged from those of blocks and never come from a difference of large sums, so they keep their digits beside
-    outliers. With equal optima the first class starts are taken.
-
-    More than 10⁴ distinct values are merged into at most 10⁴ bins, cut where a 5 000th of the weight and where a 5
-    000th of the range ends: the former resolves the bulk, the latter keeps outliers apart.
+    never moves left as values are added, so a layer takes O(m log m) and the whole O(n_levels m log m) time (0.5 s for
+    10⁴ values and 25 levels), O((n_levels + log m) m) memory. Sums of squares of classes are merged from those of
+    blocks and never come from a difference of large sums, so they keep their digits beside outliers. With equal optima
+    the first class starts are taken. More than 10⁴ distinct values are merged into at most 10⁴ bins, cut where a 5
+    000th of the weight and where a 5 000th of the range ends: the former resolves the bulk, the latter keeps outliers
+    apart.
     """
     return breaks_up_to(values, n_levels, weights, zero_is_level=zero_is_level)[-1]
 
@@ -96,13 +60,7 @@ def natural_breaks(
 def breaks_up_to(
     values: ArrayLike, n_levels: int, weights: ArrayLike | None = None, *, zero_is_level: bool = False
 ) -> tuple[Breaks, ...]:
-    """Natural breaks with 1, 2, ... levels, at the cost of the last; arguments as for :func:`natural_breaks`.
-
-    Returns
-    -------
-    tuple of Breaks
-        ``n_levels`` of them, or as many as there are distinct values if that is less.
-    """
+    """Natural breaks with 1, 2, ... levels (at most the distinct values), at the cost of the last."""
     if n_levels < 1:
         raise DataError(f"the number of levels must be at least 1, got {n_levels}.")
     x, w = _distinct(values, weights, zero_is_level)
@@ -155,7 +113,7 @@ def _bins(x: FloatArray, w: FloatArray, with_zero: bool) -> tuple[FloatArray, Fl
     by_weight = np.floor(middle / w.sum() * half)
     by_width = np.floor((x - x[0]) / (x[-1] - x[0]) * half)
     fresh = np.append(True, (np.diff(by_weight) > 0) | (np.diff(by_width) > 0))
-    fresh[1] |= with_zero  # 0 is alone in its bin
+    fresh[1] |= with_zero  # 0 has a bin of its own
     first = np.flatnonzero(fresh)
     mass = np.add.reduceat(w, first)
     code = np.cumsum(fresh) - 1

@@ -1,4 +1,4 @@
-"""Which trade-offs a set of answers is about: attributes, units, scales, and what can be left out."""
+"""Fit of a trade-off map to answers: attributes, units, scales, and which dimensions are left out."""
 
 from __future__ import annotations
 
@@ -37,52 +37,22 @@ def fit_trade_offs(
     antisymmetric: bool = True,
     tau_names: Sequence[str] | None = None,
 ) -> TradeOffMap:
-    """Decide how pairs of items become trade-offs, from the answers to learn from.
+    """The trade-off map of a set of answers, whose weights count in averages.
 
-    Parameters
-    ----------
-    features : ItemFeatures or None
-        None makes every item its own attribute: t is (e_left - e_right) / √2, e a column for each item that has
-        answers. So every trade-off has length 1, two that share an item on one side are at distance 1, and two
-        without a common item at √2.
-    comparisons : Comparisons
-        Answers; weights count where trade-offs are averaged.
-    tau : {"difference", "relative"} or callable
-        "difference" of standardised columns. "relative": for numbers 2 (x - y) / (|x| + |y|) of the original values, 0
-        where both are 0, divided by its root mean square over the answers; for categories the difference. A function
-        takes two arrays of shape (n, n_inputs), the attributes' columns in own units (missing numbers at their mean,
-        categories as 0 and 1) in the order of ``features.columns``, and gives (n, k); each column is divided by its
-        root mean square.
-    attributes : iterable of str, optional
-        Columns of the table of items to use; by default all.
-    n_dimensions : int, optional
-        Project trade-offs onto that many directions: those that keep most of their squared length, summed over
-        answers.
-    units : mapping of str to str, optional
-        Of number columns, for labels such as "price (EUR)".
-    antisymmetric : bool
-        Whether trade-offs are to be folded, for which tau(b, a) must be -tau(a, b).
-    tau_names : sequence of str, optional
-        Of what a function gives; by default "tau 1", "tau 2", ...
+    ``features`` None makes every item its own attribute: t is (e_left - e_right) / √2, so that every trade-off has
+    length 1; two that share an item on one side are at distance 1, two without a common item at √2. ``tau`` "relative"
+    is 2 (x - y) / (|x| + |y|) of original numbers, 0 where both are 0, and the difference for categories; a function
+    takes two arrays (n, n_inputs) of the attributes' columns in own units (missing numbers at their mean, categories as
+    0 and 1) in the order of ``features.columns``, and gives (n, k). Both are divided by their root mean square over the
+    answers. ``n_dimensions`` directions keep most of the squared length of trade-offs, summed over answers.
 
-    Returns
-    -------
-    TradeOffMap
+    Raises DataError if all trade-offs are 0, an item of the answers has no features, a name is unknown, a function is
+    not antisymmetric to 1e-9 of its largest value although it must be, or more than 1 000 items have no features.
 
-    Raises
-    ------
-    DataError
-        If all trade-offs are 0, an item of the answers has no features, a name is unknown, a function is not
-        antisymmetric to 1e-9 of its largest value although it must be, or there are more than 1 000 items without
-        features.
-
-    Notes
-    -----
-    gaspk.md 1 and 3. Left out and reported: dimensions that are 0 in every answer, and a category that is minus
-    another of its column in every answer (the second of two). Squares are about 0 and not about a mean, which
-    would depend on which item stands on the left; the same holds for the projection, without centring, so that t and
-    -t stay mirrored. O(m d²) time for m
-    different pairs and d columns, in pieces of 65 536 pairs.
+    gaspk.md 1 and 3. Left out and reported: dimensions that are 0 in every answer, and a category that is minus another
+    of its column in every answer (the second of two). Squares are about 0 and not about a mean, which would depend on
+    which item stands on the left; so is the projection, without centring, so that t and -t stay mirrored. O(m d²) time
+    for m different pairs and d columns, in chunks of 65 536 pairs.
     """
     left, right, weight = _distinct_pairs(comparisons)
     if features is None:
@@ -119,7 +89,7 @@ def _distinct_pairs(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArra
 def _with_all_columns(
     features: ItemFeatures, tau: str | TauFunction, attributes: Iterable[str] | None, units: Mapping[str, str]
 ) -> TradeOffMap:
-    """A map with every column of the attributes wanted, before anything is scaled by answers or left out."""
+    """A map with every column of the attributes wanted, before scaling by answers and leaving out."""
     if not callable(tau) and tau not in ("difference", "relative"):
         raise DataError(f'tau must be "difference", "relative" or a function of two arrays, got {tau!r}.')
     if isinstance(attributes, str):
@@ -184,7 +154,7 @@ def _pieces(
 def _without_idle(
     found: TradeOffMap, matrix: FloatArray, left: NDArray[np.int64], right: NDArray[np.int64], weight: FloatArray
 ) -> tuple[TradeOffMap, FloatArray]:
-    """The map without dimensions that say nothing, scaled; and the mean of t t' over answers, shape (d, d)."""
+    """The scaled map without dimensions that are always 0 or mirrored; and the mean of t t' over answers, (d, d)."""
     d = len(found.dimensions)
     moment, largest = np.zeros((d, d)), np.zeros(d)
     for rows, t in _pieces(found, matrix, left, right):

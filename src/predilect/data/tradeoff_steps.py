@@ -1,4 +1,4 @@
-"""Steps of one attribute in a trade-off: so much more of a number, or one category instead of another."""
+"""Steps of one attribute in a trade-off: an increase of a number, or one category instead of another."""
 
 from __future__ import annotations
 
@@ -20,34 +20,18 @@ _MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """A direction among trade-offs.
+    """A direction among trade-offs."""
 
-    Attributes
-    ----------
-    label : str
-        "price (EUR)", or "fuel=hybrid instead of fuel=petrol".
-    source : str
-        Column of the table of items.
-    is_number : bool
-        Whether any amount of it can be had; otherwise 1 is one category instead of another.
-    dimension : Dimension
-        What changes; of two categories the one that is gained.
-    direction : array of float, shape (k,)
-        The trade-off that has one own unit more of it.
-    """
-
-    label: str
-    source: str
-    is_number: bool
-    dimension: Dimension
-    direction: FloatArray
+    label: str  # "price (EUR)", or "fuel=hybrid instead of fuel=petrol"
+    source: str  # column of the table of items
+    is_number: bool  # else an amount of 1 is one category instead of another
+    dimension: Dimension  # of two categories the one that is gained
+    direction: FloatArray  # (k,), the trade-off of one own unit
 
 
 def steps_of(trade_offs: TradeOffMap) -> list[Step]:
-    """A step for every number, and of every column of categories one for each category instead of the first.
+    """A step for every number, and in every column of categories one for each category instead of the first.
 
-    Notes
-    -----
     Marks of missing numbers are left out. Where items are their own attributes there are none.
     """
     steps, seen = [], set()
@@ -62,19 +46,10 @@ def steps_of(trade_offs: TradeOffMap) -> list[Step]:
 
 
 def step_of(trade_offs: TradeOffMap, name: str) -> Step:
-    """The step called that.
+    """The step of that name; DataError if there is none, or items are their own attributes.
 
-    Parameters
-    ----------
-    trade_offs : TradeOffMap
-    name : str
-        Label or name of a number; "fuel=gas instead of fuel=petrol"; "fuel=gas": instead of the first category, or the
-        first instead of the second; "fuel", if it has two categories.
-
-    Raises
-    ------
-    DataError
-        If there is none, or items are their own attributes.
+    Label or name of a number; "fuel=gas instead of fuel=petrol"; "fuel=gas": instead of the first category, or the
+    first instead of the second; "fuel", if it has two categories.
     """
     if trade_offs.items_are_attributes:
         raise DataError(

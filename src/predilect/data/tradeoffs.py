@@ -27,26 +27,13 @@ _MOST_NUMBERS = 250_000_000  # 2 GB of trade-offs
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One number of a trade-off.
+    """One number of a trade-off."""
 
-    Attributes
-    ----------
-    name : str
-        Of the column it comes from: "price", "fuel=hybrid".
-    source : str
-        Column of the table of items.
-    kind : {"number", "missing", "category", "item", "custom"}
-    unit : str or None
-        Of ``scale * t``, where it is known.
-    scale : float
-        Own units in one unit of t: for differences the standard deviation of the attribute over the items.
-    """
-
-    name: str
-    source: str
+    name: str  # of its column: "price", "fuel=hybrid"
+    source: str  # column of the table of items
     kind: Literal["number", "missing", "category", "item", "custom"]
-    unit: str | None
-    scale: float
+    unit: str | None  # of scale * t
+    scale: float  # own units in one unit of t: for differences the standard deviation over the items
 
     @property
     def label(self) -> str:
@@ -56,7 +43,7 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TradeOffMap:
-    """How two items become a trade-off t = tau(left, right) of k numbers; made by ``fit_trade_offs``.
+    """The function from two items to a trade-off t = tau(left, right) of k numbers; made by ``fit_trade_offs``.
 
     Attributes
     ----------
@@ -64,11 +51,11 @@ class TradeOffMap:
     dimensions : tuple of Dimension
         The d numbers of a trade-off before any projection.
     place : tuple of int, length d
-        Where they are among the columns of the items' features; of what tau gives, if that is a function.
+        Their columns in the items' features, or in what a function gives.
     inputs : tuple of (int, Output)
         Columns of the features that a function reads, or from which relative changes are taken.
     mirrors : mapping of str to str
-        Dimensions left out since they are always minus another: category -> the category kept.
+        Categories left out, each minus another in every answer: category -> the category kept.
     n_columns : int
         Columns of the features, or items where these are their own attributes.
     projection : float64 array, shape (d, k), or None
@@ -76,13 +63,13 @@ class TradeOffMap:
     share_kept : float
         Share of the squared length of all trade-offs that the projection keeps.
     antisymmetric : bool
-        Whether tau(b, a) = -tau(a, b) on the data that it was made for.
+        Whether tau(b, a) = -tau(a, b) on the data of the fit.
     report : tuple of str
         What was left out.
     tau_name : str
-        Name of the function, for "custom".
+        Name of a function.
     function : callable or None
-        tau itself, for "custom"; not in ``to_dict``.
+        tau itself; not in ``to_dict``.
     """
 
     kind: Literal["difference", "relative", "custom"]
@@ -123,20 +110,10 @@ class TradeOffMap:
         return self.dimensions[0].kind == "item"
 
     def __call__(self, left: ArrayLike, right: ArrayLike) -> FloatArray:
-        """Trade-offs of items given by their features, as ``ItemFeatures.matrix`` and ``transform`` have them.
+        """Trade-offs (n, k) of items given by features (n, n_columns).
 
-        Parameters
-        ----------
-        left, right : array of float, shape (n, n_columns)
-
-        Returns
-        -------
-        float64 array, shape (n, k)
-
-        Raises
-        ------
-        DataError
-            If the number of columns is another than it was, or tau gives something else.
+        Features as ``ItemFeatures.matrix`` and ``transform`` have them. Raises DataError for another number of columns,
+        or if tau gives anything but finite numbers.
         """
         one, other = self._checked(left), self._checked(right)
         t = raw_trade_offs(self, one, other)
@@ -145,27 +122,9 @@ class TradeOffMap:
         return t if self.projection is None else t @ self.projection
 
     def pairs(self, matrix: ArrayLike | None, left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
-        """Trade-offs of pairs of items.
+        """Trade-offs (n, k) of pairs of rows of ``matrix`` (n_items, n_columns); None: items are their own attributes.
 
-        Parameters
-        ----------
-        matrix : array of float, shape (n_items, n_columns), or None
-            Features; None where items are their own attributes.
-        left, right : int array, shape (n,)
-            Rows of the matrix, or codes of items.
-
-        Returns
-        -------
-        float64 array, shape (n, k)
-
-        Raises
-        ------
-        DataError
-            If that would be more than 2 GB, or as for calling the map.
-
-        Notes
-        -----
-        Differences are taken of projected items: O(n k) time.
+        Raises DataError beyond 2 GB, or as for calling the map. Differences are taken of projected items: O(n k) time.
         """
         if matrix is None and not self.items_are_attributes:
             raise DataError(
@@ -189,7 +148,7 @@ class TradeOffMap:
     def points(
         self, matrix: ArrayLike | None, left: NDArray[Any], right: NDArray[Any], *, antisymmetric: bool = True
     ) -> Points:
-        """Distinct trade-offs of many answers, each pair of items being looked at once; see ``distinct_points``."""
+        """Distinct trade-offs of many answers, each pair of items evaluated once; see ``distinct_points``."""
         n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
         pair, which = np.unique(left.astype(np.int64) * n_items + right, return_inverse=True)
         found = distinct_points(self.pairs(matrix, pair // n_items, pair % n_items), antisymmetric)
@@ -208,17 +167,9 @@ class TradeOffMap:
         return {d.label: tidy(rows[:, k] * d.scale, d.scale) for k, d in enumerate(self.dimensions)}
 
     def from_units(self, frame: Any) -> FloatArray:
-        """Trade-offs from a table in own units, the inverse of ``in_units``; shape (n, k).
+        """Trade-offs (n, k) from columns in own units, by name or label: the inverse of ``in_units``.
 
-        Parameters
-        ----------
-        frame : data frame or dict of columns
-            Called by name or label; a dimension without a column is 0, and so is an empty cell.
-
-        Raises
-        ------
-        DataError
-            If a column is not a dimension of these trade-offs.
+        A missing column or an empty cell is 0. Raises DataError if a column is not a dimension of these trade-offs.
         """
         table, _ = open_frame(frame)
         names = column_names(table)
@@ -238,13 +189,7 @@ class TradeOffMap:
         return t if self.projection is None else t @ self.projection
 
     def find(self, name: str) -> tuple[int, ...]:
-        """Positions of the dimension called that, by label or name, or of all of a column of the table.
-
-        Raises
-        ------
-        DataError
-            If there is none.
-        """
+        """Positions of the dimension of that label or name, or of all of a column; DataError if there is none."""
         if self.projection is None:
             of_each = [(d.label, d.name) for d in self.dimensions]
             found = tuple(k for k, known in enumerate(of_each) if name in known)
@@ -256,7 +201,7 @@ class TradeOffMap:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a function of the caller's only by its name."""
+        """Plain values for JSON; a custom function only by its name."""
         return {
             "kind": self.kind,
             "dimensions": [asdict(dimension) for dimension in self.dimensions],
@@ -273,13 +218,7 @@ class TradeOffMap:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], function: TauFunction | None = None) -> Self:
-        """The map that ``to_dict`` wrote.
-
-        Raises
-        ------
-        DataError
-            If it used a function of the caller's and ``function`` is not given.
-        """
+        """The map that ``to_dict`` wrote; DataError if it used a custom function and ``function`` is not given."""
         values = dict(plain)
         if values["kind"] == "custom" and function is None:
             raise DataError(
@@ -309,26 +248,14 @@ class TradeOffMap:
 
 
 def changes(trade_offs: TradeOffMap, dimension: Dimension) -> bool:
-    """Whether a dimension is scaled by what it is over the answers, and not by the attribute's deviation."""
+    """Whether a dimension is scaled by its size over the answers, and not by the attribute's deviation."""
     return trade_offs.kind == "custom" or (trade_offs.kind == "relative" and dimension.kind == "number")
 
 
 def raw_trade_offs(trade_offs: TradeOffMap, left: FloatArray, right: FloatArray) -> FloatArray:
-    """Trade-offs before scaling and projection: of the kept dimensions for differences, else of all inputs.
+    """Trade-offs before scaling and projection: (n, d) for differences, else (n, n_raw) of all inputs.
 
-    Parameters
-    ----------
-    trade_offs : TradeOffMap
-    left, right : array of float, shape (n, n_columns)
-
-    Returns
-    -------
-    float64 array, shape (n, d) or (n, n_raw)
-
-    Raises
-    ------
-    DataError
-        If a function gives something else than finite numbers, one row each.
+    Raises DataError if a function gives anything but finite numbers, one row each.
     """
     if trade_offs.kind == "difference":
         columns = list(trade_offs.place)
@@ -367,6 +294,6 @@ def _original(inputs: tuple[tuple[int, Output], ...], rows: FloatArray) -> Float
 
 
 def tidy(values: FloatArray, size: float) -> FloatArray:
-    """Values without their digits beyond the twelfth of ``size``, as 0.3 for 0.30000000000000004."""
+    """Values rounded to the twelfth digit of ``size``, as 0.3 for 0.30000000000000004."""
     decimals = int(np.clip(-np.log10(CLOSE) - np.ceil(np.log10(size)), -290, 290))
     return np.asarray(np.round(values, decimals) + 0.0)

@@ -1,4 +1,4 @@
-"""Which of a person's items are worth keeping: scores from the marginals of the posterior, and an order."""
+"""Criteria for keeping a person's items: scores from the marginals of the posterior."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ IntArray = npt.NDArray[np.int64]
 CRITERIA = ("ucb", "voi", "ivm", "adf", "random", "mean")
 IVM_VARIANTS = ("min_posterior_entropy", "max_posterior_entropy", "max_reduction")
 BEST = ("all", "selected")
-# The criterion whose loss is the nearest: what is decided by the largest mean needs the items that may be best, what is
-# said of any pair those that are known.
+# The criterion of the nearest loss: a decision by the largest mean needs the items that may be best, a prediction of
+# any pair those that are known best.
 _FOR = {"regret": "voi", "recommendation": "ucb", "zero_one": "ivm", "log": "ivm"}
 
 
@@ -27,33 +27,21 @@ _FOR = {"regret": "voi", "recommendation": "ucb", "zero_one": "ivm", "log": "ivm
 class Criterion:
     """A criterion with its options.
 
-    Attributes
-    ----------
-    name : {"ucb", "voi", "ivm", "adf", "random", "mean"}
-        "ucb": exponential utility; "voi": value of information; "ivm": entropy of the item's utility; "random" and
-        "mean" (largest posterior mean) are controls; "adf", the original informative vector machine, orders answers
-        and has no scores: see :func:`predilect.inference.adf.informative_answers`.
-    beta, ucb, kappa : float, str, float
-        As of :func:`~predilect.decisions.risks.confidence_score`.
-    best : {"all", "selected"}
-        f* of "voi": the largest mean of all the person's items, or of those selected so far.
-    ivm : {"min_posterior_entropy", "max_posterior_entropy", "max_reduction"}
-        What "ivm" seeks: the least entropy (the paper), the most, or the most that answers took away.
-    random_state : int
-        Of "random".
+    "ucb": exponential utility, with ``beta``, ``ucb`` and ``kappa`` of
+    :func:`~predilect.decisions.risks.confidence_score`; "voi": value of information; "ivm": entropy of the item's
+    utility; "random" and "mean" (largest posterior mean) are controls; "adf", the original informative vector machine,
+    orders answers and has no scores.
 
-    Notes
-    -----
     vvm.md 3. Marginals do not depend on what else is kept, so the greedy loop of the paper is a sort: for "voi" with
-    "selected" too, where the first item is the one with the largest mean, after which f* is that mean for good.
+    "selected" too, where the first item is the one with the largest mean, after which f* is constant.
     """
 
     name: str = "ucb"
     beta: float = 1.0
     ucb: str = "exact"
     kappa: float = 1.0
-    best: str = "all"
-    ivm: str = "min_posterior_entropy"
+    best: str = "all"  # f* of "voi": largest mean of all the person's items, or of those selected so far
+    ivm: str = "min_posterior_entropy"  # keep the least entropy (the paper), the most, or the largest reduction
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -67,17 +55,7 @@ class Criterion:
                 raise DataError(f"{field} must be a positive number; got {getattr(self, field)!r}")
 
     def scores(self, mean: FloatArray, var: FloatArray, prior_var: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Of one person's items, the larger the better; shape (n_items,).
-
-        Parameters
-        ----------
-        mean, var : arrays of float, shape (n_items,)
-            Marginals of the posterior.
-        prior_var : array of float, shape (n_items,)
-            Variances before the person's own answers, for "max_reduction".
-        rng : Generator
-            For "random"; used up in the order of people.
-        """
+        """Scores (n_items,), the larger the better; ``prior_var`` are variances before the person's own answers."""
         if self.name == "ucb":
             return confidence_score(mean, var, self.beta, self.ucb, self.kappa)
         if self.name == "voi":
@@ -98,7 +76,7 @@ class Criterion:
 
 
 def criterion_for(loss: str) -> str:
-    """Name of the criterion that goes with a named loss; "ucb" for a loss of the caller's."""
+    """Name of the criterion that goes with a named loss; "ucb" for a custom loss."""
     return _FOR.get(loss, "ucb")
 
 

@@ -1,4 +1,4 @@
-"""What compressing costs people: the expected loss of what is left, when the full posterior is the truth."""
+"""Expected loss of a compressed model under the full posterior."""
 
 from __future__ import annotations
 
@@ -21,24 +21,13 @@ _MOST_PEOPLE, _MOST_WORK = 100, 2e9  # people who are asked, and multiply-adds o
 
 @dataclass(frozen=True, slots=True)
 class ExpectedLoss:
-    """Means over people.
-
-    Attributes
-    ----------
-    loss : str
-    full, compressed : float
-        Of acting on the full posterior, and on what is left of it.
-    excess, error : float
-        Their difference and its standard error over people (draws are the same for both); NaN for one person.
-    n_people : int
-        How many people were drawn.
-    """
+    """Mean losses over people, of acting on the full and on the compressed posterior."""
 
     loss: str
     full: float
     compressed: float
-    excess: float
-    error: float
+    excess: float  # compressed - full
+    error: float  # standard error of excess over people (same draws for both); NaN for one person
     n_people: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,28 +46,8 @@ def expected_loss(
 ) -> ExpectedLoss:
     """The loss over draws of people's utilities from the full posterior, by the full and by the compressed belief.
 
-    Parameters
-    ----------
-    model : estimator
-        The full model.
-    subset : SubsetPosterior or JointProcess
-        What :func:`~predilect.decisions.sparsify.sparsify` left of it.
-    loss : str or callable
-        See :mod:`predilect.decisions.losses`.
-    n_draws : int, default 200
-    random_state : int, default 0
-        Of the draws, and of the people: 100 at most, fewer with very many items.
-    people : callable, optional
-        As in :func:`~predilect.decisions.sparsify.sparsify`.
-
-    Raises
-    ------
-    DataError
-        If the loss is none, or gives anything but finite numbers.
-
-    Notes
-    -----
-    n_items³ / 3 + n_draws n_items² operations a person.
+    Of at most 100 people drawn at random, fewer with very many items; n_items³ / 3 + n_draws n_items² operations a
+    person. Raises DataError if the loss is unknown, or gives anything but finite numbers.
     """
     name, _ = find_loss(loss)
     rng = np.random.default_rng(random_state)
@@ -101,7 +70,7 @@ def expected_loss(
 
 
 def kept_of(subset: Any, user: int, n_items: int) -> npt.NDArray[np.bool_]:
-    """Which items a person keeps, shape (n_items,); of a posterior that was never cut down, all."""
+    """Items that a person keeps as a mask (n_items,); of a posterior that was never compressed, all."""
     kept = np.zeros(n_items, dtype=bool)
     if isinstance(subset, SubsetPosterior):
         kept[subset.kept(user)] = True

@@ -1,4 +1,4 @@
-"""Several questions at once, chosen one after the other, each for what it adds to those before."""
+"""Greedy choice of several questions, each for its gain given those before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RESCORED_FIRST = 4096  # four times as many each time that these do not decide
 
 
 def are_settled(var: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which margins have no variance, as those of identical items, but for rounding; shape (n,)."""
+    """Whether margins have no variance but for rounding, as those of identical items; shape (n,)."""
     return np.asarray(var <= _SETTLED * var.max(initial=0.0))
 
 
@@ -37,11 +37,9 @@ def shuffled(var: FloatArray, rng: np.random.Generator) -> IntArray:
 def greedy(
     score: Score, var: FloatArray, left: IntArray, right: IntArray, utilities: Utilities, n: int
 ) -> tuple[IntArray, FloatArray]:
-    """The best pair, the one that adds most to it, and so on; their places and scores, shapes (at most n,).
+    """Places and scores (at most n,) of pairs chosen one by one for the largest gain.
 
-    Notes
-    -----
-    What is known of others never makes a question worth more, so a score from before is a bound: only pairs that might
+    Information about others never raises the gain of a question, so an earlier score is a bound: only pairs that might
     be the best by it are scored again. Rows of G are such that Cov(f) - Gᵀ G is the covariance given the questions.
     """
     bound = np.empty(len(var))
@@ -51,12 +49,12 @@ def greedy(
     n_open = len(var) - int(settled.sum())
     last = np.flatnonzero(settled)[: max(n - n_open, 0)].astype(np.int64)
     bound[settled] = -np.inf
-    if n == 1 and n_open:  # nothing is conditioned on
+    if n == 1 and n_open:  # nothing to condition on
         first = np.array([np.argmax(bound)], dtype=np.int64)
         return first, bound[first]
     rows = None if utilities.Phi is None else utilities.rows()
     G = np.zeros((min(n, n_open), len(utilities.mean)))
-    fresh = np.zeros(len(var), dtype=np.int64)  # how many questions the bound knows of
+    fresh = np.zeros(len(var), dtype=np.int64)  # number of questions that the bound takes into account
     chosen: list[int] = []
     scores: list[float] = []
     size = _SHORTLIST
@@ -97,7 +95,7 @@ def _best_of(bound: FloatArray, size: int) -> tuple[IntArray, float]:
 
 
 def _resolved(G: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """How much of the variance of pairs the questions behind G resolve."""
+    """Variance of pairs that the questions behind G resolve."""
     difference = G[:, left] - G[:, right]
     return np.asarray(np.einsum("ij,ij->j", difference, difference))
 

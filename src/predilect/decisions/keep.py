@@ -1,4 +1,4 @@
-"""How much to keep: a number of items a person, a share of them, or a number in all."""
+"""Number of items to keep: a person's, as number or share, or all people's."""
 
 from __future__ import annotations
 
@@ -18,20 +18,7 @@ _ROUNDING = 1e-9  # of a share times the number of items: 7 % of 100 items are 7
 
 
 def items_a_person(keep: Any, n_items: int) -> int:
-    """r, the number of items that a person keeps.
-
-    Parameters
-    ----------
-    keep : int, float or str
-        A whole number of items, a share between 0 and 1 (1.0: all), or text: "10", "0.2" or "20%". A share is rounded
-        up.
-    n_items : int
-
-    Raises
-    ------
-    DataError
-        If that is no item, or more than there are.
-    """
+    """Number of items a person keeps, from a number, a share (rounded up) or text; DataError if impossible."""
     number, is_share = _read(keep)
     if not math.isfinite(number):
         raise DataError(f"keep={keep!r} is no number: give a number of items from 1 to {n_items}, or a share like 20%")
@@ -53,13 +40,7 @@ def items_a_person(keep: Any, n_items: int) -> int:
 
 
 def items_in_all(budget: Any, n_users: int, n_items: int) -> int:
-    """The number of items that all people keep together, checked.
-
-    Raises
-    ------
-    DataError
-        If it is no whole number, less than one a person, or more than all.
-    """
+    """Number of items of all people together; DataError unless whole, at least one a person and not above all."""
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer):
         raise DataError(f"budget must be a whole number of items of all people together; got {budget!r}")
     if not n_users <= budget <= n_users * n_items:

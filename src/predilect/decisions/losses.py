@@ -1,14 +1,14 @@
-"""What a person loses who is served by a belief that is not the truth; a new loss is one function.
+"""Loss of deciding by an approximate posterior; a new loss is one function.
 
-A loss takes draws of the person's true utilities and a belief about them, and says for each draw what acting on the
-belief costs:
+A loss takes draws of the person's true utilities and a belief about them, and gives for each draw the cost of acting on
+the belief:
 
     def my_loss(truth, mean, covariance, kept):
         '''truth (n_draws, n_items) -> (n_draws,); the belief's mean, covariance, and which items are kept (n_items,)'''
         return truth.max(axis=1) - truth[:, np.where(kept, mean, -np.inf).argmax()]
 
-Who decides by a belief chooses among the kept items: an item that was dropped for not being good enough must not come
-back by what the good ones say of it.
+A decision by a belief chooses among the kept items: an item that was dropped for not being good enough must not come
+back through its prediction from the good ones.
 
 Give the function itself wherever a loss is named. Smaller is better; the unit is the loss's own.
 """
@@ -45,8 +45,6 @@ def zero_one(truth: FloatArray, mean: FloatArray, covariance: FloatArray, kept: 
 def recommendation(truth: FloatArray, mean: FloatArray, covariance: FloatArray, kept: BoolArray) -> FloatArray:
     """Items that are recommended and not the best, per cent of the items: 0 or 100 / n_items.
 
-    Notes
-    -----
     protocols.md P4, 100 |{x in T* not in T}| / n_items, where one kept item is recommended (the first of equals).
     """
     return np.asarray(100.0 / len(mean) * (truth.argmax(axis=1) != _choice(mean, kept)))
@@ -74,13 +72,7 @@ LOSSES: dict[str, Loss] = {
 
 
 def find_loss(loss: str | Loss) -> tuple[str, Loss]:
-    """Name and function of a loss.
-
-    Raises
-    ------
-    DataError
-        If it is neither a function nor the name of one.
-    """
+    """Name and function of a loss; DataError if it is neither a function nor the name of one."""
     if callable(loss):
         return getattr(loss, "__name__", "loss"), loss
     if loss not in LOSSES:
@@ -91,13 +83,7 @@ def find_loss(loss: str | Loss) -> tuple[str, Loss]:
 def losses_of_draws(
     loss: str | Loss, truth: FloatArray, mean: FloatArray, covariance: FloatArray, kept: BoolArray
 ) -> FloatArray:
-    """The loss of each draw, checked; parameters as of a loss.
-
-    Raises
-    ------
-    DataError
-        If the function does not give one finite number a draw.
-    """
+    """The loss of each draw; DataError if the function does not give one finite number a draw."""
     name, function = find_loss(loss)
     value = np.asarray(function(truth, mean, covariance, kept))
     if value.shape != (len(truth),) or value.dtype.kind not in "fiub":

@@ -1,4 +1,4 @@
-"""What it costs, in expectation, not to look at an item again: closed forms for a utility f ~ N(mean, variance).
+"""Expected loss of dropping an item: closed forms for a utility f ~ N(mean, variance).
 
 A sparsifier keeps the items of the smallest risk. Table 1 of the paper prints the last two without their minus signs.
 """
@@ -22,12 +22,7 @@ _FAR = -1e5  # below, c + φ(c)/Φ(c) is -1/c to all digits, and its two terms a
 
 
 def entropy_risk(var: FloatArray) -> FloatArray:
-    """E[-log q(f)], the entropy ½ log(2πe σ²) in nats; minus infinity where nothing is unknown.
-
-    Notes
-    -----
-    vvm.md 3, the loss of the informative vector machine.
-    """
+    """E[-log q(f)] = ½ log(2πe σ²) in nats, -inf at variance 0: vvm.md 3, loss of the informative vector machine."""
     with np.errstate(divide="ignore"):
         return np.asarray(0.5 * np.log(2.0 * np.pi * np.e * var))
 
@@ -35,14 +30,6 @@ def entropy_risk(var: FloatArray) -> FloatArray:
 def improvement_risk(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
     """E[-(f - best)+] = -σ (c Φ(c) + φ(c)) with c = (mean - best)/σ: minus the value of information.
 
-    Parameters
-    ----------
-    mean, var : arrays of float
-    best : array-like of float
-        What f has to exceed, to be worth something.
-
-    Notes
-    -----
     vvm.md 3. **Differs from the paper**, whose Table 1 prints it without the minus sign while it minimises.
     """
     sigma = np.sqrt(np.asarray(var, dtype=np.float64))
@@ -56,10 +43,7 @@ def improvement_risk(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> 
 
 
 def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
-    """Logarithm of the expected improvement: it orders items that are far below the best, where the value underflows.
-
-    Parameters as :func:`improvement_risk`; minus infinity where there is no variance and no improvement.
-    """
+    """Logarithm of the expected improvement, without underflow far below ``best``; -inf where the improvement is 0."""
     sigma = np.sqrt(np.asarray(var, dtype=np.float64))
     gap = np.asarray(mean, dtype=np.float64) - np.asarray(best, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -72,8 +56,6 @@ def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> F
 def exponential_risk(mean: FloatArray, var: FloatArray, beta: float = 1.0) -> FloatArray:
     """E[-exp(β f)] = -exp(β mean + β² var / 2); :func:`confidence_score` orders items by it without overflow.
 
-    Notes
-    -----
     vvm.md 3. **Differs from the paper**, whose Table 1 prints it without the minus sign.
     """
     return -np.exp(beta * mean + 0.5 * beta**2 * var)
@@ -82,22 +64,12 @@ def exponential_risk(mean: FloatArray, var: FloatArray, beta: float = 1.0) -> Fl
 def confidence_score(
     mean: FloatArray, var: FloatArray, beta: float = 1.0, variant: str = "exact", kappa: float = 1.0
 ) -> FloatArray:
-    """What an upper confidence bound orders items by: the larger, the smaller the risk.
+    """Upper confidence bound: orders items by decreasing exponential risk.
 
-    Parameters
-    ----------
-    mean, var : arrays of float
-    beta : float, default 1
-        β of the utility exp(β f), per unit of the noise of one answer. The paper's β counts in units of 1/α of it: its
-        β = 1 at α = 3 is 3 here.
-    variant : {"exact", "taylor", "gp_ucb"}, default "exact"
-        mean + β var / 2, the logarithm of the exact expectation over β; mean + β (var + mean²) / 2, the paper's second
-        order of a Taylor series; mean + κ √var.
-    kappa : float, default 1
-        κ of "gp_ucb".
+    "exact": mean + β var / 2, the logarithm of the exact expectation over β; "taylor": mean + β (var + mean²) / 2, the
+    paper's second order of a Taylor series; "gp_ucb": mean + κ √var. β is per unit of the noise of one answer; the
+    paper's in units of 1/α of it: its β = 1 at α = 3 is 3 here.
 
-    Notes
-    -----
     vvm.md 3. **Differs from the paper**: E f² is var + mean², which is no bound of anything and puts an item of mean -3
     above one of mean 0.2; "taylor" is for comparison only.
     """

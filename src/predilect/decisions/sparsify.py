@@ -1,4 +1,4 @@
-"""Cut a posterior of people's utilities down to the items that matter for a decision (the valuable vector machine)."""
+"""Sparsification of a posterior to the items that matter for a decision (the valuable vector machine)."""
 
 from __future__ import annotations
 
@@ -35,24 +35,17 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 People = Callable[[IntArray], Iterator[Utilities]]
 
-_MOST_REMEMBERED = 30_000_000  # numbers of people's covariances kept between choosing and cutting
-_MOST_IN_LAW = 1000  # people, evenly spaced, whose utilities make the law of all
+_MOST_REMEMBERED = 30_000_000  # numbers of people's covariances cached between choosing and cutting
+_MOST_IN_LAW = 1000  # people, evenly spaced, whose utilities make the population distribution
 _MARGINALS = ("centred", "raw")
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which items people keep.
+    """Items that people keep."""
 
-    Attributes
-    ----------
-    ptr : array of int, shape (n_users + 1,)
-        Those of person u are ``items[ptr[u]:ptr[u + 1]]``, ascending.
-    items : array of int, shape (n_kept,)
-    """
-
-    ptr: IntArray
-    items: IntArray
+    ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
+    items: IntArray  # (n_kept,)
 
     @property
     def users(self) -> IntArray:
@@ -71,43 +64,16 @@ def sparsify(
     people: People | None = None,
     **options: Any,
 ) -> Any:
-    """The posterior of a fitted model, cut down to a few items a person.
+    """Sparsified posterior of a fitted model (SubsetPosterior or JointProcess); of a pooled model, of its one function.
 
-    Parameters
-    ----------
-    model : estimator
-        Any fitted model of the package with utilities of items; of a model of everybody as one, the one function keeps
-        the items.
-    keep : int, float or str
-        Items that each person keeps: a number, or a share as in 0.2 or "20%", rounded up.
-    criterion : {"ucb", "voi", "ivm", "adf", "random", "mean"} or Criterion, default "ucb"
-        What is worth keeping; ``options`` are those of :class:`~predilect.decisions.criteria.Criterion`. Equal scores:
-        the item with the smaller id.
-    budget : int, optional
-        Instead of ``keep``, items of all people together: the best scores, at least one a person.
-    local : bool, default True
-        Whether people are kept apart: means and covariances of each person's own items. False, for a joint process: the
-        whole covariance of all kept utilities, so that new people, new items and dropped items are predicted from
-        everybody's kept ones.
-    marginals : {"centred", "raw"}, default "centred"
-        Utilities that are scored: centred over the items, or, as in the paper, with the constant that only the prior
-        knows.
-    people : callable, optional
-        From :func:`people_of_model`, for who asks for more than one thing of the same people.
+    ``keep`` is a number or a share ("20%") of items a person, ``budget`` instead a number of all people together (the
+    best scores, at least one a person); ``options`` are those of :class:`~predilect.decisions.criteria.Criterion`.
+    Equal scores: the item with the smaller id. ``local`` keeps moments person by person; False, for a joint process,
+    the whole covariance of all kept utilities. ``people`` comes from :func:`people_of_model`. Raises DataError for
+    anything that cannot be used.
 
-    Returns
-    -------
-    SubsetPosterior or JointProcess
-
-    Raises
-    ------
-    DataError
-        If ``keep``, ``budget``, a criterion or an option cannot be used, or the model has no utilities of items.
-
-    Notes
-    -----
-    vvm.md 3. ``local``: the making of everybody's covariances, n_users n_items log n_items for the choice. Otherwise
-    see :func:`~predilect.posteriors.joint_people.kept_process`.
+    vvm.md 3. ``local``: the covariances of all people, n_users n_items log n_items for the choice. Otherwise see
+    :func:`~predilect.posteriors.joint_people.kept_process`.
     """
     _check(model)
     people = people_of_model(model) if people is None else people
@@ -143,7 +109,7 @@ def select(
     people: People | None = None,
     **options: Any,
 ) -> Selection:
-    """Which items people keep; parameters as :func:`sparsify`."""
+    """Items that people keep; parameters as :func:`sparsify`."""
     if marginals not in _MARGINALS:
         raise DataError(f"marginals must be one of {', '.join(_MARGINALS)}; got {marginals!r}")
     if (keep is None) == (budget is None):
@@ -180,10 +146,7 @@ def select(
 
 
 def people_of_model(model: Any) -> People:
-    """A function from codes of people to their utilities, one by one; those of few people are made once.
-
-    Of a model of everybody as one, person 0 is the function that stands for all.
-    """
+    """Iterator over utilities by codes of people, cached for few people; person 0 of a pooled model is its function."""
     posterior = model.posterior_
     everybody = _everybody(model)
 
@@ -252,10 +215,8 @@ def _shared_out(scores: FloatArray, total: int) -> list[IntArray]:
 
 
 def _by_answers(model: Any, r: int) -> Selection:
-    """The items of the answers that tell most, in their order; who then lacks some, those with the smallest ids.
+    """The items of the most informative answers, in their order, then of a person who lacks some the smallest ids.
 
-    Notes
-    -----
     vvm.md 3, the informative vector machine in its original form. Rows of several identical answers count once.
     """
     posterior, answers = model.posterior_, getattr(model, "comparisons_", None)
@@ -291,10 +252,10 @@ def _by_answers(model: Any, r: int) -> Selection:
 
 
 def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Utilities | None]:
-    """What is known of a person before own answers, the crowd, and a stranger where that is something else.
+    """The population distribution, the crowd, and an unseen user where that is another distribution.
 
-    Of a model of all as one its prior, and None twice. A joint process knows a person before any answers by their
-    features, one law for each; for all together the mean and the spread of people in the posterior is taken.
+    Of a pooled model its prior, and None twice. A joint process has another prior for each person, by features: here
+    the mean and the spread of people in the posterior.
     """
     posterior = model.posterior_
     if model.personal_:
@@ -318,7 +279,7 @@ def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Util
 
 
 def _law_of_people(model: Any, people: People) -> Utilities:
-    """One of the people of the posterior, nobody knows which: mean, and covariance within and between people."""
+    """Population distribution in the posterior: mean, and covariance within and between people."""
     n = _n_people(model)
     users = np.arange(0, n, 1 + n // _MOST_IN_LAW)
     first, within = np.zeros(len(model.items_)), np.zeros((len(model.items_), len(model.items_)))
@@ -332,7 +293,7 @@ def _law_of_people(model: Any, people: People) -> Utilities:
 
 
 def _answers_on(model: Any, selection: Selection) -> FloatArray:
-    """Answers of each person on what they keep, shape (n_kept,)."""
+    """Answers of each person on the items they keep, shape (n_kept,)."""
     if not model.personal_:
         return np.asarray(model.n_by_item_[selection.items], dtype=np.float64)
     out = np.empty(len(selection.items))
@@ -353,7 +314,7 @@ def _tie_factors(model: Any, n_users: int) -> FloatArray:
 
 
 def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
-    """Which pairs of kept items are implied by a person's answers, as a subset posterior has them."""
+    """Pairs of kept items implied by a person's answers, packed as in ``SubsetPosterior``."""
     posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
     if not isinstance(posterior, PopulationPosterior) or not isinstance(model.hyperparameters_, Hyperparameters):
         return nothing

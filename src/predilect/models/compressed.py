@@ -1,4 +1,4 @@
-"""``CompressedModel``: a fitted model cut down to the items that matter to each person."""
+"""``CompressedModel``: a fitted model reduced to the items that matter to each person."""
 
 from __future__ import annotations
 
@@ -36,30 +36,32 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class CompressedModel(Predicting, Ranking, BaseEstimator):
-    """A model of which each person keeps a few items: small, quick to predict with, and whole for the items kept.
+    """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
 
     Made from a fitted model by :func:`compress`, or from answers: :meth:`fit` fits ``estimator`` and compresses it.
 
     Parameters
     ----------
     estimator : estimator
-        What is fitted; not used by :func:`compress`, and not saved.
+        The model to fit; not used by :func:`compress`, and not saved.
     keep : int, float, str or None, default "20%"
         Items that each person keeps: a number, or a share, rounded up. None where ``budget`` is given.
     loss : str or callable, default "regret"
-        What the compressed model is for: "regret", "recommendation", "zero_one", "log", or a function; see
-        :mod:`predilect.decisions.losses`. The report tells how much of it compressing costs.
+        Use of the compressed model: "regret", "recommendation", "zero_one", "log", or a function; see
+        :mod:`predilect.decisions.losses`. The report has the expected loss of compressing.
     criterion : str, default "auto"
         "ucb", "voi", "ivm", "adf", "random" or "mean"; "auto": "voi" for regret, "ucb" for recommendation and for a
         function, "ivm" for the others.
     budget : int, optional
         Items of all people together, instead of ``keep``.
     local : bool, default True
-        Whether people are kept apart; False, for a joint process: see :func:`predilect.decisions.sparsify.sparsify`.
+        Whether moments are kept person by person. False, for a joint process: the covariance of all kept utilities, so
+        that new people, new items and dropped items are predicted from all people's kept ones.
     marginals : {"centred", "raw"}, default "centred"
-        Utilities that the criterion sees.
+        Utilities that are scored: centred over the items, or, as in the paper, with the constant that only the prior
+        determines.
     precision : {"half", "single", "double"}, default "half"
-        Of the moments that are kept. "half": means to 7 digits and the variance of any difference to 3; "single": all
+        Of the kept moments. "half": means to 7 digits and the variance of any difference to 3; "single": all
         to 7 digits, in up to twice the bytes; "double": 16 digits, in twice as many again.
     options : dict, optional
         Of the criterion: beta, ucb, kappa, best, ivm.
@@ -76,9 +78,9 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
 
     Notes
     -----
-    vvm.md 3 and docs/compress.md. What a pair of kept items has is that of the full model. A dropped item is predicted
-    from the person's kept ones through the covariance of utilities before own answers, with a warning; a new person is
-    somebody without answers (features of new people and items are used with ``local=False`` only).
+    vvm.md 3 and docs/compress.md. A pair of kept items has the full model's prediction. A dropped item is predicted
+    from the person's kept ones by the population's covariance of utilities, with a warning; a new person is an unseen
+    user (features of new people and items are used with ``local=False`` only).
 
     Examples
     --------
@@ -147,7 +149,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         name, _ = find_loss(self.loss)
         if not hasattr(model, "posterior_"):
             raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
-        model = copy.copy(model)  # as it is now, whatever other threads do
+        model = copy.copy(model)  # other threads may update it meanwhile
         if hasattr(model, "consolidate"):
             model.consolidate()  # people lie in the order of users_ then
         criterion = criterion_for(name) if self.criterion == "auto" else self.criterion
@@ -184,7 +186,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         return self
 
     def kept(self, user: Any = None) -> list[Any]:
-        """Ids of the items that a person keeps; without a person those of the one function that stands for all.
+        """Ids of the items that a person keeps; without a person those of a pooled model.
 
         Raises
         ------
@@ -204,15 +206,15 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
     def recommend(self, user: Any = None) -> Any:
         """Id of the kept item with the largest mean utility to a person; parameters as :meth:`kept`.
 
-        A dropped item is never recommended, whatever is predicted of it from the kept ones: its own answers were what
-        it was dropped for.
+        A dropped item is never recommended, whatever is predicted of it from the kept ones: it was dropped for its
+        own answers.
         """
         code = self._user_code(user) if self.personal_ else 0
         items = self.items_.codes(self.kept(user))
         return self.items_.ids[int(items[self.posterior_.utilities(code)[0][items].argmax()])]
 
     def is_kept(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Whether both items of each pair are kept by its person: the full model's answer; shape (n,)."""
+        """Whether each pair's person keeps both items, so that its prediction is the full model's; shape (n,)."""
         check_is_fitted(self, "posterior_")
         return self._are_kept(read_queries(X, self.items_, self.users_ if self.personal_ else None))
 
@@ -274,7 +276,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         return self.answers_of_people(user, user + 1)[0] if user >= 0 else np.zeros(len(self.items_))
 
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
-        """See :meth:`Ranking.answers_of_people`; answers on kept items only, none with ``local=False``."""
+        """Answer counts of people on kept items, shape (stop - start, n_items); none with ``local=False``."""
         counts = np.zeros((stop - start, len(self.items_)))
         posterior = self.posterior_
         if isinstance(posterior, SubsetPosterior):
@@ -284,7 +286,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         return counts
 
     def describe(self) -> list[str]:
-        """What was kept, what that costs, and what it gains, in sentences."""
+        """What was kept, its cost and its gain, in sentences."""
         check_is_fitted(self, "posterior_")
         how, cost = self.report_["compressed"], self.report_["loss"]
         share = how["n_kept"] / how["n_cells"]
@@ -335,7 +337,7 @@ def compress(
     random_state: int = 0,
     **options: Any,
 ) -> CompressedModel:
-    """Cut a fitted model down to the items that matter to each person.
+    """Compress a fitted model to the items that matter to each person.
 
     Parameters
     ----------
@@ -355,7 +357,7 @@ def compress(
     Raises
     ------
     DataError
-        If anything given cannot be used; see :func:`predilect.decisions.sparsify.sparsify`.
+        If ``keep``, ``budget``, a criterion, a loss or an option cannot be used, or the model has no utilities.
     """
     keep = "20%" if keep is None and budget is None else keep
     return CompressedModel(

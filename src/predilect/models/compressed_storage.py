@@ -1,4 +1,4 @@
-"""Save and load a compressed model; docs/model-format.md describes the format."""
+"""Saving and loading of a compressed model; docs/model-format.md describes the format."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _EXPONENT = Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1
 
 
 def rounded(posterior: Any, precision: str) -> Any:
-    """Moments to the precision they are saved with, so that a saved model is the very model that was made.
+    """Moments rounded to the precision of the file, so that a saved model equals the model that was made.
 
     Of the whole covariance of a joint process nothing is rounded: it is multiplied by the inverse of the prior's.
     """
@@ -76,13 +76,7 @@ def stored_bytes(model: Any) -> int:
 
 
 def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
-    """Write a :class:`~predilect.CompressedModel` to a folder, whole or not at all.
-
-    Raises
-    ------
-    FileExistsError
-        If the path exists and ``overwrite`` is False.
-    """
+    """Write a :class:`~predilect.CompressedModel` to a folder, atomically; FileExistsError unless ``overwrite``."""
     refuse_to_replace(path, overwrite)
     posterior, loss = model.posterior_, model.loss
     values: dict[str, Any] = {}
@@ -113,13 +107,7 @@ def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
 
 
 def load_compressed(cls: Any, path: Path) -> Any:
-    """Read a folder that :func:`save_compressed` wrote into a ``cls``.
-
-    Raises
-    ------
-    DataError
-        If it is no such model, a damaged one, or one of a later format.
-    """
+    """Read a folder that :func:`save_compressed` wrote into a ``cls``; DataError if it cannot be read."""
     return read_model(path, _NAMES, _fields, lambda document, arrays: _from_document(cls, document, arrays))
 
 
@@ -157,7 +145,7 @@ def _laws(posterior: SubsetPosterior) -> tuple[Utilities | None, ...]:
 
 
 def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
-    """What the arrays must be: of K kept items, D pairs of them, and laws of M functions, or of the items."""
+    """Expected arrays: of K kept items, D pairs of them, and distributions of M functions, or of the items."""
     sizes, arrays, single = sizes_of(document), document["arrays"], "float32|float64"
     fields: Fields = {"n_by_item": SHARED_ARRAYS["n_by_item"]}
     if "alpha" in arrays:
@@ -225,7 +213,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
         )  # fmt: skip
         if model.personal_ != (laws["crowd"] is not None):
             raise ValueError("people without a crowd, or a crowd without people")
-    model.describe()  # what the report lacks is found here, and not when somebody asks
+    model.describe()  # an incomplete report fails here, and not when it is first read
     return model
 
 
@@ -274,7 +262,7 @@ def _rounded(utilities: Utilities) -> Utilities:
 
 
 def _small(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
-    """Whole numbers in as few bytes as hold the largest; other numbers as they are."""
+    """Whole numbers in as few bytes as hold the largest; other numbers unchanged."""
     array = np.asarray(values)
     whole = array.astype(np.uint64)
     if not np.array_equal(whole, array):

@@ -37,7 +37,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class GaSPKHyperparameters:
-    """What the prior says.
+    """Hyper-parameters of the prior.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class GaSPKHyperparameters:
         Of a characteristic, as a function of trade-offs.
     n_characteristics : int
     spread : float
-        T² ≥ 1: by how much 1 + variance of a margin falls short on held-out answers.
+        T² ≥ 1, the calibration: factor of 1 + variance of a margin.
     """
 
     kernel: Kernel
@@ -63,7 +63,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
 
     A choice between two items is about the trade-off t of their attributes. Person u accepts it with probability
     Φ(f_u(t)), f_u = Σ_c γ_uc f^c: a mixture of characteristics f^c ~ GP(0, k) that people share, with weights γ_u on
-    the simplex. So an evaluation is measured in units of the noise of one answer. Training cost hangs on the number of
+    the simplex. An evaluation is measured in units of the noise of one answer. Training cost depends on the number of
     different trade-offs, and hardly on the number of people and choices. Without features, items are their own
     attributes.
 
@@ -74,11 +74,11 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     n_characteristics : int or "auto", default 10
         "auto": 1, 2, 3, 5 or 10, by held-out answers.
     gamma : {"heuristic", "exact", "expected"}, default "heuristic"
-        Weights of people by how well each characteristic alone explains their answers (fast); by maximum likelihood; by
-        the expected log-likelihood under what is not known of the characteristics.
+        Weights of people by how well each characteristic by itself explains their answers (fast); maximum likelihood;
+        or largest expected log-likelihood, given the uncertainty of the characteristics.
     tau : {"difference", "relative"} or callable, default "difference"
         Trade-off of two items: difference of standardised attributes; relative change of numbers; or a function of
-        two arrays of attributes in own units, shape (n, n_columns) each, that gives (n, d).
+        two arrays of attributes in their own units, shape (n, n_columns) each, that gives (n, d).
     attributes : list of str, optional
         Columns of the table of items to use; by default all. See :func:`~predilect.select_attributes`.
     n_dimensions : int, optional
@@ -86,8 +86,8 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     units : mapping of str to str, optional
         Units of attributes, for labels.
     levels : int, list or mapping, optional
-        Bring trade-offs to a grid: a number of levels, found by natural breaks, or the levels, for all dimensions, for
-        each, or by name. By default trade-offs stay as they are.
+        Round trade-offs to a grid: a number of levels, found by natural breaks, or the levels, for all dimensions, for
+        each, or by name. By default trade-offs are not rounded.
     kernel : str, default "squared-exponential"
         Or "matern-1/2", "matern-3/2", "matern-5/2": a product over dimensions.
     length_scales : str, float or array of float, default "median"
@@ -98,7 +98,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         Whether f(-t) = -f(t), so that swapping left and right says nothing. If not, the item with the smaller id is
         taken as the left one.
     backend : {"auto", "grid", "function"}, default "auto"
-        Kronecker algebra on a grid, or function space over the trade-offs there are. Both give the same.
+        Kronecker algebra on a grid, or function space over the observed trade-offs. Both give the same.
     variances : {"auto", "exact", "consistent", "paper"}, default "auto"
         Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix
         of both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
@@ -113,12 +113,11 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         T² ≥ 1, by which 1 + variance of a margin is multiplied, since weights are taken as known; "auto": by held-out
         answers.
     preset : {"modern", "paper"}, default "modern"
-        "paper": amplitude 1, not antisymmetric, a grid, low-rank variances, no damping, predictions as sure as they
-        come.
+        "paper": amplitude 1, not antisymmetric, a grid, low-rank variances, no damping, no calibration.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float, default 0.01
-        Largest difference between a weight and what the next round would make of it.
+        Largest change of a weight by another round.
     max_iterations : int, default 100
         Rounds of characteristics and weights.
     n_jobs : int, optional
@@ -137,9 +136,9 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     weights_ : array of float, shape (n_users, n_characteristics)
         γ.
     items_, users_ : Vocabulary
-        ``users_`` is None where nobody is told apart.
+        ``users_`` is None where users are not identified.
     personal_ : bool
-        Whether people are told apart.
+        Whether users are identified.
     hyperparameters_ : GaSPKHyperparameters
     tie_threshold_ : float
     log_evidence_ : float
@@ -155,9 +154,9 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     Notes
     -----
     gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**: functions change sign with
-    the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures have all covariances of the
-    characteristics, and predictions are made less sure by a factor that held-out answers ask for. The attributes are
-    the features of items; those of people are kept and not used, since answers tell people apart.
+    the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures use all covariances of the
+    characteristics, and predictions are calibrated by a factor chosen on held-out answers. The attributes are
+    the features of items; features of people are stored but not used.
 
     ``scores``: item i scores the mean of f_u(trade-off of i against j) over references j: all items, or as many, spread
     over the attributes, as make 4 000 trade-offs. Where f is linear that is a utility.
@@ -247,12 +246,12 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         )  # fmt: skip
 
     def update(self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> Self:
-        """Take in more choices, going on from the weights and characteristics there are.
+        """Update with more choices, continuing from the current weights and characteristics.
 
         Parameters
         ----------
         more : Comparisons or data frame
-            As :meth:`fit` takes them; of people known or new. All are taken in or, after an error, none.
+            As :meth:`fit` takes them; of people known or new. All are added or, after an error, none.
         y : array of int, shape (n,), optional
             Outcomes of the rows of a frame.
         items : data frame, optional
@@ -265,13 +264,13 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         Raises
         ------
         DataError
-            If a new item has no attributes, people are told apart in one but not the other, or ties come to a model
+            If a new item has no attributes, users are identified in one but not the other, or ties come to a model
             that was fitted without.
 
         Notes
         -----
-        Hyper-parameters stay as they were fitted. What comes out is a fixed point of the iteration that ``fit`` runs
-        on all answers, the one next to where the model was; with one characteristic there is no other. Costs a few
+        Hyper-parameters stay as they were fitted. The result is a fixed point of the iteration that ``fit`` runs
+        on all answers, the one nearest to the model before; with one characteristic it is unique. Costs a few
         rounds of a fit. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
         """
         check_is_fitted(self, "posterior_")

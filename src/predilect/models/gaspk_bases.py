@@ -1,4 +1,4 @@
-"""Where the algebra of ``GaSPK`` is done, and the posterior that comes of it."""
+"""Choice of the basis of ``GaSPK`` (grid or function space), and the posterior in it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def basis_of(kernel: Kernel, choices: Choices, backend: str, n_c: int, n_rows: i
 
 
 class Bases:
-    """The last basis, which one of another amplitude only scales."""
+    """Cache of the last basis, which another amplitude only scales."""
 
     def __init__(self, choices: Choices, backend: str, n_c: int, n_rows: int) -> None:
         self.choices, self.backend, self.n_c, self.n_rows = choices, backend, n_c, n_rows
@@ -76,12 +76,10 @@ class Bases:
 
 
 def choose_backend(asked: str, choices: Choices) -> str:
-    """Where the algebra is done: "grid" or "function".
+    """Choice of backend: "grid" for more than 1 500 trade-offs on a grid, else "function".
 
-    Notes
-    -----
     gaspk.md 1.1: both give the same. A product takes n_points rank operations in function space, and n_T Σ n_d on the
-    grid, for each characteristic. Function space it is without a grid, and on a grid with up to 1 500 trade-offs.
+    grid, for each characteristic.
     """
     if asked != "auto":
         return asked

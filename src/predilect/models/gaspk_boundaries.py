@@ -1,4 +1,4 @@
-"""Where people are indifferent: how much of one attribute offsets how much of another."""
+"""Indifference curves and willingness to pay: how much of one attribute offsets how much of another."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def indifference(
 
     Notes
     -----
-    Of several such changes the one nearest to 0, looked for over the range of the trade-offs learned from: beyond it a
-    function returns to its prior and has zeros that mean nothing. The interval is that of 1 000 joint draws of the
+    Of several such changes the one nearest to 0, within the range of the trade-offs learned from: beyond it a
+    function returns to its prior and its zeros mean nothing. The interval is that of 1 000 joint draws of the
     posterior. A draw without a zero counts as inf or -inf: as beyond that end of the range at which the evaluation is
-    nearer to 0. share_without is the share of such draws, and lower and upper may be infinite: the answers do not say
-    that any amount would do. Draws hold what is not known of the characteristics and of people's weights. How often
-    such intervals held the truth is in ``posteriors/gaspk/mixtures.py``: for what single people would give take exact
-    or expected weights.
+    nearer to 0. share_without is the share of such draws, and lower and upper may be infinite: the answers do not show
+    that any amount would do. Draws reflect the uncertainty of the characteristics and of people's weights. How often
+    such intervals held the truth is in ``posteriors/gaspk/mixtures.py``: for single people take exact or expected
+    weights.
     """
     model = model._now()
     one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)
@@ -103,7 +103,7 @@ def indifference(
 def willingness(
     model: Any, pay_with: str, attribute: str | None = None, change: float | None = None, user: Any = None
 ) -> Any:
-    """How much of one attribute offsets a change of another: with a price, the willingness to pay.
+    """Willingness to pay: how much of one attribute, such as a price, offsets a change of another.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def willingness(
     -------
     frame : data frame of the caller's kind
         One row a person and attribute: user (if asked for), attribute, change, a column called like ``pay_with``, lower
-        and upper (95 % interval), and share_without as for :func:`indifference`. If somebody gives up at most 3 of
+        and upper (95 % interval), and share_without as for :func:`indifference`. If a person gives up at most 3 of
         ``pay_with`` for the change, it is 3 where that is a price, and -3 where more of it is better. A change that has
         to be made up for has the other sign.
 
@@ -135,11 +135,11 @@ def willingness(
 
     Notes
     -----
-    A change of finite size: the zero of f_u(change, y) in y, not a ratio of slopes, from which it differs as far as f
-    bends. Where f hardly hangs on ``pay_with`` no amount of it makes up for anything: then values are infinite,
-    share_without is large, and there is no willingness to speak of. The average of the people has one too, which is
-    not the average of theirs. People share the draws; cost: a solution for each draw, then about 1 ms for each
-    person and attribute.
+    A change of finite size: the zero of f_u(change, y) in y, not a ratio of slopes, from which it differs where f
+    is not linear. Where f hardly depends on ``pay_with`` no amount of it makes up for anything: then values are
+    infinite, share_without is large, and there is no willingness to speak of. That of the average of the people is not
+    the average of theirs. People share the draws; cost: a solution for each draw, then about 1 ms for each person and
+    attribute.
     """
     model = model._now()
     trade_offs = model.trade_offs_
@@ -203,7 +203,7 @@ def _summary(draws: Draws, people: Mixtures, y: FloatArray, n_lines: int) -> Flo
     out = np.empty((n_people, n_lines, 4))
     out[..., 0] = tidy(nearest_zero((people.gamma @ draws.mean).reshape(n_people, n_lines, -1), y), size)
     found = nearest_zero(draws.of(people).reshape(n_people, _N_DRAWS, n_lines, -1), y)
-    # A draw, and never a mixture of two: one of them may be infinite.
+    # A draw, and no interpolation between two: one of them may be infinite.
     low, high = np.quantile(found, [0.025, 0.975], axis=1, method="inverted_cdf")
     out[..., 1], out[..., 2] = tidy(low, size), tidy(high, size)
     out[..., 3] = np.isinf(found).mean(axis=1)
@@ -211,19 +211,9 @@ def _summary(draws: Draws, people: Mixtures, y: FloatArray, n_lines: int) -> Flo
 
 
 def nearest_zero(f: FloatArray, y: FloatArray) -> FloatArray:
-    """Where functions are 0, the nearest to y = 0, by linear interpolation.
+    """Zero nearest to y = 0 of functions f (..., m) at y (m,), by linear interpolation; shape (...).
 
-    Parameters
-    ----------
-    f : array of float, shape (..., m)
-        Values of functions at y.
-    y : array of float, shape (m,)
-        Ascending; 0 is among them.
-
-    Returns
-    -------
-    zero : array of float, shape (...)
-        inf or -inf where there is none: the end at which |f| is smaller.
+    y ascends and holds 0. inf or -inf where there is none: the end at which |f| is smaller.
     """
     middle = int(np.flatnonzero(y == 0.0)[0])
     crosses = np.diff(f > 0.0, axis=-1)

@@ -1,4 +1,4 @@
-"""Answers between items as answers about trade-offs."""
+"""Answers between items converted to answers about trade-offs."""
 
 from __future__ import annotations
 
@@ -25,42 +25,22 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Answers as answers about trade-offs.
-
-    Attributes
-    ----------
-    trade_offs : TradeOffMap
-    grid : Grid or None
-        Where trade-offs were brought to, if anywhere.
-    points : array of float, shape (n_points, d)
-        The distinct trade-offs, folded if antisymmetric.
-    places : array of int, shape (n_points,), or None
-        Their codes in the grid.
-    """
+    """The distinct trade-offs of answers."""
 
     trade_offs: TradeOffMap
-    grid: Grid | None
-    points: FloatArray
-    places: IntArray | None
+    grid: Grid | None  # that trade-offs were rounded to
+    points: FloatArray  # (n_points, d), folded if antisymmetric
+    places: IntArray | None  # (n_points,), codes in the grid
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the rows of comparisons say of the points.
+    """Rows of comparisons as answers about the points."""
 
-    Attributes
-    ----------
-    point : array of int, shape (n_rows,)
-    outcome : array of int8, shape (n_rows,)
-    n_points : int
-    report : dict
-        What became of attributes and trade-offs.
-    """
-
-    point: IntArray
-    outcome: npt.NDArray[np.int8]
+    point: IntArray  # (n_rows,)
+    outcome: npt.NDArray[np.int8]  # (n_rows,)
     n_points: int
-    report: dict[str, Any]
+    report: dict[str, Any]  # attributes and trade-offs left out
 
     def answers(self, comparisons: Comparisons, rows: npt.NDArray[np.bool_] | None = None) -> TradeOffAnswers:
         """The answers, or some of them."""
@@ -72,13 +52,7 @@ class Told:
 
 
 def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[Choices, Told]:
-    """Trade-offs of the answers, and the grid if one is asked for.
-
-    Raises
-    ------
-    DataError
-        If attributes do not vary, items with answers have none, or the grid is too large.
-    """
+    """Trade-offs of the answers, and the grid if asked for; DataError if attributes or grid do not serve."""
     answers, features = training.comparisons, training.features
     trade_offs = fit_trade_offs(
         features, answers, tau=model.tau, attributes=model.attributes, n_dimensions=model.n_dimensions,

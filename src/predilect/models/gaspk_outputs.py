@@ -1,4 +1,4 @@
-"""What a choice researcher gets out of a fitted ``GaSPK``: who accepts a trade-off, and what people are like."""
+"""Outputs of a fitted ``GaSPK``: acceptance of trade-offs, segments of people, the characteristics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PAIRS_AT_ONCE = 500_000
 
 
 def accept(model: Any, trade_offs: Any, user: Any = None) -> Any:
-    """How likely people accept trade-offs.
+    """Probability that people accept trade-offs.
 
     Parameters
     ----------
@@ -57,18 +57,18 @@ def accept(model: Any, trade_offs: Any, user: Any = None) -> Any:
     Raises
     ------
     DataError
-        If a column is no attribute, holds something else than finite numbers, or somebody is not known.
+        If a column is no attribute, holds something else than finite numbers, or a person is not known.
 
     Warns
     -----
     DataWarning
-        If trade-offs lie outside the range of those that were learned from: they are evaluated exactly, but there the
-        answers say little. If a category is gained that is not lost, or the other way round.
+        If trade-offs lie outside the range of those learned from: they are evaluated exactly, but there the
+        answers say little. If a category is gained and none of its column lost, or the other way round.
 
     Notes
     -----
-    Φ(m / √(1 + v)), with the tie threshold; m and v as in ``predict_margin``. A person's sd holds what weights leave
-    open, and is not 0 for the trade-off 0 either.
+    Φ(m / √(1 + v)), with the tie threshold; m and v as in ``predict_margin``. A person's sd includes the uncertainty
+    that the calibration adds, and is not 0 for the trade-off 0 either.
     """
     model = model._now()
     t, given = _read(model, trade_offs)
@@ -108,8 +108,8 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
 
     Notes
     -----
-    With what is not known of weights from the answers themselves (``posteriors/gaspk/mixtures.py``), where ``accept``
-    and predictions have what held-out answers ask for on average, the same for every trade-off.
+    With the uncertainty of weights given the answers (``posteriors/gaspk/mixtures.py``), where ``accept``
+    and predictions have the average that held-out answers ask for, the same for every trade-off.
     """
     model = model._now()
     t, _ = _read(model, trade_offs)
@@ -120,7 +120,7 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
 
 
 def segments(model: Any) -> Any:
-    """What people are made of: their weights on the characteristics.
+    """Segments of people: their weights on the characteristics.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def segments(model: Any) -> Any:
     Raises
     ------
     DataError
-        If the model tells nobody apart.
+        If the model does not identify users.
 
     Notes
     -----
@@ -147,7 +147,7 @@ def segments(model: Any) -> Any:
 
 
 def characteristics(model: Any) -> Any:
-    """What the characteristics are: how much people have of each, and how it evaluates one step of each attribute.
+    """The characteristics: how much people have of each, and how it evaluates one step of each attribute.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Check what the constructor of ``GaSPK`` is given, and what its presets stand for."""
+"""Validation of the arguments of ``GaSPK``, and what its presets stand for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VARIANCES = ("auto", "exact", "consistent", "paper")
 
 
 class Resolved(NamedTuple):
-    """Arguments with every "auto" that a preset decides replaced; a ``spread`` of None is for held-out answers."""
+    """Arguments with every "auto" that a preset decides replaced; ``spread`` None: by held-out answers."""
 
     antisymmetric: bool
     amplitude: float | str
@@ -31,10 +31,10 @@ class Resolved(NamedTuple):
 
 
 def resolve(model: Any) -> Resolved:
-    """What a preset makes of "auto".
+    """Values of "auto" under a preset.
 
-    Modern: swapping left and right changes nothing, the amplitude and how sure predictions are come from held-out
-    answers. Paper: neither, an amplitude of 1, a grid, and the low-rank variances of its algorithm 3.
+    Modern: antisymmetric, amplitude and calibration by held-out answers. Paper: neither, an amplitude of 1, a grid, and
+    the low-rank variances of its algorithm 3.
     """
     paper = model.preset == "paper"
     swap = model.antisymmetric

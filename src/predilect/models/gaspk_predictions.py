@@ -23,12 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of f_u(t) for each pair, shapes (n,); what lacks attributes gets the prior.
-
-    Notes
-    -----
-    Each pair of items, and each distinct trade-off, is looked at once.
-    """
+    """Mean and variance of f_u(t) for each pair, shapes (n,); pairs without attributes get the prior."""
     posterior, trade_offs = model.posterior_, model.trade_offs_
     antisymmetric = resolve(model).antisymmetric
     matrix, known = model.space_.matrix, model.space_.known
@@ -61,8 +56,9 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
 def _with_items(
     trade_offs: TradeOffMap, posterior: GaSPKPosterior, n_new: int
 ) -> tuple[TradeOffMap, GaSPKPosterior] | None:
-    """With items that nobody has answered on, where items are their own attributes: more dimensions, in which all that
-    was asked about is 0. None on a grid or after a projection, which have no place for them.
+    """With unseen items as further dimensions, where items are their own attributes, 0 in all that was answered about.
+
+    None on a grid or after a projection, which have no place for them.
     """
     basis = posterior.basis
     if not isinstance(basis, DenseBasis) or trade_offs.projection is not None:

@@ -1,4 +1,4 @@
-"""What questions to a fitted ``GaSPK`` share: people, ranges of attributes, and frames of answers."""
+"""Shared by the outputs of ``GaSPK``: codes of people, ranges of attributes, frames of results."""
 
 from __future__ import annotations
 
@@ -25,13 +25,7 @@ BEYOND = 1e-9  # of a range
 
 
 def codes_of(model: Any, user: Any) -> tuple[npt.NDArray[np.int64], list[Any]] | None:
-    """Codes and ids of the people asked for; None for the average of all.
-
-    Raises
-    ------
-    DataError
-        If nobody is told apart, the list is empty, or somebody is not known.
-    """
+    """Codes and ids of the people asked for, None for the average of all; DataError if they are unknown."""
     if user is None:
         return None
     if model.users_ is None:
@@ -58,10 +52,7 @@ def mixtures_of(model: Any, who: tuple[npt.NDArray[np.int64], list[Any]] | None)
 
 
 def limits(model: Any) -> dict[str, tuple[float, float]]:
-    """Smallest and largest change of each attribute among the trade-offs learned from, by label, in own units.
-
-    Where evaluations change sign with the trade-off, so does the range.
-    """
+    """Range of each attribute among the trade-offs learned from, by label, in own units; symmetric if antisymmetric."""
     columns = model.trade_offs_.in_units(model.choices_.points)
     if resolve(model).antisymmetric:
         columns = {label: np.append(-np.abs(values), np.abs(values)) for label, values in columns.items()}
@@ -103,13 +94,7 @@ def typical_size(model: Any, step: Step) -> float:
 
 
 def frame_of(model: Any, given: Mapping[str, Any], added: Mapping[str, Any]) -> Any:
-    """A frame of the caller's kind from columns that carry the caller's names and columns that carry ours.
-
-    Raises
-    ------
-    DataError
-        If the same name is among both.
-    """
+    """A frame of the caller's kind from the caller's columns and ours; DataError if a name is among both."""
     taken = [name for name in added if name in given]
     if taken:
         raise DataError(f'an attribute is called "{taken[0]}", as a column of the results. Rename it.')
@@ -117,7 +102,7 @@ def frame_of(model: Any, given: Mapping[str, Any], added: Mapping[str, Any]) -> 
 
 
 def all_people(model: Any) -> list[Any]:
-    """Ids of the people, by their codes; those who came after the fit last."""
+    """Ids of the people, by their codes; those added after the fit last."""
     ids = list(model.users_.ids)
     added = sorted(model.added_users_, key=model.added_users_.__getitem__)
     return ids + added

@@ -28,7 +28,7 @@ _COLUMNS = ("user", "point", "outcome", "weight")
 
 
 def gaspk_fields(arrays: Mapping[str, Any]) -> Fields:
-    """What the arrays must be: of T trade-offs of D numbers, C characteristics, R rows of answers, and rank M."""
+    """Expected arrays: of T trade-offs of D numbers, C characteristics, R rows of answers, and rank M."""
     fields = {
         "points": numbers("T D"), "places": optional(amounts("T", "int64")), "m": numbers("M C"),
         "gamma": amounts("U C"), "user": codes("R", "U", "int64"), "point": codes("R", "T", "int64"),
@@ -54,7 +54,7 @@ def pack_gaspk(
         arrays["places"] = choices.places
     basis = posterior.basis
     if isinstance(basis, DenseBasis):
-        # Kept and not made anew: where eigenvalues are nearly equal, another machine might turn the coordinates.
+        # Stored and not recomputed: where eigenvalues are nearly equal, another machine might turn the coordinates.
         arrays |= {"pivots": basis.pivots, "root": basis.root, "back": basis.back}
         values["left_out"] = basis.left_out
     return values, arrays
@@ -63,21 +63,9 @@ def pack_gaspk(
 def unpack_gaspk(
     model: Any, values: dict[str, Any], arrays: dict[str, Any], function: TauFunction | None
 ) -> tuple[GaSPKPosterior, Choices, TradeOffAnswers]:
-    """What :func:`pack_gaspk` packed.
+    """The inverse of :func:`pack_gaspk`; ``model`` has hyper-parameters and tie threshold, ``function`` a custom tau.
 
-    Parameters
-    ----------
-    model : GaSPK
-        With its hyper-parameters and tie threshold.
-    function : callable or None
-        tau, where it is a function of the caller's.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    DataError
-        If the trade-offs were made by a function and none is given.
+    Raises ValueError if the arrays do not fit each other, DataError if a function is needed and not given.
     """
     h = model.hyperparameters_
     grid = None if values["grid"] is None else Grid.from_dict(values["grid"])

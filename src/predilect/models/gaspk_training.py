@@ -1,4 +1,4 @@
-"""From what ``GaSPK.fit`` is given to a fitted posterior."""
+"""Training of ``GaSPK``: candidates, restarts, and the fitted posterior."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_PEOPLE_TRIED = 1000
 
 
 class FittedGaSPK(NamedTuple):
-    """What the estimator keeps of a fit."""
+    """Result of a fit."""
 
     posterior: GaSPKPosterior
     choices: Choices
@@ -53,13 +53,7 @@ class FittedGaSPK(NamedTuple):
 def fit_gaspk(
     model: Any, training: Training, delta: float | None, executor: ThreadPoolExecutor | None, watch: Watcher | None
 ) -> FittedGaSPK:
-    """Fit ``model``, a GaSPK.
-
-    Raises
-    ------
-    DataError
-        If attributes do not vary, items with answers have none, or the grid is too large.
-    """
+    """Fit ``model``, a GaSPK; raises DataError as :func:`~predilect.models.gaspk_choices.read_choices`."""
     answers, how = training.comparisons, resolve(model)
     personal = answers.has_users and answers.n_users > 1
     choices, told = read_choices(model, training, how.antisymmetric)
@@ -138,7 +132,7 @@ def _numbers(model: Any, personal: bool) -> tuple[int, ...]:
 
 
 def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | None:
-    """Names of what the evidence is not to learn; None if it learns nothing."""
+    """Names of hyper-parameters that the evidence keeps fixed; None if it learns nothing."""
     amplitude, lengths = (
         how.amplitude == "evidence",
         isinstance(model.length_scales, str) and model.length_scales == "evidence",
@@ -157,7 +151,7 @@ def _trials(
     kernel: Callable[[float], Kernel], bases: Bases, settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
 ) -> list[Trial]:  # fmt: skip
-    """What held-out answers say of amplitudes and numbers of characteristics, and of how sure to be."""
+    """Held-out trials of amplitudes, numbers of characteristics and calibration."""
     numbers, amplitudes = _numbers(model, personal), _amplitudes(how)
     if how.spread is not None and len(numbers) == len(amplitudes) == 1:
         return []

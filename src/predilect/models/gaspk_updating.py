@@ -1,4 +1,4 @@
-"""More choices for a fitted ``GaSPK``, without a new start."""
+"""Update of a fitted ``GaSPK`` with more choices, without a new start."""
 
 from __future__ import annotations
 
@@ -31,26 +31,11 @@ IntArray = npt.NDArray[np.int64]
 
 
 def take_in(model: Any, more: Comparisons, items: Any) -> EM:
-    """Add answers, and go on from the weights and characteristics that the model has.
+    """Add answers, and continue from the model's weights and characteristics to a fixed point of the same iteration.
 
-    Parameters
-    ----------
-    model : GaSPK
-        Changed in place, in one step or, after an error, not at all. It must be the caller's turn.
-    more : Comparisons
-    items : data frame or ItemFeatures, optional
-        Attributes of items that the model does not know.
-
-    Raises
-    ------
-    DataError
-        If ids are of another kind, people are told apart in one but not the other, a new item comes without
-        attributes, or ties come to a model without them.
-
-    Notes
-    -----
-    Hyper-parameters, levels and the scales of attributes stay. What comes out is a fixed point of the same iteration
-    as a fit to all answers, the one next to where the model was.
+    The caller holds the lock; ``model`` changes in one step or, after an error, not at all. Hyper-parameters, levels
+    and scales of attributes stay. Raises DataError for ids of another kind, users identified in one but not the other,
+    a new item without attributes, or ties in a model without them.
     """
     _check(model, more)
     how = resolve(model)
@@ -64,7 +49,7 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
 
     choices, answers = model.choices_, model.answers_
     left, right = new_item[more.left], new_item[more.right]
-    swap = left > right  # the order of all ids may be another than that of the new ones alone
+    swap = left > right  # the order of all ids may differ from that of the new ones
     left, right = np.where(swap, right, left), np.where(swap, left, right)
     said = np.where(swap, -more.outcome, more.outcome)
     choices, point, sign, moved = _points(choices, space, left, right, how.antisymmetric)
@@ -153,7 +138,7 @@ def _space(model: Any, vocabulary: Any, old: IntArray, items: Any) -> FeatureSpa
 def _points(
     choices: Choices, space: FeatureSpace, left: IntArray, right: IntArray, antisymmetric: bool
 ) -> tuple[Choices, IntArray, npt.NDArray[np.int8], IntArray]:
-    """All trade-offs; for each new answer which it is about, and its sign; and where the old trade-offs went."""
+    """All trade-offs; for each new answer its trade-off and sign; and where the old trade-offs went."""
     matrix = None if choices.trade_offs.items_are_attributes else space.matrix
     found = choices.trade_offs.points(matrix, left, right, antisymmetric=antisymmetric)
     n_old = len(choices.points)

@@ -1,7 +1,7 @@
-"""Moments of kept items in half the bytes: variances of utilities, and of their differences with fewer digits.
+"""Half-precision storage of covariances of kept items: 16-bit variances of differences.
 
-What is asked of kept items are pairs. The variance of a difference is what a pair is predicted by, so it is that which
-is rounded, to 11 bits, and not the covariances it would be the small remainder of.
+Pairs of items are predicted by the variance of their difference, so that is rounded, to 11 bits, and not the
+covariances whose small remainder it would be.
 """
 
 from __future__ import annotations
@@ -19,24 +19,10 @@ _LARGEST_EXPONENT = 15  # of a 16-bit number; the smallest with all its bits is 
 
 
 def halved(triangles: FloatArray, ptr: npt.NDArray[np.integer]) -> dict[str, npt.NDArray[np.generic]]:
-    """Arrays to save instead of covariances.
+    """Arrays to save instead of lower ``triangles`` (Σ r_u (r_u + 1) / 2,) of covariances of r_u items a person.
 
-    Parameters
-    ----------
-    triangles : array of float, shape (Σ r_u (r_u + 1) / 2,)
-        Lower triangles of covariances, person by person and row by row.
-    ptr : array of int, shape (n_users + 1,)
-        Where each person's r_u items begin.
-
-    Returns
-    -------
-    arrays : dict
-        ``variance``, 32 bits, of each item; ``difference``, 16 bits, of each pair, times 2^``exponent``.
-
-    Notes
-    -----
-    Relative error of a difference at most 2^-11, as long as it is no less than 2^-29 of the largest, and 2^-40 of the
-    largest below. Giving back what :func:`unhalved` made gives the same bits.
+    ``variance`` has 32 bits; ``difference``, 16 bits, of each pair, times 2^``exponent``: relative error at most 2^-11
+    down to 2^-29 of the largest, and 2^-40 of the largest below. What :func:`unhalved` made gives the same bits again.
     """
     row, column, start = _entries(ptr)
     off = row != column

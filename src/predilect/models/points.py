@@ -1,4 +1,4 @@
-"""Inducing points, as an estimator's arguments ask for them."""
+"""Inducing points from an estimator's arguments."""
 
 from __future__ import annotations
 
@@ -26,25 +26,10 @@ def choose_points(
     known: npt.NDArray[np.bool_],
     random_state: int,
 ) -> FloatArray | None:
-    """Inducing points, shape (n_points, d), or None: the items.
+    """Inducing points, shape (n_points, d), or None: the items, as ``asked`` None says.
 
-    Parameters
-    ----------
-    asked : int, "auto" or None
-        The argument ``n_inducing``; None asks for the items.
-    automatic : int or None
-        What "auto" stands for.
-    most : int
-        Points that dense algebra holds.
-    kernel : Kernel
-        Distances are in units of its length-scales.
-    features, known, random_state
-        As in :func:`~predilect.inference.inducing.inducing_points`.
-
-    Raises
-    ------
-    DataError
-        If the points would be more than ``most``.
+    ``automatic`` is what "auto" stands for; distances are in units of the kernel's length-scales. Raises DataError for
+    more than ``most`` points.
     """
     n_points = automatic if isinstance(asked, str) else asked
     if not known.any():

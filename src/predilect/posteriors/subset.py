@@ -1,7 +1,4 @@
-"""What is left of a posterior when every person keeps a few items: their moments, and the law of a person.
-
-For decisions/sparsify.py, which chooses the items, and models/compressed.py, which saves them.
-"""
+"""Posterior of a few kept items a person: their moments, all else by the population distribution."""
 
 from __future__ import annotations
 
@@ -23,51 +20,25 @@ IntArray = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubsetPosterior:
-    """q(f_uS) = N(mean, covariance) of the items S_u that each person keeps; the rest through the law of a person.
+    """q(f_uS) = N(mean, covariance) of the items S_u that each person keeps; the rest by the population distribution.
 
-    A dropped item i has f_i | f_S of the law: with A = C_iS C_SS⁻¹ mean m_i + A (μ_S - m_S) and covariance
-    C_ii - A C_SS Aᵀ + A Σ_SS Aᵀ. Nothing of what the person said of dropped items, and nothing of how their utilities
-    go together with those of other people's kept items, is left.
-
-    Attributes
-    ----------
-    ptr : array of int, shape (n_users + 1,)
-        Kept items of person u are ``items[ptr[u]:ptr[u + 1]]``, ascending.
-    items : array of int, shape (n_kept,)
-    mean : array of float, shape (n_kept,)
-        μ_S of everybody.
-    triangles : array of float, shape (Σ r_u (r_u + 1) / 2,)
-        Lower triangles of Σ_SS, person by person and row by row.
-    law : Utilities
-        N(m, C): a person before own answers, as one of the people. Of a model of everybody as one: the prior.
-    whole : Utilities or None
-        The crowd; None where one function stands for all, who are then person 0.
-    n_answers : array of float, shape (n_kept,)
-        Answers of the person on each kept item.
-    tie_factor : array of float, shape (n_users,)
-        What the tie threshold is multiplied by for each person.
-    stranger : Utilities or None
-        Somebody without answers, where that is not ``law``.
-    implied : array of uint8
-        Eight cells of ``triangles`` a byte: pairs of kept items of which one is above the other by transitivity of the
-        answers. Empty where that makes no difference.
-
-    Notes
-    -----
-    vvm.md 3, ``local``. The paper does not say how anything is predicted from what is kept. n_kept (r + 5) / 2 numbers
-    and n_items² for law and crowd; a pair of kept items costs two searches, one with a dropped item r² (and r³ once a
-    person).
+    A dropped item i has f_i | f_S of that distribution: with A = C_iS C_SS⁻¹ mean m_i + A (μ_S - m_S) and covariance
+    C_ii - A C_SS Aᵀ + A Σ_SS Aᵀ. ``implied`` packs eight cells of ``triangles`` a byte: pairs of kept items ordered by
+    transitivity of the answers; empty where that makes no difference. The person's answers on dropped items are lost,
+    and so are covariances with other people's kept items. vvm.md 3, ``local``; the paper does not say how anything is
+    predicted from what is kept. n_kept (r + 5) / 2 numbers and n_items² for population and crowd; a pair of kept items
+    costs two searches, one with a dropped item r² (and r³ once a person).
     """
 
-    ptr: IntArray
-    items: IntArray
-    mean: FloatArray
-    triangles: FloatArray
-    law: Utilities
-    whole: Utilities | None
-    n_answers: FloatArray
-    tie_factor: FloatArray
-    stranger: Utilities | None = None
+    ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
+    items: IntArray  # (n_kept,)
+    mean: FloatArray  # (n_kept,), μ_S
+    triangles: FloatArray  # (Σ r_u (r_u + 1) / 2,), lower triangles of Σ_SS, row by row
+    law: Utilities  # N(m, C), the population distribution; of a pooled model the prior
+    whole: Utilities | None  # the crowd; None for a pooled model, which is then person 0
+    n_answers: FloatArray  # (n_kept,), answers of the person on each kept item
+    tie_factor: FloatArray  # (n_users,), factor of the tie threshold
+    stranger: Utilities | None = None  # an unseen user, where that is not law
     implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
@@ -84,12 +55,12 @@ class SubsetPosterior:
 
     @property
     def n_items(self) -> int:
-        """Number of items, kept by anybody or not."""
+        """Number of items, kept or not."""
         return len(self.law.mean)
 
     @property
     def n_users(self) -> int:
-        """Number of people; 1 where one function stands for all."""
+        """Number of people; 1 for a pooled model."""
         return len(self.ptr) - 1
 
     def kept(self, user: int) -> IntArray:
@@ -102,26 +73,19 @@ class SubsetPosterior:
         return self.mean[self.ptr[user] : self.ptr[user + 1]], covariance
 
     def places(self, users: IntArray, items: IntArray) -> IntArray:
-        """Where items are among those kept by people, shape (n,); -1 for a dropped or new item, or somebody unknown."""
+        """Positions (n,) of items among those kept by people; -1 for a dropped or new item or an unknown person."""
         users, items = self._people(users), np.asarray(items, dtype=np.int64)
         if not len(self._keys):
             return np.full(len(users), -1)
         key = users * self.n_items + items
         place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        known = (users >= 0) & (items < self.n_items)  # or a new item has the key of somebody else's
+        known = (users >= 0) & (items < self.n_items)  # or a new item has the key of another person's item
         return np.asarray(np.where(known & (self._keys[place] == key), place, -1))
 
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), shapes (n,); -1 for somebody without answers.
-
-        Parameters
-        ----------
-        users, left, right : arrays of int, shape (n,)
-        executor : ThreadPoolExecutor, optional
-            Not used.
-        """
+        """Mean and variance of f_u(left) - f_u(right), shapes (n,); -1 for an unseen user."""
         users, left, right = self._people(users), np.asarray(left), np.asarray(right)
         mean, var = np.empty(len(users)), np.empty(len(users))
         a, b = self.places(users, left), self.places(users, right)
@@ -151,7 +115,7 @@ class SubsetPosterior:
         return mean, np.maximum(var, 0.0)
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities of one person; -1: of somebody without answers."""
+        """The utilities of one person; -1: of an unseen user."""
         user = int(self._people(np.array([user]))[0])
         if user < 0:
             return self.law if self.stranger is None else self.stranger
@@ -179,7 +143,7 @@ class SubsetPosterior:
         return self.person(user).dense()
 
     def crowd(self) -> Utilities:
-        """What the full model said of the crowd; where one function stands for all, what is left of it."""
+        """The crowd's utilities in the full model; of a pooled model, what is kept of them."""
         return self.person(0) if self.whole is None else self.whole
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
@@ -195,12 +159,12 @@ class SubsetPosterior:
         return np.array([m for m, _ in found]).reshape(shape), np.array([v for _, v in found]).reshape(shape)
 
     def with_items(self, n_new: int) -> SubsetPosterior:
-        """With items appended of which nothing is known: each like one of the law's, nobody knows which."""
+        """With unseen items appended, each distributed like one of the population's items."""
         stranger = None if self.stranger is None else _with_independent(self.stranger, n_new)
         return replace(self, law=_with_independent(self.law, n_new), stranger=stranger)
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-        """As a population's posterior has it; a dropped item counts as one without an answer."""
+        """As of a population's posterior; a dropped item counts as one without an answer."""
         if self.whole is None:
             return np.zeros(len(users), dtype=np.int8)
         users = self._people(users)
@@ -215,7 +179,7 @@ class SubsetPosterior:
         return kind
 
     def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
-        """Whether people have no answers on what they keep, and no tie threshold of their own that is known."""
+        """Whether people have no answers on the items they keep and no known tie threshold of their own."""
         users = self._people(users)
         sums = np.concatenate([[0.0], np.cumsum(self.n_answers)])
         total = np.append(sums[self.ptr[1:]] - sums[self.ptr[:-1]], 0.0)
@@ -223,11 +187,11 @@ class SubsetPosterior:
         return np.asarray((total[users] == 0.0) & ~own[users])
 
     def tie_factors(self, users: IntArray) -> FloatArray:
-        """What the tie threshold is multiplied by for people, by code; 1 for somebody unknown."""
+        """Factors of the tie threshold for people, by code; 1 for an unknown person."""
         return np.append(self.tie_factor, 1.0)[self._people(users)]
 
     def _cells(self, users: IntArray, first: IntArray, second: IntArray) -> IntArray:
-        """Where pairs of kept items, by place, are in ``triangles``."""
+        """Positions in ``triangles`` of pairs of kept items."""
         i, j = np.maximum(first, second) - self.ptr[users], np.minimum(first, second) - self.ptr[users]
         return np.asarray(self._start[users] + i * (i + 1) // 2 + j)
 
@@ -238,7 +202,7 @@ class SubsetPosterior:
         return codes
 
     def _pull(self, user: int) -> tuple[IntArray, FloatArray, FloatArray]:
-        """S, C_SS⁻¹ (μ - m_S) and C_SS⁻¹ - C_SS⁻¹ Σ C_SS⁻¹: what a person's kept items say of all others."""
+        """S, C_SS⁻¹ (μ - m_S) and C_SS⁻¹ - C_SS⁻¹ Σ C_SS⁻¹: regression of the other items on a person's kept ones."""
         S = self.kept(user)
         mu, Sigma = self.moments(user)
         factor = factorise(covariance_between(self.law, S, S))

@@ -1,4 +1,4 @@
-"""The characteristics of a fitted ``GaSPK`` as pictures over two attributes."""
+"""Plots of the characteristics of a fitted ``GaSPK`` over two attributes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def plot_characteristics(
     which: Sequence[int] | None = None,
     path: str | Path | Sequence[Path] | None = None,
 ) -> Any:
-    """Draw characteristics over two attributes: evaluation, its standard deviation, probability of accepting.
+    """Plot characteristics over two attributes: evaluation, its standard deviation, probability of accepting.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def plot_characteristics(
     Notes
     -----
     The three panels of Fig. 4 of Peters et al. (2018), a row each characteristic. Dots are the trade-offs that were
-    answered about, whatever else they change; axes reach as far as 98 % of the answers do. Black lines: where somebody
-    of this characteristic is indifferent.
+    answered about, whatever else they change; axes hold 98 % of the answers. Black lines: where a person made
+    of this characteristic only is indifferent.
     """
     require_matplotlib()
     posterior = model.posterior_
@@ -117,7 +117,7 @@ def plot_characteristics(
 
 
 def _rows(which: Sequence[int] | None, weight: FloatArray) -> list[int]:
-    """Which characteristics, from 0."""
+    """Characteristics to draw, counted from 0."""
     if which is None:
         return [int(c) for c in np.lexsort((np.arange(len(weight)), -weight))[:_MOST_ROWS]]
     rows = [int(number) - 1 for number in which]
@@ -157,7 +157,7 @@ def _care(model: Any, steps: Sequence[Step]) -> FloatArray:
 
 
 def _dots(model: Any, one: Step, two: Step) -> tuple[FloatArray, FloatArray]:
-    """Answered trade-offs along two attributes, the most answered about first; both ways round where that is one."""
+    """Answered trade-offs along two attributes, the most answered first; both ways round where that is one."""
     columns, weight = in_units(model), weights_of_points(model)
     some = np.argsort(-weight, kind="stable")[:_MOST_DOTS]
     across, up = columns[one.dimension.label][some], columns[two.dimension.label][some]

@@ -1,4 +1,4 @@
-"""Somebody's indifference curve as a picture."""
+"""Plot of an indifference curve."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plot_indifference(
     other: Mapping[str, float] | None = None,
     path: str | Path | None = None,
 ) -> Any:
-    """Draw where a person, or by default the average of the people, is indifferent, and how likely they accept.
+    """Plot the indifference curve of a person, or by default of the average of the people, and acceptance.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def plot_indifference(
     Notes
     -----
     Colours are the probability of accepting; the line is where the mean evaluation is 0, with its 95 % band. A person's
-    own answers are dots: full where the trade-off was accepted. What else they changed is not seen.
+    own answers are dots: full where the trade-off was accepted. Other attributes that they changed are not shown.
     """
     require_matplotlib()
     one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)

@@ -1,4 +1,4 @@
-"""The file of everybody's own ranking, written a few people at a time."""
+"""Personal rankings of all people as a Parquet file, written in chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["BEST", "MOST_ITEMS", "write_people"]
 
 _ROWS_PER_CHUNK = 400_000
 _ROWS_PER_GROUP = 200_000
-# Of very many items nobody reads everybody's whole ranking, and the file would have people x items rows.
+# With very many items nobody reads whole personal rankings, and the file would have people x items rows.
 MOST_ITEMS, BEST = 1000, 100
 
 
@@ -32,30 +32,10 @@ def write_people(
 ) -> None:
     """Write a Parquet file with columns user, item, mean, sd, rank and n, sorted by user and rank.
 
-    With more than 1 000 items only each person's 100 best are written.
-
-    Parameters
-    ----------
-    path : Path
-        The file; a hidden folder beside it holds the parts while they are written.
-    model : estimator
-        Fitted, and telling people apart.
-    per_probit : float, default 1
-        Unit of mean and sd (:class:`~predilect.report.scales.Scale`). Utilities are centred over the items.
-    executor : ThreadPoolExecutor, optional
-        Threads.
-    rows_per_chunk : int
-        Rows in memory at a time, but at least one person.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written.
-
-    Notes
-    -----
-    Memory for some hundred thousand rows, however many people there are; about a microsecond a row. The file has the
-    same bytes every time.
+    With more than 1 000 items only each person's 100 best. ``per_probit`` is the unit of mean and sd
+    (:class:`~predilect.report.scales.Scale`); utilities are centred over the items. A hidden folder beside the file
+    holds the parts while they are written; OSError if that fails. ``rows_per_chunk`` bounds memory, at least one
+    person; about a microsecond a row. The file has the same bytes every time.
     """
     try:
         with TemporaryDirectory(prefix=".people-", dir=path.parent) as folder:

@@ -1,4 +1,4 @@
-"""What pictures of trade-offs share: axes in own units, figures and files."""
+"""Axes in own units, figures and files for plots of trade-offs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def require_matplotlib() -> None:
 
 
 def reach(model: Any, step: Step, n: int) -> FloatArray:
-    """Values along an axis, as far as 98 % of the answers reach."""
+    """Values along an axis that holds 98 % of the answers."""
     if not step.is_number:
         return np.array([-1.0, 0.0, 1.0])
     low, high = limits(model)[step.dimension.label]

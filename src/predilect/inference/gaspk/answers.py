@@ -20,25 +20,19 @@ _PEOPLE_AT_ONCE = 8192
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByPoint:
-    """The rows of answers by trade-off, then person: sums over the answers about a trade-off run straight on.
+    """Rows of answers (n,) sorted by trade-off, then person: sums over the answers about a trade-off are contiguous.
 
-    Of more than 8 192 people so many after the other, whose weights stay in the cache.
-
-    Attributes
-    ----------
-    order : array of int, shape (n,)
-        Which row each is.
-    user, point, outcome, weight : arrays, shape (n,)
+    Of more than 8 192 people in blocks of so many, whose weights stay in the cache.
     """
 
-    order: IntArray
+    order: IntArray  # row of the answers
     user: IntArray
     point: IntArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
 
     def rows(self, values: FloatArray) -> FloatArray:
-        """Values (n,) in the order of the rows."""
+        """Values (n,) put back into the order of the rows."""
         out = np.empty_like(values)
         out[self.order] = values
         return out
@@ -46,23 +40,12 @@ class ByPoint:
 
 @dataclass(frozen=True, eq=False)
 class TradeOffAnswers:
-    """Whether people accept trade-offs; sorted by person, then trade-off, then answer, equal rows made one.
-
-    Attributes
-    ----------
-    user, point : arrays of int, shape (n,)
-        Codes of the person and of the trade-off.
-    outcome : array of int8, shape (n,)
-        +1 accepted, 0 neither, -1 refused.
-    weight : array of float, shape (n,)
-        How many identical answers a row stands for.
-    n_users, n_points : int
-    """
+    """Acceptance of trade-offs; columns (n,) sorted by person, trade-off and answer, equal rows merged."""
 
     user: IntArray
     point: IntArray
-    outcome: npt.NDArray[np.int8]
-    weight: FloatArray
+    outcome: npt.NDArray[np.int8]  # +1 accepted, 0 neither, -1 refused
+    weight: FloatArray  # identical answers that a row stands for
     n_users: int
     n_points: int
 
@@ -77,13 +60,7 @@ class TradeOffAnswers:
         n_users: int,
         n_points: int,
     ) -> TradeOffAnswers:
-        """Sort and merge columns of any order.
-
-        Raises
-        ------
-        DataError
-            If columns differ in length, codes are out of range, or weights are not positive and finite.
-        """
+        """Sort and merge columns of any order; DataError for unequal lengths, codes out of range or weights not > 0."""
         u, p = np.asarray(user, dtype=np.int64), np.asarray(point, dtype=np.int64)
         y = np.asarray(outcome, dtype=np.int8)
         w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -120,7 +97,7 @@ class TradeOffAnswers:
 
     @cached_property
     def by_point(self) -> ByPoint:
-        """The rows in the order of trade-offs; made when first asked for."""
+        """The rows in the order of trade-offs."""
         key = self.user // _PEOPLE_AT_ONCE * max(self.n_points, 1) + self.point
         order = np.argsort(key, kind="stable")
         return ByPoint(order, self.user[order], self.point[order], self.outcome[order], self.weight[order])

@@ -1,18 +1,18 @@
-"""The compiled loop that finds people's weights: for each person, a concave function climbed on the simplex.
+"""Maximum-likelihood weights on the simplex: a concave function of each person, climbed in a compiled loop.
 
 One person's function of the weights γ is, with z = γᵀf the margin of an answer,
 
     L(γ) = Σ_i weight_i ℓ_i(γᵀF_i)                                     characteristics known: F
     L(γ) = Σ_i weight_i Σ_q ω_q ℓ_i(γᵀF_i + x_q s_i),  s_i = √(γᵀV_i γ)    known with covariance V
 
-for nodes x_q that lie symmetrically about 0. Both are concave: γᵀF is linear, s is convex, and ℓ(m + xs) + ℓ(m - xs)
-is concave in (m, s) and falls in s >= 0. With b = Vγ/s, κ = -ℓ'' and k_j = Σ_q ω_q κ x_q^j, the gradient and minus the
-Hessian of an answer are
+for nodes x_q symmetric about 0. Both are concave: γᵀF is linear, s is convex, and ℓ(m + xs) + ℓ(m - xs) is concave in
+(m, s) and falls in s >= 0. With b = Vγ/s, κ = -ℓ'' and k_j = Σ_q ω_q κ x_q^j, the gradient and minus the Hessian of an
+answer are
 
     (Σ ω ℓ') F + (Σ ω x ℓ') b       k_0 FFᵀ + k_1 (Fbᵀ + bFᵀ) + k_2 bbᵀ - (Σ ω x ℓ') (V - bbᵀ)/s .
 
-Each step maximises the quadratic model of L on the simplex exactly, by an active set, and goes as far along that
-direction as L rises: feasible at once, and Newton's method on the final face.
+Each step maximises the quadratic model of L on the simplex exactly, by an active set, followed by a line search:
+feasible at once, and Newton's method on the final face.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 OutcomeArray = npt.NDArray[np.int8]
 
-# Of the model's mean curvature, added to all of it: where fewer answers than weights leave it singular, the shortest
-# step is taken, and rounding decides nothing.
+# Ridge, as a share of the mean curvature: where fewer answers than weights leave the model singular, the shortest
+# step is taken, and rounding has no influence.
 _RIDGE = 1e-9
 _SUFFICIENT = 1e-4  # share of the rise that the gradient promises, as usual
-_ROUNDING = 1e-14  # of L: what its sum over answers may be wrong by
+_ROUNDING = 1e-14  # relative rounding error of L
 _SHORTEST = 1e-10
 _TAIL = -5.0  # where ρ + r loses digits
 _SMALL_VARIANCE = 0.01  # below it, -Σ ω x ℓ' / s has lost digits, and k_0 differs from it in none
@@ -49,9 +49,9 @@ def add_log_likelihoods(
     user: IntArray, point: IntArray, outcome: OutcomeArray, weight: FloatArray, delta: float, F: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
-    """Add each answer's log-likelihood to ``out``, (n_users, n_c), for each margin F_tc alone.
+    """Add each answer's log-likelihood to ``out``, (n_users, n_c), for each margin F_tc by itself.
 
-    Answers about one point, one after the other, share what they have to evaluate.
+    Consecutive answers about one point share the evaluations.
     """
     n_c = F.shape[1]
     found = np.empty((3, n_c))  # of refusals, ties and acceptances
@@ -147,8 +147,8 @@ def _direction(
 ) -> float:  # fmt: skip
     """Maximise gᵀd - dᵀHd/2 over γ + d in the simplex, by a primal active set; returns gᵀd.
 
-    Each turn maximises on a face, where all other weights are 0; goes there, or to the border of the face, which is
-    then left out; and where it got there, takes in the weight that would gain most.
+    Each turn maximises on a face (all other weights 0), stops at the border of the face, which then shrinks, or, having
+    reached the maximum, takes in the weight that would gain most.
     """
     n_c = gamma.shape[0]
     ridge = 0.0
@@ -224,29 +224,14 @@ def climb(
     counts: IntArray, tolerance: float, max_steps: int, gamma: FloatArray, value: FloatArray, gap: FloatArray,
     vectors: FloatArray, matrices: FloatArray, codes: IntArray,
 ) -> int:  # fmt: skip
-    """Climb for people ``start`` to ``stop``, and return the most steps that anybody took.
+    """Maximum of L for people ``start`` to ``stop``; returns the most steps that anyone took.
 
-    Parameters
-    ----------
-    user_ptr : int64[n_users + 1]
-        Rows of each person.
-    point, outcome, weight : int64[n], int8[n], float64[n]
-    F : float64[n_points, n_c]
-    V : float64[n_points, n_c, n_c], or [0, n_c, n_c] where the characteristics are known
-    rule : int64[n_points]
-        Row of the quadrature rule of each point.
-    nodes, omega, counts : float64[n_rules, n], float64[n_rules, n], int64[n_rules]
-        Nodes, their weights (adding up to 1), and how many there are; one node, 0, where the characteristics are known.
-    tolerance : float
-        A person is done once max_c g_c - gᵀγ is at most this, an answer: nowhere on the simplex is L higher by more.
-    max_steps : int
-        0 leaves the weights as they are and only assesses them.
-    gamma : float64[n_users, n_c]
-        Changed in place: from where to start to where L is largest. People without answers are left alone.
-    value, gap : float64[n_users]
-        Written: L, and max_c g_c - gᵀγ an answer.
-    vectors, matrices, codes : float64[7, n_c], float64[3, n_c, n_c], int64[2, n_c]
-        Room to work in, of each thread's own.
+    ``V`` is (n_points, n_c, n_c), or (0, n_c, n_c) where the characteristics are known; ``rule`` (n_points,) is the row
+    of each point in the quadrature rules ``nodes`` and ``omega`` (n_rules, n), of ``counts`` nodes with weights that
+    add up to 1 (one node, 0, for known characteristics). Converged once max_c g_c - gᵀγ <= ``tolerance`` per answer,
+    which bounds how much higher L is anywhere on the simplex; ``max_steps`` 0 only evaluates. ``gamma`` is changed in
+    place (not for people without answers), ``value`` and ``gap`` (n_users,) are written; ``vectors`` (7, n_c),
+    ``matrices`` (3, n_c, n_c) and ``codes`` (2, n_c) are workspace, one set a thread.
     """
     n_c = F.shape[1]
     g, new_g, d, r, s, b, candidate = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6]
@@ -267,7 +252,7 @@ def climb(
         rise = 0.0
         step = 1.0
         n_steps = -1
-        while step > _SHORTEST:  # if no step is short enough, the gap tells how far it came
+        while step > _SHORTEST:  # where the line search fails, the gap shows it
             new = _assess(
                 user_ptr[u], user_ptr[u + 1], point, outcome, weight, delta, F, V, rule, nodes, omega, counts,
                 candidate, new_g, new_H, b,

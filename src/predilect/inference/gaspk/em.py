@@ -1,4 +1,4 @@
-"""Characteristics and people's weights, turn about: gaspk.md algorithm 1."""
+"""Alternating estimation of characteristics and people's weights: gaspk.md algorithm 1."""
 
 from __future__ import annotations
 
@@ -26,58 +26,32 @@ FloatArray = npt.NDArray[np.float64]
 Estimator = Literal["heuristic", "exact", "expected"]
 ESTIMATORS = ("heuristic", "exact", "expected")
 
-_LAST = 1e-8  # of the mode that is kept
-_SHORTER, _LONGER = 0.5, 1.2  # a person's step that turns back, and one that goes on
-_LONGEST = 1.5  # times as far as the new weights
-_COARSEST = 1e-2  # of modes on the way, relative to how much weights still move
-_FAR = 0.1  # weights that move by more will make another mode of it anyway: up to ten times as coarse
+_LAST = 1e-8  # tolerance of the final mode
+_SHORTER, _LONGER = 0.5, 1.2  # factors of a person's damping: of a step that turns back, of one that goes on
+_LONGEST = 1.5  # most over-relaxation: 1 goes to the new weights
+_COARSEST = 1e-2  # tolerance of earlier modes, relative to how much weights still move
+_FAR = 0.1  # weights that move by more need another mode anyway: its tolerance is up to ten times as large
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to iterate.
-
-    Attributes
-    ----------
-    estimator : {"heuristic", "exact", "expected"}
-        Of people's weights.
-    damping : float
-        Share of the new weights in the next ones to begin with, in (0, 1]; less for somebody whose steps turn back and
-        forth, and up to 1.5 for somebody whose steps go on and on the same way. With 1 it is never more than 1.
-    tolerance : float
-        Largest difference between a weight and the new one in the last round, before damping.
-    max_rounds : int
-    """
+    """Settings of the iteration."""
 
     estimator: Estimator = "heuristic"
-    damping: float = 0.7
-    tolerance: float = 1e-2
+    damping: float = 0.7  # first share of the new weights, in (0, 1]
+    tolerance: float = 1e-2  # largest undamped change of a weight in the last round
     max_rounds: int = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EM:
-    """Where the iteration ended.
-
-    Attributes
-    ----------
-    mode : Mode
-        Of the characteristics under the weights ``gamma``.
-    gamma : array of float, shape (n_users, n_c)
-    delta : float
-        Tie threshold.
-    evidence : float
-        Laplace's log evidence of the answers given the weights, in nats; NaN where it was not asked for.
-    objectives : tuple of float
-        ψ after each round; with exact weights, no damping and a given tie threshold it never falls.
-    report : Report
-    """
+    """Result of the iteration."""
 
     mode: Mode
-    gamma: FloatArray
-    delta: float
-    evidence: float
-    objectives: tuple[float, ...]
+    gamma: FloatArray  # (n_users, n_c)
+    delta: float  # tie threshold
+    evidence: float  # Laplace's log evidence given the weights, nats; NaN if not asked for
+    objectives: tuple[float, ...]  # ψ after each round; never falls with exact weights, no damping, δ given
     report: Report
 
 
@@ -94,35 +68,16 @@ def run(
     random_state: int = 0,
     with_evidence: bool = True,
 ) -> EM:
-    """Iterate from weights.
+    """Characteristics and weights, alternated until convergence from the weights ``gamma`` (n_users, n_c).
 
-    Parameters
-    ----------
-    basis : Basis
-    answers : TradeOffAnswers
-    gamma : array of float, shape (n_users, n_c)
-        Weights to begin with. Uniform ones stay: all characteristics would be one.
-    settings : Settings
-    delta : float, optional
-        Tie threshold; learned by default, 0 without ties.
-    start : array of float, shape (rank, n_c), optional
-        Coordinates to begin with.
-    executor : ThreadPoolExecutor, optional
-        For the weights of people.
-    progress : callable, optional
-        Is told the share of the rounds that is done.
-    random_state : int
-        Of a log determinant that is estimated.
-    with_evidence : bool
-        Whether there is an evidence, whose determinant can take as long as twenty rounds; NaN otherwise.
+    Uniform weights stay uniform: all characteristics would be one. ``delta`` None learns the tie threshold (0 without
+    ties); ``start`` (rank, n_c) are coordinates to begin with. The determinant of the evidence can take as long as
+    twenty rounds.
 
-    Notes
-    -----
     gaspk.md 3, steps 3 to 5. With exact weights this climbs the joint posterior of characteristics and weights; with
-    the heuristic it is no ascent, and may go round in circles, which damping ends. Of many people some are slow to
-    settle: going further than the new weights took 70 rounds for 20 000 people of 10 answers each, and 100 were not
-    enough without. A round costs a few products with
-    the basis and passes over the answers; the number of answers matters for the latter alone.
+    the heuristic it is no ascent, and may cycle, which damping ends: a person's step is damped more where it turns back
+    and forth, and grows to 1.5 where steps go on the same way (with damping 1 never above 1). Without such
+    over-relaxation 100 rounds were not enough for 20 000 people of 10 answers each; with it 70 were.
     """
     began = time.perf_counter()
     learned = delta is None
@@ -144,7 +99,7 @@ def run(
             break
         before, step = step, _weights(settings.estimator, answers, mode, gamma, threshold, executor) - gamma
         change = float(np.abs(step).max(initial=0.0))
-        if last and change < settings.tolerance:  # by the mode that is kept, and not by a coarse one alone
+        if last and change < settings.tolerance:  # judged by an accurate mode, never by a coarse one
             break
         back = np.einsum("uc,uc->u", before, step) < 0.0
         share = np.where(back, _SHORTER * share, np.minimum(_LONGER * share, longest))
@@ -156,7 +111,7 @@ def run(
         rounds += 1
         if progress is not None:
             progress(rounds / settings.max_rounds)
-    # As a model that is read from a file makes it of w: the same bits.
+    # As computed from w when a model is loaded: the same bits.
     mode = replace(mode, state=state_at(basis, answers, gamma, likelihood, mode.w))
     evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state) if with_evidence else np.nan
     report = Report(
@@ -169,7 +124,7 @@ def run(
 
 
 def _furthest(gamma: FloatArray, step: FloatArray) -> FloatArray:
-    """How often a person's step fits into the simplex, shape (n_users,); at least once."""
+    """How often a person's step fits into the simplex, at least once; (n_users,)."""
     times = np.divide(gamma, -step, out=np.full(gamma.shape, np.inf), where=step < 0.0)
     return np.asarray(np.maximum(times.min(axis=1, initial=np.inf), 1.0))
 

@@ -1,4 +1,4 @@
-"""From answers about trade-offs to characteristics and weights: what is chosen, and in which order."""
+"""Model selection of GaSPK by held-out answers, and random restarts."""
 
 from __future__ import annotations
 
@@ -27,15 +27,7 @@ _TRIAL_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What held-out answers may choose.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Of the characteristics.
-    n_c : int
-        How many of them.
-    """
+    """A kernel of the characteristics and their number."""
 
     kernel: Kernel
     n_c: int
@@ -43,16 +35,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a candidate did.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    log_loss : float
-        Of the answers held out, in nats an answer, with its ``spread``.
-    spread : float
-        T².
-    """
+    """Held-out log loss of a candidate (nats an answer), at its ``spread`` T²."""
 
     candidate: Candidate
     log_loss: float
@@ -71,25 +54,10 @@ def try_candidates(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[Trial]:
-    """Fit each candidate to what is kept, and predict what is held out.
+    """Cross-validated log loss of each candidate over ``folds`` of (kept, held out); at most 8 rounds a trial.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-    basis_of : callable
-        Of a kernel, over the points of the answers.
-    folds : sequence of (kept, held out)
-    settings : Settings
-        A trial takes 8 rounds at most.
-    n_eigenpairs : int, optional
-        As in :func:`~predilect.inference.gaspk.held_out.held_out_margins`.
-    delta, random_state, executor, progress
-        As in :func:`~predilect.inference.gaspk.em.run`.
-
-    Notes
-    -----
-    The evidence takes weights as known, and prefers amplitudes that fit them too well: on choices among cars it
-    rises to an amplitude of 155, where held-out answers have a log loss of .30, against .25 at 20.
+    The evidence takes weights as known, and prefers amplitudes that fit them too well: on choices among cars it rises
+    to an amplitude of 155, where held-out answers have a log loss of .30, against .25 at 20.
     """
     short = replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS))
     trials = []
@@ -119,16 +87,7 @@ def try_candidates(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """The best of several starts.
-
-    Attributes
-    ----------
-    em : EM
-    evidences : tuple of float
-        Log evidence of each start after its first rounds, in nats.
-    report : Report
-        Of all of them.
-    """
+    """The best of several starts; ``evidences`` are log evidences (nats) of each start after its first rounds."""
 
     em: EM
     evidences: tuple[float, ...]
@@ -147,22 +106,10 @@ def best_start(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Fitted:
-    """Start from random weights several times, and go on with the highest evidence.
+    """Restarts from random weights, 8 rounds each, of which the one with the highest evidence is continued.
 
-    Parameters
-    ----------
-    basis, answers, settings, delta, executor, progress
-        As in :func:`~predilect.inference.gaspk.em.run`.
-    n_c : int
-        Characteristics; one needs no second start.
-    n_starts : int
-        Each of 8 rounds, of which the best one is continued.
-    random_state : int
-        Start r has the seed ``random_state`` + r.
-
-    Notes
-    -----
-    gaspk.md 2.1: uniform weights are a saddle where all characteristics are one, hence random ones.
+    Start r has the seed ``random_state`` + r. gaspk.md 2.1: uniform weights are a saddle where all characteristics are
+    one, hence random ones.
     """
     began = time.perf_counter()
     n_starts = 1 if n_c == 1 else n_starts
@@ -182,7 +129,7 @@ def best_start(
     left = settings.max_rounds - best.report.iterations
     if not best.report.converged and left > 0:
         on = replace(settings, max_rounds=left)
-        # A tie threshold goes on from where it is by itself: it is learned anew within a round or two.
+        # The tie threshold is not passed on: it is learned again within a round or two.
         best = run(
             basis, answers, best.gamma, on, delta=delta, start=best.mode.w, executor=executor, random_state=random_state
         )

@@ -1,4 +1,4 @@
-"""How well evaluations predict answers that were held out, and how much wider than they say they are."""
+"""Held-out log loss of evaluations, and the calibration of their variance."""
 
 from __future__ import annotations
 
@@ -30,15 +30,10 @@ _NUMBERS_AT_ONCE = 20_000_000
 def held_out_margins(
     found: EM, answers: TradeOffAnswers, n_eigenpairs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the margins of answers at the points of a fit, shapes (n,).
+    """Mean and variance (n,) of the margins of answers at the points of a fit.
 
-    Parameters
-    ----------
-    found : EM
-    answers : TradeOffAnswers
-    n_eigenpairs : int, optional
-        Where a curvature on a grid is not factorised, take variances from so many eigenpairs of each characteristic,
-        as predictions do: 1 500 solutions of equations took 100 s where these take one. By default exact.
+    Where a curvature on a grid is not factorised, ``n_eigenpairs`` gives variances from so many eigenpairs of each
+    characteristic, as predictions do: 1 500 solutions of equations took 100 s where these take one. None is exact.
     """
     gamma, basis = found.gamma[answers.user], found.mode.state.basis
     mean = np.einsum("ic,ic->i", gamma, found.mode.F[answers.point])
@@ -56,7 +51,7 @@ def held_out_margins(
 
 
 def _rows(basis: Basis, points: npt.NDArray[np.int64]) -> FloatArray:
-    """Rows of Φ: of a large grid it is never made whole."""
+    """Rows of Φ, without ever forming all of it on a large grid."""
     if isinstance(basis, GridBasis) and basis.Phi is None:
         return basis.at(basis.places[points])
     return basis.dense()[points]
@@ -65,12 +60,10 @@ def _rows(basis: Basis, points: npt.NDArray[np.int64]) -> FloatArray:
 def spread_factor(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: float
 ) -> float:
-    """T² ≥ 1 with which Φ(mean / (T √(1 + var))) predicts held-out answers best.
+    """Calibration of Φ(mean / (T √(1 + var))) on held-out answers: mode of T² ≥ 1 under an exponential prior of log T².
 
-    Notes
-    -----
     Characteristics and weights are fitted to each other, and weights are then taken as known: margins come out too
-    sure. An exponential prior of log T², rate 1. Some 20 passes over the answers.
+    sure. Some 20 passes over the answers.
     """
 
     def loss(log_factor: float) -> float:
@@ -84,6 +77,6 @@ def spread_factor(
 def log_loss(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: float, spread: float
 ) -> float:
-    """Mean log loss in nats an answer, with margins that are T² wider."""
+    """Mean log loss in nats an answer, with 1 + var multiplied by T²."""
     value = tilted(outcome, mean, spread * (1.0 + var) - 1.0, delta)[0]
     return float(-(weight @ value) / weight.sum())

@@ -1,4 +1,4 @@
-"""Length-scales and amplitude of characteristics: the median heuristic, and the evidence given people's weights."""
+"""Length-scales and amplitude of characteristics: median heuristic, and evidence given people's weights."""
 
 from __future__ import annotations
 
@@ -24,22 +24,12 @@ _MOST_EVALUATIONS = 25
 
 
 def length_scales_by_rule(points: FloatArray, rule: str, antisymmetric: bool, random_state: int) -> FloatArray:
-    """The median heuristic, shape (d,).
+    """The median heuristic, shape (d,), over distinct trade-offs (n_points, d).
 
-    Parameters
-    ----------
-    points : array of float, shape (n_points, d)
-        Distinct trade-offs; where they are folded their mirror images count too.
-    rule : {"median", "median-sqrt-half", "per-dimension"}
-        The median distance between two trade-offs; √(median squared distance / 2), the setting of Houlsby et al.; or
-        √d times the median difference in each dimension, of those that differ.
-    antisymmetric : bool
-    random_state : int
-        Of the 1 000 points that are drawn where there are more.
-
-    Notes
-    -----
-    gaspk.md 4: the paper leaves open whether there is one length-scale or one a dimension.
+    Mirror images are included if antisymmetric. "median": median distance; "median-sqrt-half": √(median squared
+    distance / 2), after Houlsby et al.; "per-dimension": √d times the median difference in each dimension, of those
+    that differ. At most 1 000 points, drawn at random. gaspk.md 4: the paper leaves open whether there is one
+    length-scale or one a dimension.
     """
     d = points.shape[1]
     everything = np.vstack([points, -points]) if antisymmetric else points
@@ -69,26 +59,11 @@ def by_evidence(
     fixed: tuple[str, ...],
     random_state: int,
 ) -> EvidenceSearch:
-    """Hyper-parameters of largest Laplace evidence, the weights of people taken as known.
+    """Hyper-parameters of largest Laplace evidence given the weights ``gamma`` (n_users, n_c), but for those ``fixed``.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Of a characteristic, where the search starts.
-    points : array of float, shape (n_points, d)
-    answers : TradeOffAnswers
-        Of which 600 rows count, those of people drawn at random.
-    gamma : array of float, shape (n_users, n_c)
-    delta : float
-        Tie threshold.
-    fixed : tuple of str
-        Names of ``kernel`` that stay as they are.
-    random_state : int
-
-    Notes
-    -----
-    gaspk.md 1.1: given the weights the answers are classified by one process, whose kernel is (γ · γ') k(t, t'); that
-    of γ is linear. The evidence takes the weights as known, and so likes large amplitudes that fit them too well.
+    Of 600 rows, those of people drawn at random. gaspk.md 1.1: given the weights the answers are classified by one
+    process with the kernel (γ · γ') k(t, t'). The evidence takes the weights as known, and so likes large amplitudes
+    that fit them too well.
     """
     n_users, n_c = gamma.shape
     order = np.random.default_rng(random_state).permutation(n_users)

@@ -1,4 +1,4 @@
-"""The characteristics that are likeliest given answers and people's weights: Newton's method in the coordinates."""
+"""Posterior mode of the characteristics given people's weights: Newton's method in the coordinates."""
 
 from __future__ import annotations
 
@@ -22,35 +22,26 @@ FloatArray = npt.NDArray[np.float64]
 
 _MAX_HALVINGS = 40
 _FIRST, _FINEST = 3e-2, 1e-10  # relative accuracy of the first equations, and of the last
-_MORE = 0.1  # of the step that is expected
+_MORE = 0.1  # accuracy of the equations, relative to the next step's expected size
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where the curvature is taken: what a direction is made from.
-
-    Attributes
-    ----------
-    basis : Basis
-    answers : TradeOffAnswers
-    gamma : array of float, shape (n_users, n_c)
-    by_point : array of float, shape (n,)
-        Curvature of each answer, times its weight, in the order of ``answers.by_point``.
-    """
+    """Where the curvature is evaluated."""
 
     basis: Basis
     answers: TradeOffAnswers
-    gamma: FloatArray
-    by_point: FloatArray
+    gamma: FloatArray  # (n_users, n_c)
+    by_point: FloatArray  # (n,), curvature of each answer times its weight, in the order of answers.by_point
 
     @cached_property
     def B(self) -> FloatArray:
-        """Σ over the answers about a trade-off of precision γ γᵀ, shape (n_points, n_c, n_c); made when asked for."""
+        """Σ over the answers about a trade-off of precision γ γᵀ, shape (n_points, n_c, n_c)."""
         return unpacked(self.packed)
 
     @cached_property
     def packed(self) -> FloatArray:
-        """The lower triangles of ``B``, shape (n_points, n_c (n_c + 1)/2); made when asked for."""
+        """The lower triangles of ``B``, shape (n_points, n_c (n_c + 1)/2)."""
         rows = self.answers.by_point
         return packed_blocks(rows.user, rows.point, self.by_point, self.gamma, self.basis.n_points)
 
@@ -66,27 +57,12 @@ Direction = Callable[[State, FloatArray, float], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The mode, and what is known there.
+    """The mode, and the quantities evaluated there."""
 
-    Attributes
-    ----------
-    w : array of float, shape (rank, n_c)
-        Coordinates.
-    F : array of float, shape (n_points, n_c)
-        The characteristics at the points.
-    z : array of float, shape (n,)
-        γ_uᵀ F_t of each answer, in the order of ``answers.by_point``.
-    psi : float
-        Σ weight log p - |w|²/2 in nats.
-    state : State
-        With the curvature at the mode.
-    report : Report
-    """
-
-    w: FloatArray
-    F: FloatArray
-    z: FloatArray
-    psi: float
+    w: FloatArray  # (rank, n_c), coordinates
+    F: FloatArray  # (n_points, n_c), the characteristics at the points
+    z: FloatArray  # (n,), γ_uᵀ F_t of each answer, in the order of answers.by_point
+    psi: float  # Σ weight log p - |w|²/2, nats
     state: State
     report: Report
 
@@ -119,30 +95,16 @@ def find_mode(
     tolerance: float = 1e-8,
     max_iterations: int = 100,
 ) -> Mode:
-    """Maximise ψ(w) = Σ_i weight_i log p(y_i | γ_uᵀ F_t) - |w|²/2 with F = Φ w, which is concave.
+    """Maximum of ψ(w) = Σ_i weight_i log p(y_i | γ_uᵀ F_t) - |w|²/2 with F = Φ w, which is concave.
 
-    Parameters
-    ----------
-    basis : Basis
-    answers : TradeOffAnswers
-    gamma : array of float, shape (n_users, n_c)
-    likelihood : Likelihood
-    direction : callable
-        How linear equations are solved.
-    start : Mode or array of float, shape (rank, n_c), optional
-        Where to begin: coordinates, or a mode under other weights; the mode does not depend on it.
-    tolerance : float
-        How far a margin may be from where it would come to, relative to 1 + the largest margin.
-    max_iterations : int
+    ``start`` is coordinates (rank, n_c) or a mode under other weights. ``tolerance`` bounds a margin's distance from
+    the mode, relative to 1 + the largest margin.
 
-    Notes
-    -----
     gaspk.md 2, eqs. 6, 10, 11 with the corrections there, in whitened coordinates: gradient Φᵀ(Σ γ slope) - w, Hessian
     -(I + Φᵀ B Φ). **Differs from the paper**: no factor of W, which is singular where a trade-off has one answer. A
-    step is halved while it lowers ψ. Equations are solved no more exactly than the step that follows needs.
-
-    After a step of relative size s whose equations were solved to a relative accuracy η margins are some max(s, η) s
-    from the mode, Newton's method being quadratic: that is what ends the search, without a further step to show it.
+    step is halved while it lowers ψ. After a step of relative size s whose equations were solved to a relative accuracy
+    η margins are some max(s, η) s from the mode, Newton's method being quadratic: that ends the search, without a
+    further step to confirm it, and says how exactly equations need be solved.
     """
     began = time.perf_counter()
     n_c = gamma.shape[1]
@@ -175,7 +137,7 @@ def find_mode(
         iterations += 1
         state = State(basis, answers, gamma, curvature)
         error = max(reach, exact) * reach if step == 1.0 else reach
-        # What comes next is a step of about that size, which leaves some error² of itself.
+        # The next step has about the size ``error``, and itself leaves an error of about its square.
         exact = min(_FIRST, max(_MORE * error, 0.5 * tolerance / max(error, tolerance), _FINEST))
     report = Report(
         method="Laplace", iterations=iterations, residual=error, tolerance=tolerance, converged=error <= tolerance,

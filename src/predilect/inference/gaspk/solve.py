@@ -1,4 +1,4 @@
-"""Newton's direction, the curvature and its determinant at a state, each by whatever is cheaper."""
+"""Newton direction, curvature and determinant at a state, direct or iterative by cost."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["FACTORISED", "Newton", "curvature_at", "direction", "log_det_at"]
 FloatArray = npt.NDArray[np.float64]
 
 _FACTORISED_STEP = 200  # rows: below, a Cholesky is quicker than a few products
-FACTORISED = 3000  # rows of a curvature that is kept
-_STALE = 0.1  # of the curvature: how far it may move before its preconditioner is made anew
-_FACTORISED_ANSWERS = 2500  # beside it, where there are fewer answers than coordinates
+FACTORISED = 3000  # rows up to which a curvature that is kept is factorised
+_STALE = 0.1  # relative change of the curvature after which its preconditioner is made again
+_FACTORISED_ANSWERS = 2500  # answers up to which the determinant is exact, where there are more coordinates
 
 
 def curvature_at(state: State) -> Curvature:
-    """The curvature, factorised up to 3 000 rows, and beyond by conjugate gradients."""
+    """The curvature, factorised up to 3 000 rows, and by conjugate gradients beyond."""
     answers = state.answers
     if min(_rows(state), answers.n_rows) <= FACTORISED:
         return factorised(state.basis.dense(), state.B, answers.user, answers.point, state.precision, state.gamma)
@@ -36,10 +36,9 @@ def direction(state: State, gradient: FloatArray, accuracy: float) -> FloatArray
 
 
 class Newton:
-    """:func:`direction` for one state after the other of one basis: a preconditioner serves as long as B hardly moves.
+    """:func:`direction` for successive states of one basis, with the preconditioner reused while B hardly changes.
 
-    What is solved does not hang on the preconditioner, only how quickly: one for a B that was within a tenth of this
-    one costs no more than a product or two, and making one as much as five.
+    Only the number of iterations depends on it: an old one costs a product or two more, a new one as much as five.
     """
 
     def __init__(self) -> None:
@@ -51,7 +50,7 @@ class Newton:
         """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
         if _rows(state) <= _FACTORISED_STEP:
             return curvature_at(state).solve(gradient)
-        # No entry of a block is larger than the root of the product of its two diagonal ones: those tell enough.
+        # No entry of a block exceeds the root of the product of its two diagonal ones, so the diagonal suffices.
         n_c = state.gamma.shape[1]
         size, before = state.packed[:, np.arange(n_c) * (np.arange(n_c) + 3) // 2], self._made_of
         if (
@@ -66,7 +65,7 @@ class Newton:
 
 
 def log_det_at(state: State, random_state: int) -> float:
-    """Log |H|: exact while that is cheap, then estimated with the same probes every time."""
+    """Log |H|: exact while that is cheap, then estimated with fixed probes."""
     if state.answers.n_rows <= min(_FACTORISED_ANSWERS, _rows(state)):
         return curvature_at(state).log_det()
     return log_determinant(state.basis, state.B, random_state=random_state).value

@@ -1,13 +1,6 @@
 """People's weights on the simplex, given the characteristics at the points: gaspk.md 2.1.
 
-Three estimators, all with uniform weights for people without answers:
-
-- :func:`heuristic_weights`, the paper's algorithm 4: how well each characteristic alone explains a person's answers;
-- :func:`exact_weights`, likeliest weights for characteristics that are known;
-- :func:`expected_weights`, weights of largest expected log-likelihood under what is known of the characteristics.
-
-The last two are concave problems, one a person, and come with a certificate: max_c g_c - gᵀγ for the gradient g bounds
-how much higher the log-likelihood is anywhere on the simplex.
+Heuristic, maximum-likelihood and expected-likelihood weights; uniform for people without answers.
 """
 
 from __future__ import annotations
@@ -90,75 +83,30 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Climb:
-    """Weights, and how good they are.
+    """Weights on the simplex with their certificate of optimality; converged if no ``gap`` exceeds the tolerance."""
 
-    Attributes
-    ----------
-    weights : array of float, shape (n_users, n_c)
-        Rows on the simplex.
-    value : array of float, shape (n_users,)
-        Each person's log-likelihood, or its expectation, in nats.
-    gap : array of float, shape (n_users,)
-        Bound on how much higher it is anywhere on the simplex, in nats an answer. A climb has converged if none is
-        above the tolerance.
-    n_steps : int
-        The most steps that anybody took.
-    """
-
-    weights: FloatArray
-    value: FloatArray
-    gap: FloatArray
-    n_steps: int
+    weights: FloatArray  # (n_users, n_c)
+    value: FloatArray  # (n_users,), log-likelihood or its expectation, nats
+    gap: FloatArray  # (n_users,), max_c g_c - gᵀγ: bound on the gain, nats an answer
+    n_steps: int  # most steps of a person
 
 
 def random_weights(n_users: int, n_c: int, rng: np.random.Generator) -> FloatArray:
-    """Weights drawn uniformly from the simplex, Dirichlet(1, ..., 1).
-
-    Parameters
-    ----------
-    n_users, n_c : int
-        Numbers of people and characteristics.
-    rng : Generator
-        Where they are drawn from, one person after the other: with more people, the first ones draw the same.
-
-    Returns
-    -------
-    weights : array of float, shape (n_users, n_c)
-    """
+    """Weights (n_users, n_c) drawn uniformly from the simplex; with more people, the first ones draw the same."""
     draws = rng.standard_exponential((n_users, n_c))
     return np.asarray(draws / draws.sum(axis=1, keepdims=True))
 
 
 def heuristic_weights(answers: Answers, F: FloatArray, *, delta: float = 0.0) -> FloatArray:
-    """Softmax over characteristics of the log-likelihood that each alone gives to a person's answers.
+    """Softmax over characteristics of the log-likelihood that each by itself gives to a person's answers.
 
-    Parameters
-    ----------
-    answers : Answers
-    F : array of float, shape (n_points, n_c)
-        Characteristics at the points, in units of the answer noise.
-    delta : float, default 0
-        Tie threshold, in the same units.
+    ``F`` (n_points, n_c) are the characteristics in units of the answer noise. Raises DataError for columns that do not
+    fit together or ties with delta = 0, PredilectError if ``F`` is not finite.
 
-    Returns
-    -------
-    weights : array of float, shape (n_users, n_c)
-
-    Raises
-    ------
-    DataError
-        If the columns do not fit together, or there are ties and no threshold for them.
-    PredilectError
-        If ``F`` is not finite.
-
-    Notes
-    -----
-    gaspk.md 2.1, algorithm 4. Weights saturate: with 30 answers of pure noise the largest of 10 is .78 on average.
-    Time n n_c additions, and up to 2 n_points n_c evaluations where ``answers.by_point`` has answers about one point
-    together (n n_c otherwise); memory O(n_users n_c).
-
-    **Differs from the paper**: line 3 lacks Φ and the restriction to the person's answers; the product of
-    probabilities, which underflows, is a sum of logarithms.
+    gaspk.md 2.1, algorithm 4. Weights saturate: with 30 answers of pure noise the largest of 10 is .78 on average. Time
+    n n_c additions, and up to 2 n_points n_c evaluations where ``answers.by_point`` groups answers about one point (n
+    n_c otherwise). **Differs from the paper**: line 3 lacks Φ and the restriction to the person's answers; the product
+    of probabilities, which underflows, is a sum of logarithms.
     """
     F = _checked(answers, F, delta)[1]
     total = np.zeros((answers.n_users, F.shape[1]))
@@ -180,42 +128,14 @@ def exact_weights(
     max_steps: int = 100,
     executor: ThreadPoolExecutor | None = None,
 ) -> Climb:
-    """Each person's likeliest weights on the simplex, for characteristics that are known.
+    """Each person's maximum-likelihood weights on the simplex, for known characteristics ``F`` (n_points, n_c).
 
-    Parameters
-    ----------
-    answers : Answers
-    F : array of float, shape (n_points, n_c)
-        Characteristics at the points, in units of the answer noise.
-    start : array of float, shape (n_users, n_c)
-        Weights to start from. Who is within the tolerance there stays there.
-    delta : float, default 0
-        Tie threshold, in the units of ``F``.
-    tolerance : float, default 1e-6
-        A person is done when no weights are better by more, in nats an answer.
-    max_steps : int, default 100
-        Most Newton steps of a person.
-    executor : ThreadPoolExecutor, optional
-        Threads for the shards of people.
+    ``start`` (n_users, n_c): whoever is within the tolerance (nats an answer) there stays; where answers do not
+    determine the weights, the result is near it. Raises as :func:`heuristic_weights`, for ``start`` too.
 
-    Returns
-    -------
-    climb : Climb
-        Where answers do not determine the weights, those near the start.
-
-    Raises
-    ------
-    DataError
-        If the columns do not fit together, or there are ties and no threshold for them.
-    PredilectError
-        If ``F`` or ``start`` is not finite.
-
-    Notes
-    -----
-    gaspk.md 2.1, the "exact" M step with γ >= 0 and Φ. A step costs n n_c² and a few n_c³ a person; memory
-    O(n_users n_c) beyond the columns. **Differs from the specification**: Newton's method with an active set in place
-    of exponentiated gradients, which took 156 steps on average where Newton's took 6 at most (10 answers, 10
-    characteristics of size 2), and some people beyond 2000.
+    gaspk.md 2.1, the "exact" M step with γ >= 0 and Φ. A step costs n n_c² and a few n_c³ a person; memory O(n_users
+    n_c) beyond the columns. Newton's method with an active set took 6 steps at most (10 answers, 10 characteristics of
+    size 2), where exponentiated gradients took 156 on average, and for some people over 2000.
     """
     return _climb(answers, F, None, start, delta, tolerance, max_steps, executor)
 
@@ -231,29 +151,11 @@ def expected_weights(
     max_steps: int = 100,
     executor: ThreadPoolExecutor | None = None,
 ) -> Climb:
-    """Each person's weights of largest Σ_i weight_i E log p(y_i | γᵀf(t_i)), with f(t_i) ~ N(F_i, V_i).
+    """Weights of largest Σ_i weight_i E log p(y_i | γᵀf(t_i)), f(t_i) ~ N(F_i, V_i), with V (n_points, n_c, n_c).
 
-    Parameters
-    ----------
-    V : array of float, shape (n_points, n_c, n_c)
-        Posterior covariance of the characteristics at each point.
-    answers, F, start, delta, tolerance, max_steps, executor
-        As in :func:`exact_weights`.
-
-    Returns
-    -------
-    climb : Climb
-
-    Raises
-    ------
-    DataError, PredilectError
-        As :func:`exact_weights`, and for ``V`` as for ``F``.
-
-    Notes
-    -----
-    gaspk.md 2.1, the M step proper. It is concave too: γᵀf is linear in γ for every f, and an average of concave
-    functions is concave; the quadrature, of one rule a point, keeps that. It costs 20 evaluations an answer and step
-    where the largest variance is at most 2, and 3.6 √(8 + v) beyond.
+    gaspk.md 2.1, the M step proper; otherwise as :func:`exact_weights`. Concave too: γᵀf is linear in γ for every f,
+    and an average of concave functions is concave; the quadrature, of one rule a point, keeps that. It costs 20
+    evaluations an answer and step where the largest variance v is at most 2, and 3.6 √(8 + v) beyond.
     """
     return _climb(answers, F, V, start, delta, tolerance, max_steps, executor)
 
@@ -267,7 +169,7 @@ def objective_of(
     delta: float = 0.0,
     executor: ThreadPoolExecutor | None = None,
 ) -> float:
-    """Log-likelihood of all answers in nats; with ``V``, its expectation. See :func:`exact_weights`."""
+    """Log-likelihood of all answers in nats; with ``V``, its expectation."""
     return float(_climb(answers, F, V, weights, delta, 1.0, 0, executor).value.sum())
 
 
@@ -280,7 +182,7 @@ def gap_of(
     delta: float = 0.0,
     executor: ThreadPoolExecutor | None = None,
 ) -> FloatArray:
-    """Bound on what each person could gain, in nats an answer, shape (n_users,). See :class:`Climb`."""
+    """Certificate of :class:`Climb` at given weights, shape (n_users,)."""
     return _climb(answers, F, V, weights, delta, 1.0, 0, executor).gap
 
 

@@ -1,4 +1,4 @@
-"""Eigenvectors of the factors of a Kronecker product, even and odd ones apart."""
+"""Eigenvectors of the factors of a Kronecker product, separated into even and odd ones."""
 
 from __future__ import annotations
 
@@ -26,37 +26,23 @@ _COMMUTES = 1e-12  # of the largest entry: how far levels, or a covariance, may 
 class Axis:
     """One dimension of a grid: K = Σ_p vectors_p diag(values_p) vectors_pᵀ.
 
-    Attributes
-    ----------
-    levels : array of float, shape (n_d,)
-        Ascending.
-    kernel : Kernel
-        Of one feature.
-    values : tuple of arrays of float, shapes (r_p,)
-        Eigenvalues, descending; of even (p = 0) and odd (p = 1) eigenvectors, or of all where they are not told apart.
-    vectors : tuple of arrays of float, shapes (n_d, r_p)
-        Orthonormal columns.
+    p = 0 for even and 1 for odd eigenvectors, or p = 0 for all where they are not separated.
     """
 
-    levels: FloatArray
-    kernel: Kernel
-    values: ByParity
-    vectors: ByParity
+    levels: FloatArray  # (n_d,), ascending
+    kernel: Kernel  # of one feature
+    values: ByParity  # (r_p,), descending
+    vectors: ByParity  # (n_d, r_p), orthonormal columns
 
     @classmethod
     def of(cls, levels: npt.ArrayLike, kernel: Kernel, fold: bool) -> Axis:
-        """Eigenvectors of a kernel at levels, in even and odd ones where ``fold``.
+        """Eigenvectors of a kernel at levels, even and odd ones separated where ``fold``.
 
-        Raises
-        ------
-        ValueError
-            If levels do not ascend; with ``fold``, if they are not symmetric about 0, or if the kernel is not the same
-            when both of its arguments change sign.
+        Raises ValueError if levels do not ascend; with ``fold``, if they are not symmetric about 0 or k(-s, -t) != k(s,
+        t).
 
-        Notes
-        -----
-        gaspk.md 2.2, F13: such a K commutes with the reversal J, and so has no entries between the even vectors
-        (e_i + e_{-i})/√2 and the odd ones (e_i - e_{-i})/√2. 9 n_d³ operations.
+        gaspk.md 2.2, F13: such a K commutes with the reversal J, and so has no entries between the even vectors (e_i +
+        e_{-i})/√2 and the odd ones (e_i - e_{-i})/√2. 9 n_d³ operations.
         """
         x = np.array(levels, dtype=np.float64)
         if x.ndim != 1 or not len(x) or not np.isfinite(x).all() or (np.diff(x) <= 0.0).any():
@@ -92,25 +78,13 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Neighbouring dimensions as one: the Kronecker product of their covariances.
+    """Neighbouring dimensions merged: the Kronecker product of their covariances."""
 
-    Attributes
-    ----------
-    axes : range
-        Which dimensions.
-    size : int
-        n_g, the product of their numbers of levels.
-    values, vectors : tuples of arrays of float, shapes (r_p,) and (n_g, r_p)
-        As of an ``Axis``, by the parity of the product; descending.
-    order : tuple of arrays of int, shapes (r_p,)
-        Where each stands in ``by_parity`` of the dimensions.
-    """
-
-    axes: range
-    size: int
-    values: ByParity
-    vectors: ByParity
-    order: tuple[IntArray, ...]
+    axes: range  # the dimensions
+    size: int  # n_g, the product of their numbers of levels
+    values: ByParity  # (r_p,), by the parity of the product; descending
+    vectors: ByParity  # (n_g, r_p)
+    order: tuple[IntArray, ...]  # (r_p,), where each stands in by_parity of the dimensions
 
     def features(self, rows: Sequence[ByParity]) -> ByParity:
         """Products of rows (q, r_p) of every dimension of the grid, in the order of ``values``."""
@@ -124,13 +98,9 @@ def by_parity(rows: Sequence[ByParity]) -> ByParity:
 
 
 def grouped(axes: Sequence[Axis], overhead: float) -> tuple[Group, ...]:
-    """Neighbouring dimensions merged so that Σ_g (n_g + overhead) is least: what a product takes for each number.
+    """Neighbouring dimensions merged so that the cost Σ_g (n_g + overhead) of a product is least.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-    overhead : float
-        What a pass over the grid costs besides the n_g operations for each number.
+    ``overhead`` is the cost of a pass over the grid for each number, besides its n_g operations.
     """
     sizes = [len(axis.levels) for axis in axes]
     best: list[tuple[float, int]] = [(0.0, 0)]  # cost of the dimensions before this one, and where the last group began

@@ -1,4 +1,4 @@
-"""The characteristics at the points, as functions of coordinates that are independent and of variance 1."""
+"""Basis of the characteristics at the points: linear in independent coordinates of variance 1."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Basis(Protocol):
         ...
 
     def rows(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The rows of Φ at any trade-offs (q, d), shape (q, rank), and the variance that they do not hold, (q,)."""
+        """The rows of Φ at any trade-offs (q, d), shape (q, rank), and the residual prior variance, (q,)."""
         ...
 
 
@@ -62,36 +62,22 @@ class Basis(Protocol):
 class DenseBasis:
     """Φ of K ≈ Φ Φᵀ over any points: no grid, any dimension.
 
-    Attributes
-    ----------
-    kernel : Kernel
-    pivots : array of float, shape (rank, d)
-        The points that Φ is made from.
-    root : array of float, shape (n_points, rank)
-        Φ; its columns are orthogonal.
-    back : array of float, shape (rank, rank)
-        A trade-off with covariances k(x, pivots) has the row k(x, pivots) ``back``.
-    left_out : float
-        The most of a prior variance that Φ leaves out, as a share of the largest.
-
-    Notes
-    -----
     gaspk.md 1.1. A pivoted Cholesky and a rotation to orthogonal columns, in which precisions are nearly diagonal.
     n_points rank² operations once, n_points rank memory and operations for each product.
     """
 
     kernel: Kernel
-    pivots: FloatArray
-    root: FloatArray
-    back: FloatArray
-    left_out: float
+    pivots: FloatArray  # (rank, d), points that Φ is made from
+    root: FloatArray  # (n_points, rank), Φ; orthogonal columns
+    back: FloatArray  # (rank, rank): trade-off x has the row k(x, pivots) back
+    left_out: float  # largest residual prior variance, as a share of the largest
 
     @classmethod
     def of(cls, kernel: Kernel, points: FloatArray, most_rank: int = MOST_RANK) -> DenseBasis:
         """The basis of a kernel at points.
 
-        Up to 1 500 points all of K, up to rounding. Of more what leaves out at most 1e-3 of a prior variance at any
-        point (three hundredths of a standard deviation), but of rank ``most_rank`` at most.
+        Up to 1 500 points exact up to rounding. Of more what leaves out at most 1e-3 of a prior variance at any point
+        (three hundredths of a standard deviation), but of rank ``most_rank`` at most.
         """
         n = len(points)
         few = n <= _EXACT_POINTS
@@ -142,6 +128,6 @@ class DenseBasis:
         return self.root
 
     def rows(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The rows of Φ at any trade-offs, and the variance that they do not hold."""
+        """The rows of Φ at any trade-offs, and the residual prior variance."""
         phi = self.kernel(x, self.pivots) @ self.back
         return phi, np.maximum(self.kernel.diagonal(x) - np.einsum("ij,ij->i", phi, phi), 0.0)

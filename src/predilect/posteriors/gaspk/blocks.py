@@ -1,4 +1,8 @@
-"""Sums over the answers about each trade-off: slopes to gradients, curvatures to blocks of n_c x n_c."""
+"""Sums over the answers about each trade-off: slopes to gradients, curvatures to blocks of n_c x n_c.
+
+``user`` and ``point`` (n,) are codes, ``gamma`` (n_users, n_c) weights, F (n_points, n_c) characteristics. Sums run in
+the order of the rows: the same rows, the same bits.
+"""
 
 from __future__ import annotations
 
@@ -16,76 +20,24 @@ _SQUARES = 10_000_000  # numbers in γ γᵀ of all people that are held at once
 
 
 def gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray) -> FloatArray:
-    """γ_uᵀ F_t of each answer.
-
-    Parameters
-    ----------
-    user, point : arrays of int, shape (n,)
-        Codes of the person and of the trade-off.
-    gamma : array of float, shape (n_users, n_c)
-        Weights of people.
-    F : array of float, shape (n_points, n_c)
-        The characteristics at the trade-offs.
-
-    Returns
-    -------
-    margin : array of float, shape (n,)
-
-    Notes
-    -----
-    gaspk.md 1.1, g = Aᵀ f. n n_c operations, no memory but the result.
-    """
+    """γ_uᵀ F_t of each answer, (n,): gaspk.md 1.1, g = Aᵀ f."""
     out = np.empty(len(user))
     _gather(user, point, np.ascontiguousarray(gamma), np.ascontiguousarray(F), out)
     return out
 
 
 def scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """Σ_{i at t} weights_i γ_i: the gradient at each trade-off, from weighted slopes.
-
-    Parameters
-    ----------
-    user, point : arrays of int, shape (n,)
-    weights : array of float, shape (n,)
-        Slope of each answer times its weight.
-    gamma : array of float, shape (n_users, n_c)
-    n_points : int
-
-    Returns
-    -------
-    gradient : array of float, shape (n_points, n_c)
-        Zeros where nobody answered.
-
-    Notes
-    -----
-    gaspk.md 2, eq. 10 with the sum over answers that share a trade-off: A (y ∘ ρ). Added in the order of the rows:
-    the same rows, the same bits.
-    """
+    """Σ_{i at t} weights_i γ_i, (n_points, n_c), from weighted slopes (n,): gaspk.md 2, eq. 10, A (y ∘ ρ)."""
     out = np.zeros((n_points, gamma.shape[1]))
     _scatter(user, point, weights, np.ascontiguousarray(gamma), out)
     return out
 
 
 def blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """B_t = Σ_{i at t} weights_i γ_i γ_iᵀ: minus the Hessian at each trade-off, from weighted curvatures.
+    """B_t = Σ_{i at t} weights_i γ_i γ_iᵀ, (n_points, n_c, n_c): minus the Hessian, from weighted curvatures (n,) ≥ 0.
 
-    Parameters
-    ----------
-    user, point : arrays of int, shape (n,)
-    weights : array of float, shape (n,)
-        Curvature of each answer times its weight, ≥ 0.
-    gamma : array of float, shape (n_users, n_c)
-    n_points : int
-
-    Returns
-    -------
-    B : array of float, shape (n_points, n_c, n_c)
-        Exactly symmetric, positive semidefinite, of rank at most the number of people who answered at t.
-
-    Notes
-    -----
-    gaspk.md 2, eq. 11 summed over answers. n n_c²/2 operations; memory n_points n_c²/2 beside the result. Added in the
-    order of the rows, quickest where those are sorted by trade-off.
+    gaspk.md 2, eq. 11 summed over answers. Exactly symmetric. n n_c²/2 operations, quickest for rows sorted by
+    trade-off.
     """
     return unpacked(packed_blocks(user, point, weights, gamma, n_points))
 
@@ -122,16 +74,7 @@ def packed_product(packed: FloatArray, F: FloatArray) -> FloatArray:
 
 
 def sandwich(index: IntArray, packed: FloatArray, values: FloatArray) -> FloatArray:
-    """Σ_t E_t B_t E_tᵀ values, with trade-off t in row index_t: shape (n_rows, n_c).
-
-    Parameters
-    ----------
-    index : array of int, shape (n_points,)
-        Rows of ``values``; a row may belong to several trade-offs.
-    packed : array of float, shape (n_points, n_c (n_c + 1)/2)
-        Triangles of :func:`packed_blocks`.
-    values : array of float, shape (n_rows, n_c)
-    """
+    """Σ_t E_t B_t E_tᵀ values for packed B_t; trade-off t is row index_t of ``values`` (n_rows, n_c)."""
     out = np.zeros(values.shape)
     _sandwich(index, packed, np.ascontiguousarray(values), out)
     return out

@@ -1,4 +1,4 @@
-"""The precision of the coordinates given answers, H = I + Φᵀ B Φ, factorised: solutions, determinant, covariances."""
+"""Posterior precision of the coordinates, H = I + Φᵀ B Φ, factorised: solutions, determinant, covariances."""
 
 from __future__ import annotations
 
@@ -50,17 +50,7 @@ class Curvature(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ByCoordinates:
-    """A Cholesky of H itself, rank n_c square.
-
-    Attributes
-    ----------
-    factor : Factor
-    rank, n_c : int
-
-    Notes
-    -----
-    Entry (j, c) of the coordinates is row j n_c + c. (rank n_c)³/3 operations, (rank n_c)² memory.
-    """
+    """A Cholesky of H itself, rank n_c square; entry (j, c) of the coordinates is row j n_c + c."""
 
     factor: Factor
     rank: int
@@ -90,7 +80,7 @@ class ByCoordinates:
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """H⁻¹, shape (rank, n_c, rank, n_c); made when first asked for."""
+        """H⁻¹, shape (rank, n_c, rank, n_c)."""
         return self.factor.inverse().reshape(self.rank, self.n_c, self.rank, self.n_c)
 
     def blocks(self, rows: FloatArray) -> FloatArray:
@@ -127,26 +117,13 @@ class ByCoordinates:
 class ByAnswers:
     """A Cholesky of I + T^½ A Aᵀ T^½ with a row γ ⊗ Φ_t of A for each person and trade-off, n square.
 
-    Attributes
-    ----------
-    factor : Factor
-    Phi : array of float, shape (n, rank)
-        Row of the basis of each answer.
-    gamma : array of float, shape (n, n_c)
-        Weights of the person of each answer.
-    root : array of float, shape (n,)
-        T^½.
-
-    Notes
-    -----
-    gaspk.md 1.1: classification of the n answers under the covariance (γ_i · γ_j) k(t_i, t_j). n³/3 operations, n²
-    memory.
+    gaspk.md 1.1: classification of the n answers under the covariance (γ_i · γ_j) k(t_i, t_j).
     """
 
     factor: Factor
-    Phi: FloatArray
-    gamma: FloatArray
-    root: FloatArray
+    Phi: FloatArray  # (n, rank), a row for each answer
+    gamma: FloatArray  # (n, n_c)
+    root: FloatArray  # (n,), T^½
 
     @classmethod
     def of(cls, Phi: FloatArray, gamma: FloatArray, precision: FloatArray) -> ByAnswers:
@@ -200,24 +177,13 @@ class ByAnswers:
 def factorised(
     Phi: FloatArray, B: FloatArray, user: IntArray, point: IntArray, precision: FloatArray, gamma: FloatArray
 ) -> ByCoordinates | ByAnswers:
-    """The smaller of the two forms.
-
-    Parameters
-    ----------
-    Phi : array of float, shape (n_points, rank)
-    B : array of float, shape (n_points, n_c, n_c)
-        Σ over the answers about a trade-off of precision γ γᵀ.
-    user, point : arrays of int, shape (n,)
-    precision : array of float, shape (n,)
-        Curvature of each row, times its weight.
-    gamma : array of float, shape (n_users, n_c)
-    """
+    """The smaller of the two forms; ``Phi`` (n_points, rank), ``precision`` (n,) curvatures times weights."""
     if Phi.shape[1] * gamma.shape[1] <= len(user):
         return ByCoordinates.of(Phi, B)
     return ByAnswers.of(Phi[point], gamma[user], precision)
 
 
 def _parts(n: int, numbers_each: int) -> list[slice]:
-    """Rows to be worked on at once, so that memory stays bounded."""
+    """Slices of rows such that memory stays bounded."""
     step = max(1, _NUMBERS_AT_ONCE // max(numbers_each, 1))
     return [slice(start, start + step) for start in range(0, n, step)]

@@ -24,22 +24,13 @@ IntArray = npt.NDArray[np.int64]
 class Folding:
     """Q Λ^½ w at the entries of a folded grid: a row for each combination of signs and of positive levels.
 
-    Attributes
-    ----------
-    groups : tuple of Group
-        Neighbouring dimensions that are worked on as one.
-    parts : tuple of Part
-        The eigenvectors that are coordinates, by the parities of their factors.
-    antisymmetric : bool
-        Whether there is anything to fold; otherwise an entry is a point of the grid.
-    eigenvalues : array of float, shape (rank,)
-        Λ, part by part.
+    Without antisymmetry nothing is folded, and an entry is a point of the grid.
     """
 
-    groups: tuple[Group, ...]
-    parts: tuple[Part, ...]
+    groups: tuple[Group, ...]  # dimensions merged
+    parts: tuple[Part, ...]  # eigenvectors that are coordinates, by parities
     antisymmetric: bool
-    eigenvalues: FloatArray
+    eigenvalues: FloatArray  # (rank,), Λ, part by part
 
     @property
     def rank(self) -> int:
@@ -106,7 +97,7 @@ class Folding:
         return out
 
     def assembled(self, features: Sequence[ByParity], coordinates: npt.NDArray[np.integer] | None) -> FloatArray:
-        """Products of one feature of each group, for the coordinates that are asked for."""
+        """Products of one feature of each group, for some or all coordinates."""
         wanted = np.arange(self.rank) if coordinates is None else np.asarray(coordinates)
         out = np.empty((len(features[0][0]), len(wanted)))
         for part, rows in zip(self.parts, self._slices, strict=True):

@@ -34,35 +34,19 @@ _DENSE_SPEED = 3.0  # one large product does so many times the operations a seco
 class GridBasis:
     """f = Q Λ^½ w at observed points of a grid, for the prior covariance a ⊗_d K_d = Q Λ Qᵀ: Φ = Q Λ^½ there.
 
-    Attributes
-    ----------
-    axes : tuple of Axis
-        The dimensions of the grid with their kernels and eigenvectors.
-    folding : Folding
-        The eigenvectors that are coordinates, and products with them.
-    amplitude : float
-        a, the prior variance of a characteristic; where antisymmetric, that of f(t) is a (1 - k(t, -t)) / 2.
-    places : array of int, shape (n_points,)
-        Row-major codes of the points: ``np.ravel_multi_index`` of their levels.
-    Phi : array of float, shape (n_points, rank), or None
-        Made where that is the cheaper: few points or few coordinates.
-
-    Notes
-    -----
     gaspk.md 2, "Kronecker facts", and 2.2, F13. Levels being symmetric about 0 and K_d stationary, K_d commutes with
     J_d and has eigenvectors that are even or odd; a product of them is one of ⊗ K_d J_d too, with the same eigenvalue
-    or its negative. So K_a has the eigenvalue of ⊗ K_d where the number of odd factors is odd, and 0 elsewhere.
-
-    An even or odd vector is known from half of its entries: products are taken over the positive levels of each group,
-    once for each combination of parities, and put together by signs. With groups of n_g levels a column
-    takes n_T Σ_g n_g / 2^(2 - 1/g) operations or fewer where antisymmetric, n_T Σ_g n_g otherwise, and 2 n_T numbers.
+    or its negative. So K_a has the eigenvalue of ⊗ K_d where the number of odd factors is odd, and 0 elsewhere. An even
+    or odd vector is known from half of its entries: products are taken over the positive levels of each group, once for
+    each combination of parities, and put together by signs. With groups of n_g levels a column takes n_T Σ_g n_g / 2^(2
+    - 1/g) operations or fewer where antisymmetric, n_T Σ_g n_g otherwise, and 2 n_T numbers.
     """
 
     axes: tuple[Axis, ...]
     folding: Folding
-    amplitude: float
-    places: IntArray
-    Phi: FloatArray | None
+    amplitude: float  # a; where antisymmetric, f(t) has the prior variance a (1 - k(t, -t)) / 2
+    places: IntArray  # (n_points,), row-major codes of the points
+    Phi: FloatArray | None  # (n_points, rank); None where products along the axes are cheaper
 
     @classmethod
     def of(
@@ -76,33 +60,11 @@ class GridBasis:
         cutoff: float = _CUTOFF,
         dense: bool | None = None,
     ) -> GridBasis:
-        """The eigen-coordinates of a grid.
+        """The eigen-coordinates of a grid of ascending levels (n_d,), with a kernel of one feature for each dimension.
 
-        Parameters
-        ----------
-        levels : sequence of array-like of float, shapes (n_d,)
-            Ascending; symmetric about 0 where ``antisymmetric``.
-        kernels : sequence of Kernel
-            Of one feature, one for each dimension.
-        places : array-like of int, shape (n_points,)
-            Row-major codes of the observed points, all different.
-        amplitude : float
-            a > 0.
-        antisymmetric : bool
-        cutoff : float
-            Eigenvalues up to this share of the largest are left out.
-        dense : bool, optional
-            Whether Φ is made and multiplied by. By default where it has at most 8 000 000 numbers and at most three
-            times as many as products along the axes have operations.
-
-        Raises
-        ------
-        ValueError
-            If levels do not ascend, or are not symmetric where they must be, or a code is outside the grid or twice.
-
-        Notes
-        -----
-        Σ n_d³ for the eigenvectors, n_T for the choice of coordinates.
+        ``places`` are distinct row-major codes; eigenvalues up to ``cutoff`` of the largest are left out. ``dense``
+        None makes Φ where it has at most 8 000 000 numbers and at most three times as many as products along the axes
+        have operations. Raises ValueError for bad levels (not symmetric about 0 where ``antisymmetric``) or codes.
         """
         if not len(levels) == len(kernels) > 0:
             raise ValueError(f"expected one kernel for each dimension, not {len(kernels)} for {len(levels)}")
@@ -169,7 +131,7 @@ class GridBasis:
         """Φᵀ B Φ w, shape (rank, n_c), from lower triangles of B (n_points, n_c (n_c + 1)/2)."""
         if self.Phi is not None or w.shape[1] > self._columns_at_once:
             return self.backward(packed_product(packed, self.forward(w)))
-        # A point's sign comes in twice.
+        # A point's sign enters twice.
         values = sandwich(self._observed[0], packed, self.folding.unfolded(w))
         return self.folding.refolded(values.reshape(len(self.folding.parts), -1), w.shape[1])
 
@@ -211,10 +173,7 @@ class GridBasis:
         return self.at(self.places, coordinates) if self.Phi is None else self.Phi[:, coordinates]
 
     def at(self, codes: npt.NDArray[np.integer], coordinates: npt.NDArray[np.integer] | None = None) -> FloatArray:
-        """Rows of Q Λ^½ at any points of the grid, shape (q, rank), or some of their entries.
-
-        One multiplication an entry for each group of dimensions.
-        """
+        """Rows of Q Λ^½ at any points of the grid, shape (q, rank), or some of their entries."""
         places = np.unravel_index(np.asarray(codes), [group.size for group in self.folding.groups])
         features = [
             tuple(vectors[place] for vectors in group.vectors)
@@ -223,31 +182,16 @@ class GridBasis:
         return self.folding.assembled(features, coordinates)
 
     def rows(self, x: FloatArray, coordinates: npt.NDArray[np.integer] | None = None) -> tuple[FloatArray, FloatArray]:
-        """The rows of Φ at any trade-offs, and the variance that they do not hold.
+        """Rows of Φ at trade-offs (q, d) on the grid or off it, (q, rank), and the residual prior variance, (q,).
 
-        Parameters
-        ----------
-        x : array of float, shape (q, d)
-            On the grid or off it.
-        coordinates : array of int, shape (r,), optional
-            Only these; the variance left is then that of the others too.
-
-        Returns
-        -------
-        phi : array of float, shape (q, rank) or (q, r)
-            Given f on the grid, f(x) has mean phi w.
-        left : array of float, shape (q,)
-            And this variance: 0 on the grid, up to ``cutoff``.
+        With ``coordinates`` only those columns; the residual then holds the others too.
         """
         projected = [axis.project(x[:, d]) for d, axis in enumerate(self.axes)]
         phi = self.folding.assembled([group.features(projected) for group in self.folding.groups], coordinates)
         return phi, np.maximum(self.prior_variance(x) - np.einsum("qj,qj->q", phi, phi), 0.0)
 
     def covariance(self, codes: npt.NDArray[np.integer], others: npt.NDArray[np.integer]) -> FloatArray:
-        """The prior covariance of a characteristic between points of the grid, shape (q, r).
-
-        q r operations for each group of dimensions.
-        """
+        """The prior covariance of a characteristic between points of the grid, shape (q, r)."""
         sizes = [group.size for group in self.folding.groups]
         left, right = np.unravel_index(codes, sizes), np.unravel_index(others, sizes)
         tables = [
@@ -264,7 +208,7 @@ class GridBasis:
         return np.asarray(self.amplitude * out)
 
     def observed(self, x: FloatArray) -> IntArray:
-        """Which point each trade-off of shape (q, d) is, or where antisymmetric the mirror of which; -1: of none."""
+        """Point of each trade-off (q, d), or where antisymmetric of its mirror; -1: none."""
         codes = self.codes(x)
         point = self._point[codes]
         if self.antisymmetric:
@@ -287,7 +231,7 @@ class GridBasis:
         return np.stack([axis.levels[place] for axis, place in zip(self.axes, places, strict=True)], axis=1)
 
     def prior_variance(self, x: FloatArray) -> FloatArray:
-        """Of a characteristic at any trade-offs (q, d), shape (q,)."""
+        """Prior variance of a characteristic at any trade-offs (q, d), shape (q,)."""
         features = [(axis.kernel, x[:, d, None]) for d, axis in enumerate(self.axes)]
         own = reduce(np.multiply, [kernel.diagonal(s) for kernel, s in features])
         if self.antisymmetric:
@@ -300,7 +244,7 @@ class GridBasis:
 
     @cached_property
     def _point(self) -> IntArray:
-        """Which point each code is, shape (n_T,); -1: none."""
+        """Point of each code, shape (n_T,); -1: none."""
         out = np.full(math.prod(self.shape), -1, dtype=np.int64)
         out[self.places] = np.arange(self.n_points)
         return out
@@ -323,7 +267,7 @@ class GridBasis:
         return max(_FEWEST_COLUMNS, _NUMBERS_AT_ONCE // max(2 * math.prod(self.shape), 1))
 
     def _by_columns(self, x: FloatArray, n: int, apply: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """A product of many columns, so many at a time that memory stays bounded."""
+        """A product of many columns, in chunks so that memory stays bounded."""
         step = self._columns_at_once
         if x.shape[1] <= step:
             return apply(x)

@@ -1,4 +1,4 @@
-"""Evaluations of several trade-offs together: their joint law, and draws of it that people share."""
+"""Joint distribution of evaluations of several trade-offs, and draws of it shared by all people."""
 
 from __future__ import annotations
 
@@ -26,27 +26,12 @@ _ROUNDING = 1e-12
 def joint(
     posterior: GaSPKPosterior, kernel: Kernel, mixture: Mixtures, trade_offs: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of f_u at trade-offs.
+    """Mean (m,) and covariance (m, m) of f_u at trade-offs (m, d), for one person's mixture or the average of all.
 
-    Parameters
-    ----------
-    posterior : GaSPKPosterior
-    kernel : Kernel
-        Of a characteristic.
-    mixture : Mixtures
-        Of one person, or the average of the people.
-    trade_offs : array of float, shape (m, d)
-
-    Returns
-    -------
-    mean, covariance : arrays of float, shapes (m,) and (m, m)
-
-    Notes
-    -----
-    T² (γᵀ cov(F) γ + |γ|² (k - Φ Φᵀ)) + E[F] cov(γ) E[F]ᵀ + o k / k(∞): what is not known of the characteristics, of
-    the weights, and o, what held-out answers ask for beyond, like a characteristic from one trade-off to the next. All
-    of it vanishes at the trade-off 0 where the characteristics do. What is not known of both at once is left out.
-    rank² n_c² operations, then m rank².
+    T² (γᵀ cov(F) γ + |γ|² (k - Φ Φᵀ)) + E[F] cov(γ) E[F]ᵀ + o k / k(∞): uncertainty of the characteristics, of the
+    weights, and o, the further variance that held-out answers ask for, correlated over trade-offs like a
+    characteristic. All of it vanishes at the trade-off 0 where the characteristics do. The product of both
+    uncertainties is left out. rank² n_c² operations, then m rank².
     """
     gamma = mixture.gamma[0]
     rows, _ = posterior.basis.rows(trade_offs)
@@ -60,32 +45,16 @@ def joint(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Draws of the characteristics at trade-offs, the same for everybody.
+    """Draws of the characteristics at m trade-offs, the same for all people."""
 
-    Attributes
-    ----------
-    mean : array of float, shape (n_c, m)
-    deviation : array of float, shape (n_c, n_draws, m)
-        Of the characteristics from their mean.
-    alike : array of float, shape (n_draws, m)
-        Draws with covariance k / k(∞), for what is left open.
-    normal : array of float, shape (n_draws, n_c)
-        Standard normal, for what is not known of weights.
-    spread : float
-        T².
-    """
-
-    mean: FloatArray
-    deviation: FloatArray
-    alike: FloatArray
-    normal: FloatArray
-    spread: float
+    mean: FloatArray  # (n_c, m)
+    deviation: FloatArray  # (n_c, n_draws, m), of the characteristics from their mean
+    alike: FloatArray  # (n_draws, m), with covariance k / k(∞), for the residual variance
+    normal: FloatArray  # (n_draws, n_c), standard normal, for the uncertainty of weights
+    spread: float  # T²
 
     def of(self, people: Mixtures) -> FloatArray:
-        """Evaluations of people, shape (p, n_draws, m).
-
-        Their law, line by line, is that of :func:`joint`; 2 p m n_draws n_c operations.
-        """
+        """Evaluations of people, shape (p, n_draws, m); on each line distributed as in :func:`joint`."""
         weights = people.gamma[:, None, :] + np.matmul(self.normal, people.root.transpose(0, 2, 1))
         out = np.matmul(weights, self.mean)
         out += np.tensordot(np.sqrt(self.spread) * people.gamma, self.deviation, axes=1)
@@ -96,41 +65,18 @@ class Draws:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
-    """Independent standard normal numbers that draws are made of.
+    """Independent standard normal numbers that draws are made of."""
 
-    Attributes
-    ----------
-    coordinates : array of float, shape (rank, n_c, n)
-    answers : array of float, shape (n_rows, n) or (n_points, n_c, n); empty for :class:`ByCoordinates`
-    """
-
-    coordinates: FloatArray
-    answers: FloatArray
+    coordinates: FloatArray  # (rank, n_c, n)
+    answers: FloatArray  # (n_rows, n) or (n_points, n_c, n); empty for ByCoordinates
 
 
 def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: int, random_state: int) -> Draws:
-    """Draw the characteristics at trade-offs.
+    """Draws of the characteristics at trade-offs ``lines`` (n_lines, n, d), joint within a line; m = n_lines n.
 
-    Parameters
-    ----------
-    posterior : GaSPKPosterior
-    kernel : Kernel
-        Of a characteristic.
-    lines : array of float, shape (n_lines, n, d)
-        Trade-offs; those of one line are drawn jointly, and what one wants of two lines together must not matter.
-    n_draws : int
-    random_state : int
-
-    Returns
-    -------
-    draws : Draws
-        At m = n_lines n trade-offs, line after line.
-
-    Notes
-    -----
-    A solution with H for every draw, then m rank n_c operations each. What the basis does not hold is drawn line by
-    line, from the same numbers for each, so that neighbouring lines get neighbouring draws: n³ operations a line.
-    Memory m n_c n_draws, and 250 rank n_c.
+    A solution with H for every draw, then m rank n_c operations each. The residual of the basis is drawn line by line
+    from the same numbers, so that neighbouring lines get neighbouring draws: n³ operations a line. Memory m n_c
+    n_draws, and 250 rank n_c.
     """
     rng = np.random.default_rng(random_state)
     n_lines, n, d = lines.shape
@@ -160,10 +106,8 @@ def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: 
 def from_noise(curvature: Curvature, noise: Noise) -> FloatArray:
     """Coordinates with covariance H⁻¹ from standard normal numbers, shape (rank, n_c, n).
 
-    Notes
-    -----
-    H⁻¹ e for e with covariance H: e = L z where H = L Lᵀ is factorised, and otherwise e = z + Aᵀ T^½ z', since
-    H = I + Aᵀ T A.
+    H⁻¹ e for e with covariance H: e = L z where H = L Lᵀ is factorised, and otherwise e = z + Aᵀ T^½ z', since H = I +
+    Aᵀ T A.
     """
     z = noise.coordinates
     if isinstance(curvature, ByCoordinates):
@@ -193,7 +137,7 @@ def _shape_of_answers(curvature: Curvature) -> tuple[int, ...]:
 
 
 def _root(matrix: FloatArray, size: float) -> FloatArray:
-    """The symmetric root of a covariance, without what a difference of covariances of ``size`` cannot tell from 0."""
+    """Symmetric root of a difference of covariances of ``size``, without eigenvalues that are rounding."""
     values, vectors = eigenpairs(symmetrise(matrix))
     root = np.sqrt(np.where(values > _ROUNDING * size, values, 0.0))
     return np.asarray((vectors * root) @ vectors.T)

@@ -1,4 +1,4 @@
-"""log |I + Φᵀ B Φ|, which the evidence needs: exactly where that is small, by random probes where it is not."""
+"""Log-determinant of I + Φᵀ B Φ: by Cholesky where that is cheap, else by stochastic Lanczos quadrature."""
 
 from __future__ import annotations
 
@@ -28,17 +28,7 @@ _EXHAUSTED = 1e-10  # a Lanczos vector of this length, of 1, is rounding: the Kr
 
 @dataclass(frozen=True, slots=True)
 class LogDeterminant:
-    """What is known of a log-determinant.
-
-    Attributes
-    ----------
-    value : float
-        In nats.
-    standard_error : float
-        Of the probes; 0 where it is exact.
-    steps : int
-        Lanczos steps; 0 where it is exact.
-    """
+    """Log-determinant in nats; standard error of the probes and number of Lanczos steps are 0 where it is exact."""
 
     value: float
     standard_error: float
@@ -55,26 +45,12 @@ def log_determinant(
     exact: bool | None = None,
     random_state: int = 0,
 ) -> LogDeterminant:
-    """Log |I + Φᵀ B Φ|.
+    """Log |I + Φᵀ B Φ| for positive semidefinite blocks ``B`` (n_points, n_c, n_c).
 
-    Parameters
-    ----------
-    basis : Basis
-    B : array of float, shape (n_points, n_c, n_c)
-        Positive semidefinite blocks.
-    preconditioner : Preconditioner, optional
-        By default one with a dense block of 1 000 rows.
-    n_probes : int
-        At least 2.
-    max_steps : int
-        Of Lanczos.
-    exact : bool, optional
-        By default where the matrix has at most 6 000 rows, and making and factorising it takes at most 2e10 operations.
-    random_state : int
-        The same probes for any B: differences between similar ones are better known than either.
+    ``preconditioner`` None has a dense block of 1 000 rows; ``n_probes`` >= 2. ``exact`` None: where the matrix has at
+    most 6 000 rows and takes at most 2e10 operations. The same probes for any B: differences between similar ones are
+    better known than either.
 
-    Notes
-    -----
     gaspk.md 3, step 6; modern.md A.5. log |H| = log |P| + tr log M for M = R⁻¹ H R⁻ᵀ, P = R Rᵀ, by stochastic Lanczos
     quadrature with ±1 probes. **Differs from the paper**: since P holds blocks of H, tr(M - I) is 0 exactly, and z'(M -
     I)z is taken from each probe; what is left is of second order in what P leaves out. Steps end when one moves the
@@ -91,7 +67,7 @@ def log_determinant(
         raise ValueError(f"a standard error needs at least 2 probes, not {n_probes}")
     if preconditioner is None:
         preconditioner = Preconditioner.of(basis, B, largest_coordinates(basis, _TOGETHER // B.shape[1]))
-    # Signs that do not hang on how many are worked on at once.
+    # Signs that do not depend on the size of a chunk.
     signs = np.random.default_rng(random_state).integers(0, 2, (n_probes, size))
     probes = 2.0 * signs.T.astype(np.float64) - 1.0
     at_once = max(1, _NUMBERS_AT_ONCE // max(size, 1))

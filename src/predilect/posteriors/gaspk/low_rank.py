@@ -1,4 +1,4 @@
-"""Variances of characteristics on a grid from its n_e largest eigenvectors: gaspk.md 2, eqs. 8 and 9."""
+"""Low-rank variances of characteristics on a grid, from its n_e largest eigenvectors: gaspk.md 2, eqs. 8 and 9."""
 
 from __future__ import annotations
 
@@ -29,15 +29,7 @@ _ROUNDING = 1e-9  # of the prior variance: beyond it that is no clamp but an err
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixtureVariances:
-    """Variances of f_u(t).
-
-    Attributes
-    ----------
-    values : array of float, shape (q,)
-        In [1e-10, prior variance].
-    n_clamped : int
-        How many lay outside.
-    """
+    """Variances (q,) of f_u(t), in [1e-10, prior variance], and how many were clamped to that."""
 
     values: FloatArray
     n_clamped: int
@@ -47,40 +39,21 @@ class MixtureVariances:
 class LowRank:
     """The posterior under K̃ = Q S Qᵀ + Λ for K_T, Λ diagonal such that K̃ has the diagonal of K_T.
 
-    Where functions are antisymmetric, so is what Λ adds: what a trade-off has for itself, its mirror has too, with the
-    other sign.
-
-    Attributes
-    ----------
-    basis : GridBasis
-    B : array of float, shape (n_points, n_c, n_c)
-        Positive semidefinite blocks, W at the observed points.
-    form : {"consistent", "paper"}
-        "consistent" has K̃ in all three places of eq. 9, so that variances are never negative; "paper" keeps the exact
-        K outside, which is what was printed, and may give negative ones: K̃ - K is indefinite.
-    chosen : array of int, shape (n_e,)
-        Coordinates of the eigenvectors in Q.
-    slack : array of float, shape (n_points,)
-        Λ at the observed points.
-    Pi : array of float, shape (n_points, n_c, n_c)
-        B (I + Λ B)⁻¹.
-    factor : Factor
-        Of S^½ P S^½ = I + Φ_eᵀ Π Φ_e, n_e n_c square.
-
-    Notes
-    -----
-    Signs are those of eq. 9 and P has its Π, which one rendering of algorithm 3 lacks. **Differs from the paper**:
-    blocks of n_c x n_c for each trade-off, where eq. 9 has the diagonal, the variances of single characteristics, which
-    are not enough for a mixture's.
+    Where functions are antisymmetric, so is what Λ adds: a trade-off and its mirror have it with opposite signs.
+    ``form`` "consistent" has K̃ in all three places of eq. 9, so that variances are never negative; "paper" keeps the
+    exact K outside, which is what was printed, and may give negative ones: K̃ - K is indefinite. Signs are those of eq.
+    9 and P has its Π, which one rendering of algorithm 3 lacks. **Differs from the paper**: blocks of n_c x n_c for
+    each trade-off, where eq. 9 has the diagonal, the variances of single characteristics, which are not enough for a
+    mixture's.
     """
 
     basis: GridBasis
-    B: FloatArray
+    B: FloatArray  # (n_points, n_c, n_c), W at the observed points
     form: Form
-    chosen: IntArray
-    slack: FloatArray
-    Pi: FloatArray
-    factor: Factor
+    chosen: IntArray  # (n_e,), coordinates of the eigenvectors in Q
+    slack: FloatArray  # (n_points,), Λ at the observed points
+    Pi: FloatArray  # (n_points, n_c, n_c), B (I + Λ B)⁻¹
+    factor: Factor  # of S^½ P S^½ = I + Φ_eᵀ Π Φ_e, n_e n_c square
 
     @classmethod
     def of(
@@ -92,28 +65,11 @@ class LowRank:
         count: Count = "per_characteristic",
         form: Form = "consistent",
     ) -> LowRank:
-        """Factorise for n_e eigenvectors.
+        """Factorise for n_e >= 1 eigenvectors; more than ``basis.rank`` are all.
 
-        Parameters
-        ----------
-        basis : GridBasis
-        B : array of float, shape (n_points, n_c, n_c)
-        n_e : int
-            At least 1; more than ``basis.rank`` are all.
-        count : {"per_characteristic", "total"}
-            Whether n_e are the eigenvectors of K_T, or of I ⊗ K_T, each of which comes n_c-fold: then n_e / n_c of
-            K_T, rounded down, and at least one.
-        form : {"consistent", "paper"}
-
-        Raises
-        ------
-        ValueError
-            If a choice is unknown, n_e is not positive, or both a trade-off and its mirror are points of an
-            antisymmetric basis.
-
-        Notes
-        -----
-        n_points n_e² n_c²/2 + (n_e n_c)³/3 operations.
+        ``count`` "total" counts the eigenvectors of I ⊗ K_T, n_c of each of K_T: n_e / n_c of K_T, rounded down, at
+        least one. n_points n_e² n_c²/2 + (n_e n_c)³/3 operations. Raises ValueError for an unknown choice, or if a
+        trade-off and its mirror are both points of an antisymmetric basis.
         """
         if count not in ("per_characteristic", "total"):
             raise ValueError(f'count must be "per_characteristic" or "total", not {count!r}')
@@ -139,32 +95,17 @@ class LowRank:
     def blocks(self, x: FloatArray) -> FloatArray:
         """Posterior covariances of the characteristics at trade-offs (q, d), shape (q, n_c, n_c), not clamped.
 
-        Raises
-        ------
-        ValueError
-            If the form is "paper" and a trade-off is not on the grid.
-
-        Notes
-        -----
-        "consistent": q n_e² n_c²/2 operations, half of that from 8 characteristics on; on the grid or off it. "paper":
-        2 n_e n_c² products with the basis besides for every 16 000 000 / (n_e n_c²) points, and q n_e² n_c³.
+        "consistent": on the grid or off it; q n_e² n_c²/2 operations, half of that from 8 characteristics on. "paper":
+        on the grid only (ValueError); 2 n_e n_c² products with the basis besides for every 16 000 000 / (n_e n_c²)
+        points, and q n_e² n_c³.
         """
         return self._consistent(x) if self.form == "consistent" else self._paper(x)
 
     def variances(self, x: FloatArray, gamma: FloatArray, codes: IntArray | None = None) -> MixtureVariances:
         """Variances of f_u(t) = Σ_c γ_c f^c(t), clamped to [1e-10, |γ|² k(t, t)], and counted.
 
-        Parameters
-        ----------
-        x : array of float, shape (n_trade_offs, d)
-        gamma : array of float, shape (q, n_c)
-            The weights of each question.
-        codes : array of int, shape (q,), optional
-            Which trade-off each question is about; the first about the first, and so on, by default.
-
-        Notes
-        -----
-        ``blocks`` once for each trade-off, then n_c² operations a question.
+        ``gamma`` (q, n_c) are the weights of each question, ``codes`` (q,) its row in ``x``; by default q rows in
+        order. ``blocks`` once for each trade-off, then n_c² operations a question.
         """
         place = np.arange(len(x)) if codes is None else codes
         V, own = self.blocks(x), self.basis.prior_variance(x)
@@ -191,7 +132,7 @@ class LowRank:
             V = quadratic_forms_by_pairs(rows, self._inverse, self.n_c)
         else:
             V = quadratic_forms(rows, self._inverse)
-        # f = Q-part + e with e ~ N(0, Λ) alone at its trade-off. Given the Q-part g, answers there say of e what they
+        # f = Q-part + e, e ~ N(0, Λ) independent of all others. Given the Q-part g, answers there say of e what they
         # say of f - g: f has the precision Λ⁻¹ + B around J g, J = (I + Λ B)⁻¹.
         observed = self.basis.observed(x)
         seen = observed >= 0

@@ -1,4 +1,4 @@
-"""Evaluations of single questions, each a person's mixture of the characteristics at a trade-off."""
+"""Mean and variance of mixtures of characteristics, question by question."""
 
 from __future__ import annotations
 
@@ -16,25 +16,10 @@ IntArray = npt.NDArray[np.integer]
 def mixed(
     user: IntArray, point: IntArray, gamma: FloatArray, mean: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """γ_uᵀ m_t and γ_uᵀ V_t γ_u of each question.
+    """γ_uᵀ m_t and γ_uᵀ V_t γ_u of each question (user, point), shapes (n,); 0 where the code of a person is negative.
 
-    Parameters
-    ----------
-    user, point : arrays of int, shape (n,)
-        Codes of the person and of the trade-off.
-    gamma : array of float, shape (n_users, n_c)
-        Weights of people.
-    mean, covariance : arrays of float, shapes (n_points, n_c) and (n_points, n_c, n_c)
-        Of the characteristics; symmetric.
-
-    Returns
-    -------
-    mean, variance : arrays of float, shape (n,)
-        0 where the code of a person is negative.
-
-    Notes
-    -----
-    n n_c²/2 operations, fewer where weights are 0, and no memory but the results.
+    ``mean`` (n_points, n_c) and symmetric ``covariance`` (n_points, n_c, n_c) are of the characteristics. n n_c²/2
+    operations, fewer where weights are 0, and no memory but the results.
     """
     out = np.zeros((2, len(user)))
     _mixed(

@@ -1,4 +1,4 @@
-"""How sure people's weights are, which predictions take as known and intervals of a person's evaluations must not."""
+"""Uncertainty of people's weights: predictions ignore it, intervals of a person's evaluations must not."""
 
 from __future__ import annotations
 
@@ -15,20 +15,11 @@ IntArray = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixtures:
-    """Weights of some people, and what is not known of them.
+    """Weights of p people, and their uncertainty."""
 
-    Attributes
-    ----------
-    gamma : array of float, shape (p, n_c)
-    root : array of float, shape (p, n_c, n_c)
-        root rootᵀ is the covariance of the weights; it leaves their sum alone.
-    left_open : array of float, shape (p,)
-        Further variance of an evaluation, far from the trade-off 0.
-    """
-
-    gamma: FloatArray
-    root: FloatArray
-    left_open: FloatArray
+    gamma: FloatArray  # (p, n_c)
+    root: FloatArray  # (p, n_c, n_c), root rootᵀ is the covariance of the weights, which sum to 1
+    left_open: FloatArray  # (p,), further variance of an evaluation, far from the trade-off 0
 
     def of(self, people: slice) -> Mixtures:
         """Some of the people."""
@@ -39,31 +30,16 @@ def mixtures(
     gamma: FloatArray, F: FloatArray, user: IntArray, point: IntArray, precision: FloatArray, people: IntArray,
     spread: float,
 ) -> Mixtures:  # fmt: skip
-    """The weights of people, given the characteristics.
+    """Gaussian approximation of the weights of ``people`` (p,), given the mean characteristics ``F`` (n_points, n_c).
 
-    Parameters
-    ----------
-    gamma : array of float, shape (n_users, n_c)
-    F : array of float, shape (n_points, n_c)
-        Means of the characteristics at the trade-offs.
-    user, point : arrays of int, shape (n,)
-        Of each row of answers, sorted by person.
-    precision : array of float, shape (n,)
-        Curvature of each row, times its weight.
-    people : array of int, shape (p,)
-        Codes.
-    spread : float
-        T².
-
-    Notes
-    -----
-    Dirichlet(1, ..., 1) has the covariance of a Gaussian with precision n_c (n_c + 1) in each of the n_c - 1 directions
-    that keep the sum; to it answers add Σ precision F Fᵀ. That Gaussian stands around whatever weights were found, on
-    the edge of the simplex too: so it also holds something for people who are no mixture of the characteristics. What
-    it gives to the evaluations of a person's own trade-offs, on average, is subtracted from T² - 1, and the rest is
-    left open. **Differs from the paper**, which has no such thing. Measured on people with tastes of their own, 10 and
-    40 answers each: intervals of willingness at 95 % held .85 to .97 of the truths with exact or expected weights, and
-    .67 to .89 with heuristic ones; with T² - 1 alone .42 to .96 and .29 to .90. n n_c² + p n_c³ operations.
+    ``precision`` (n,) is each row's curvature times its weight, rows sorted by person; ``spread`` is T². Dirichlet(1,
+    ..., 1) has the covariance of a Gaussian with precision n_c (n_c + 1) in each of the n_c - 1 directions that keep
+    the sum; answers add Σ precision F Fᵀ. That Gaussian is centred at the weights found, on the edge of the simplex
+    too: so it also covers people who are no mixture of the characteristics. The variance it gives to a person's own
+    trade-offs, on average, is subtracted from T² - 1, and the rest is ``left_open``. **Differs from the paper**, which
+    has no such thing. Measured on people with tastes of their own, 10 and 40 answers each: intervals of willingness at
+    95 % held .85 to .97 of the truths with exact or expected weights, and .67 to .89 with heuristic ones; with T² - 1
+    and nothing else .42 to .96 and .29 to .90. n n_c² + p n_c³ operations.
     """
     n_c = gamma.shape[1]
     # Orthonormal directions that keep the sum: the columns after the first, which is constant.

@@ -1,8 +1,7 @@
 """Quadratic forms in rows of Φ for all pairs of characteristics, each pair of coordinates once.
 
-With n_c characteristics there are n_c (n_c + 1)/2 matrices for the same rows: products of two entries of a row serve
-all of them, in a matrix product of half the operations. For few characteristics making those products costs more than
-it saves.
+The n_c (n_c + 1)/2 matrices of a row share the products of its entries, in a matrix product of half the operations. For
+few characteristics making those products costs more than it saves.
 """
 
 from __future__ import annotations
@@ -65,14 +64,14 @@ def weighted_grams(rows: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _points(rows: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Some rows at a time, as columns."""
+    """Rows in chunks, transposed."""
     for start in range(0, len(rows), _POINTS_AT_ONCE):
         points = slice(start, start + _POINTS_AT_ONCE)
         yield points, np.ascontiguousarray(rows[points].T)
 
 
 def _products(across: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Products of pairs of rows of ``across`` (n_e, q), some pairs at a time: shapes (n_pairs, q)."""
+    """Products of pairs of rows of ``across`` (n_e, q), in chunks of shapes (n_pairs, q)."""
     n_e, n = across.shape
     ends = np.arange(n_e + 1) * np.arange(1, n_e + 2) // 2  # where the pairs of each begin
     most, first = max(1, _PRODUCTS_AT_ONCE // n), 0

@@ -21,27 +21,13 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The eigenvectors whose factors have one combination of parities.
+    """The eigenvectors whose factors have one combination of parities."""
 
-    Attributes
-    ----------
-    parity : tuple of int
-        Of each group.
-    used : tuple of int
-        How many eigenvectors of each group, the largest first, any coordinate uses.
-    cells : array of int, shape (rank_p,)
-        Which of their products are coordinates: row-major codes in ``used``, ascending.
-    values : array of float, shape (rank_p,)
-        Eigenvalues of ⊗ K_d.
-    factors, transposed, squares : tuples of arrays of float
-        Eigenvectors at the levels that are left after folding, (h_g, used_g); the other way round; and those squared.
-    """
-
-    parity: tuple[int, ...]
-    used: tuple[int, ...]
-    cells: IntArray
-    values: FloatArray
-    factors: tuple[FloatArray, ...]
+    parity: tuple[int, ...]  # of each group
+    used: tuple[int, ...]  # how many leading eigenvectors of each group any coordinate uses
+    cells: IntArray  # (rank_p,), the products that are coordinates: row-major codes in used, ascending
+    values: FloatArray  # (rank_p,), eigenvalues of ⊗ K_d
+    factors: tuple[FloatArray, ...]  # (h_g, used_g), eigenvectors at the levels left after folding
     transposed: tuple[FloatArray, ...]
     squares: tuple[FloatArray, ...]
 

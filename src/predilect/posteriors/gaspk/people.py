@@ -1,4 +1,4 @@
-"""Everybody's scores of the items at once."""
+"""Scores of the items by all people at once."""
 
 from __future__ import annotations
 
@@ -14,17 +14,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def centred_blocks(curvature: Curvature, scores: ItemScores) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What the scores of all people, centred over the items, are made of.
-
-    Returns
-    -------
-    rows : array of float, shape (n_items, rank)
-        Less their mean.
-    blocks : array of float, shape (n_items, n_c, n_c)
-        Covariances of the characteristics there.
-    own : array of float, shape (n_items,)
-        Variance of one characteristic that the rows do not hold, centred.
-    """
+    """Centred rows (n_items, rank) of the scores, covariances (n_items, n_c, n_c), residual variance (n_items,)."""
     rows = scores.rows - scores.rows.mean(axis=0)
     own, n = scores.own, len(scores.rows)
     if own.ndim == 1:
@@ -37,20 +27,9 @@ def centred_blocks(curvature: Curvature, scores: ItemScores) -> tuple[FloatArray
 def centred_scores(
     parts: tuple[FloatArray, FloatArray, FloatArray], w: FloatArray, gamma: FloatArray, spread: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of people's scores, centred over the items; shapes (n_users, n_items).
+    """Mean and variance (n_users, n_items) of people's scores, centred over the items, from :func:`centred_blocks`.
 
-    Parameters
-    ----------
-    parts
-        Of :func:`centred_blocks`.
-    w : array of float, shape (rank, n_c)
-    gamma : array of float, shape (n_users, n_c)
-    spread : float
-        T².
-
-    Notes
-    -----
-    The same as ``GaSPKPosterior.person`` gives of each; n_users n_items n_c² operations.
+    Equals ``GaSPKPosterior.person`` of each; ``spread`` is T². n_users n_items n_c² operations.
     """
     rows, blocks, own = parts
     n = len(rows)

@@ -1,4 +1,4 @@
-"""What is known of people's evaluations of trade-offs after their answers."""
+"""Posterior of people's evaluations of trade-offs."""
 
 from __future__ import annotations
 
@@ -32,13 +32,7 @@ _FLOOR, _ROUNDING = 1e-10, 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Characteristics:
-    """The characteristics at some trade-offs.
-
-    Attributes
-    ----------
-    mean : array of float, shape (q, n_c)
-    covariance : array of float, shape (q, n_c, n_c)
-    """
+    """Mean (q, n_c) and covariance (q, n_c, n_c) of the characteristics at q trade-offs."""
 
     mean: FloatArray
     covariance: FloatArray
@@ -48,41 +42,20 @@ class Characteristics:
 class GaSPKPosterior:
     """f_u(t) = Σ_c γ_uc f^c(t) with characteristics f^c = Φ w, w Gaussian with mode ``w`` and precision H.
 
-    Attributes
-    ----------
-    basis : Basis
-    w : array of float, shape (rank, n_c)
-    curvature : Curvature
-        H.
-    gamma : array of float, shape (n_users, n_c)
-        People's weights, each row on the simplex.
-    scores : ItemScores
-        What boards are made of.
-    spread : float
-        T² ≥ 1, by which held-out answers say that 1 + variance of a margin falls short: weights are taken as known.
-    prior_variance : float
-        Of a characteristic at a trade-off far from 0.
-    low_rank : LowRank or None
-        Where variances come from the largest eigenvectors of a grid: None where H is factorised.
-    exact_up_to : float
-        Variances asked for at once up to which they are worked out exactly all the same.
-
-    Notes
-    -----
-    gaspk.md 2, predictive: **differs from the paper**, whose algorithm 3 has the variances of the characteristics
-    alone; a mixture's needs their covariances too.
+    gaspk.md 2, predictive: **differs from the paper**, whose algorithm 3 has the variances of the single
+    characteristics; a mixture's needs their covariances too.
     """
 
     basis: Basis
-    w: FloatArray
-    curvature: Curvature
-    gamma: FloatArray
+    w: FloatArray  # (rank, n_c)
+    curvature: Curvature  # H
+    gamma: FloatArray  # (n_users, n_c), rows on the simplex
     scores: ItemScores
-    spread: float = 1.0
-    prior_variance: float = 1.0
+    spread: float = 1.0  # T² ≥ 1: calibration of 1 + variance of a margin, as weights are taken as known
+    prior_variance: float = 1.0  # of a characteristic far from the trade-off 0
 
-    low_rank: LowRank | None = None
-    exact_up_to: float = math.inf
+    low_rank: LowRank | None = None  # source of variances on a grid; None where H is factorised
+    exact_up_to: float = math.inf  # so many variances at once are exact all the same
 
     def at(self, trade_offs: FloatArray) -> Characteristics:
         """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations, or as ``LowRank`` has it."""
@@ -98,20 +71,10 @@ class GaSPKPosterior:
         return Characteristics(mean, covariance)
 
     def evaluations(self, users: IntArray, trade_offs: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(t) for people and trade-offs, shapes (n,).
+        """Mean and variance (n,) of f_u(t) for people (-1: unseen user) and rows ``codes`` of trade-offs (q, d).
 
-        Parameters
-        ----------
-        users : array of int, shape (n,)
-            -1 for somebody without answers: like one of those who answered, nobody knows which.
-        trade_offs : array of float, shape (q, d)
-        codes : array of int, shape (n,)
-            Which of them each is about.
-
-        Notes
-        -----
-        The characteristics are worked out once for each trade-off where they are asked about again and again, and
-        otherwise the mixture for each question; then n_c² operations a question.
+        The characteristics are worked out once for each trade-off where those repeat, else the mixture for each
+        question; then n_c² operations a question.
         """
         known = users >= 0
         n_c = self.gamma.shape[1]
@@ -142,7 +105,7 @@ class GaSPKPosterior:
         return self.low_rank is None or n_solutions <= self.exact_up_to
 
     def _stranger(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f(t) of one of the people, drawn at random."""
+        """Mean and variance of f(t) of an unseen user: one of the people, drawn at random."""
         second = self.second_moment
         mean = found.mean @ self.gamma.mean(axis=0)
         var = np.einsum("qcd,cd->q", found.covariance, second)
@@ -162,17 +125,14 @@ class GaSPKPosterior:
         return len(self.scores.rows)
 
     def person(self, user: int = -1) -> Utilities:
-        """Scores of the items by one person's evaluations; -1 for somebody without answers."""
+        """Scores of the items by one person's evaluations; -1 for an unseen user."""
         if user >= 0:
             return self._utilities(self.gamma[user], self.gamma[user][None, :], None, self.spread)
         average, second = self.gamma.mean(axis=0), self.second_moment
         return self._utilities(average, semidefinite_root(second).T, second - np.outer(average, average), self.spread)
 
     def crowd(self) -> Utilities:
-        """Scores by the average of the people's evaluations.
-
-        What each one's weights leave open, ``spread``, is of that person alone, and averages out.
-        """
+        """Scores by the average of the people's evaluations; ``spread``, independent over people, averages out."""
         average = self.gamma.mean(axis=0)
         return self._utilities(average, average[None, :], None, 1.0 + (self.spread - 1.0) / len(self.gamma))
 
@@ -197,14 +157,14 @@ class GaSPKPosterior:
     def _utilities(
         self, gamma: FloatArray, directions: FloatArray, between: FloatArray | None, spread: float
     ) -> Utilities:
-        """Scores under weights whose mean is ``gamma`` (n_c,) and whose second moment is directionsᵀ directions.
+        """Scores under weights of mean ``gamma`` (n_c,) and second moment directionsᵀ directions.
 
-        ``between`` is the covariance of the weights, (n_c, n_c): what one does not know of somebody without answers.
+        ``between`` (n_c, n_c) is the covariance of the weights over people, for an unseen user.
         """
         rows, own, n_items = self.scores.rows, self.scores.own, len(self.scores.rows)
         mean = rows @ (self.w @ gamma)
         length = float(np.sum(directions**2))
-        # What the weights leave open is no more of one pair of items than of another.
+        # The variance that calibration adds is the same for every pair of items.
         constant = np.full(n_items, 0.5 * (spread - 1.0))
         none = np.zeros(0, dtype=np.intp)
         if own.ndim == 1:
@@ -222,7 +182,7 @@ class GaSPKPosterior:
 
 
 def _low_rank_blocks(low_rank: LowRank, trade_offs: FloatArray) -> FloatArray:
-    """Covariances at trade-offs; the paper's formula knows the grid only, so others take the consistent one."""
+    """Covariances at trade-offs; the paper's formula holds on the grid only, so others take the consistent one."""
     if low_rank.form == "consistent":
         return low_rank.blocks(trade_offs)
     on_grid = low_rank.basis.codes(trade_offs) >= 0
@@ -233,7 +193,7 @@ def _low_rank_blocks(low_rank: LowRank, trade_offs: FloatArray) -> FloatArray:
 
 
 def _clamped(var: FloatArray, prior: FloatArray) -> FloatArray:
-    """Variances within [1e-10, prior]: the paper's formula can leave it on both sides."""
+    """Variances clamped to [1e-10, prior]: the paper's formula can leave it on both sides."""
     low = np.minimum(_FLOOR, prior)
     outside = int(((var < low - _ROUNDING * prior) | (var > prior * (1.0 + _ROUNDING))).sum())
     if outside:
@@ -246,6 +206,6 @@ def _clamped(var: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def _parts(n: int, numbers_each: int) -> list[slice]:
-    """Trade-offs whose rows are held at once."""
+    """Slices of trade-offs such that memory stays bounded."""
     step = max(1, _NUMBERS_AT_ONCE // max(numbers_each, 1))
     return [slice(start, start + step) for start in range(0, n, step)]

@@ -1,4 +1,4 @@
-"""The precision of the coordinates given answers by products with the basis: solutions, determinant, variances."""
+"""Posterior precision of the coordinates by products with the basis: solutions, determinant, variances."""
 
 from __future__ import annotations
 
@@ -24,25 +24,15 @@ _VARIANCE = 1e-5  # its square is the accuracy of a variance
 
 @dataclass(frozen=True, eq=False)
 class ByProducts:
-    """H = I + Φᵀ B Φ, never made.
+    """H = I + Φᵀ B Φ, never formed, for blocks ``B`` (n_points, n_c, n_c): gaspk.md 3, steps 3.3 and 7.
 
-    Attributes
-    ----------
-    basis : Basis
-    B : array of float, shape (n_points, n_c, n_c)
-        Positive semidefinite blocks.
-    tolerance : float
-        Of |x - H y| / |x| in ``solve``.
-
-    Notes
-    -----
-    gaspk.md 3, steps 3.3 and 7. A variance needs a solution of its own: some 5 products with Φ and Φᵀ. Where points are
-    many and variances need not be exact, take ``LowRank``.
+    A variance needs a solution of its own: some 5 products with Φ and Φᵀ. Where points are many and variances need not
+    be exact, take ``LowRank``.
     """
 
     basis: Basis
     B: FloatArray
-    tolerance: float = 1e-8
+    tolerance: float = 1e-8  # of |x - H y| / |x| in solve
 
     @cached_property
     def single(self) -> Preconditioner:
@@ -73,10 +63,7 @@ class ByProducts:
         return log_determinant(self.basis, self.B)
 
     def blocks(self, rows: FloatArray) -> FloatArray:
-        """Covariances of the characteristics Φ_q w, shape (q, n_c, n_c), for rows Φ_q of shape (q, rank).
-
-        Exact to 1e-10 of their prior variances; n_c solutions each.
-        """
+        """Covariances of the characteristics, exact to 1e-10 of their prior variances; n_c solutions a row."""
         out = np.empty((len(rows), self.n_c, self.n_c))
         step = max(1, self._at_once // self.n_c)
         unit = np.eye(self.n_c)
@@ -93,7 +80,7 @@ class ByProducts:
         return out
 
     def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Variances of γ_qᵀ Φ_q w, shape (q,), for rows (q, rank) and weights (q, n_c): one solution each."""
+        """Variances of mixtures: one solution each."""
         out = np.empty(len(rows))
         for start in range(0, len(rows), self._at_once):
             some = slice(start, start + self._at_once)
@@ -103,7 +90,7 @@ class ByProducts:
         return np.maximum(out, 0.0)
 
     def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Covariance of γᵀ Φ_q w over rows (q, rank) for one person's weights (n_c,), shape (q, q): q solutions."""
+        """Covariance of one person's evaluations: one solution a row."""
         whole = np.empty((len(rows), len(rows)))
         for start in range(0, len(rows), self._at_once):
             some = slice(start, start + self._at_once)
@@ -113,7 +100,7 @@ class ByProducts:
         return 0.5 * (whole + whole.T)
 
     def mixed(self, gamma: FloatArray) -> FloatArray:
-        """Covariance of Σ_c γ_c w_c, shape (rank, rank): rank solutions, for bases of few coordinates."""
+        """Covariance of Σ_c γ_c w_c: rank solutions, for bases of few coordinates."""
         return self.covariance(np.eye(self.basis.rank), gamma)
 
     @property

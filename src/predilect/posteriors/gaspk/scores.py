@@ -1,4 +1,4 @@
-"""Scores of items from evaluations of trade-offs: how an item does against reference items on average."""
+"""Scores of items: mean evaluation against reference items."""
 
 from __future__ import annotations
 
@@ -21,28 +21,17 @@ _ROWS_AT_ONCE = 2000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemScores:
-    """Score of item i: the mean over the references j of f(trade-off of i against j), as rows of the basis.
+    """Score of item i: the mean over the references j of f(trade-off of i against j), as rows of the basis."""
 
-    Attributes
-    ----------
-    rows : array of float, shape (n_items, rank)
-    own : array of float, shape (n_items, n_items) or (n_items,)
-        Covariance that the rows do not hold, of one characteristic; beyond 4 000 items its diagonal.
-    """
-
-    rows: FloatArray
-    own: FloatArray
+    rows: FloatArray  # (n_items, rank)
+    own: FloatArray  # residual covariance of one characteristic, (n_items, n_items); over 4 000 items its diagonal
 
     @classmethod
     def of(cls, basis: Basis, kernel: Kernel, trade_offs: FloatArray, signs: FloatArray) -> ItemScores:
-        """Of the trade-offs of every item against every reference, shape (n_items, n_references, d).
+        """Scores from the trade-offs of every item against every reference, shape (n_items, n_references, d).
 
-        ``signs`` (n_items, n_references) is -1 where the evaluation of a trade-off speaks for the reference, and 0
-        where it does not count.
-
-        Notes
-        -----
-        n_items² n_references² evaluations of the kernel, of up to 4 000 items; then n_items n_references.
+        ``signs`` (n_items, n_references) is -1 where the evaluation favours the reference, and 0 where it does not
+        count. n_items² n_references² evaluations of the kernel, of up to 4 000 items; then n_items n_references.
         """
         n_items, n_references, d = trade_offs.shape
         rows = np.empty((n_items, basis.rank))

@@ -1,4 +1,8 @@
-"""Linear equations with H = I + Φᵀ B Φ, the precision of the coordinates given answers, by products with Φ alone."""
+"""Preconditioned conjugate gradients for H = I + Φᵀ B Φ, the posterior precision of the coordinates.
+
+``B`` (n_points, n_c, n_c), positive semidefinite, or its lower triangles (n_points, n_c (n_c + 1)/2): quicker for one
+right-hand side.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +24,13 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _LOOSE = 1e-6  # from here on up the recurrence of conjugate gradients is as good as the residual: rounding is far below
-_NOTICEABLE = 1e-3  # of the prior precision 1: coordinates about which answers say less are left alone
+_NOTICEABLE = 1e-3  # of the prior precision 1: P is I for coordinates about which answers say less
 _NUMBERS_AT_ONCE = 500_000  # more right-hand sides at once fall out of the cache
 
 
 def precision_product(basis: Basis, B: FloatArray, x: FloatArray) -> FloatArray:
-    """H x = x + Φᵀ B Φ x.
+    """H x = x + Φᵀ B Φ x for x (rank · n_c, k), entry (j, c) of the coordinates in row j n_c + c.
 
-    Parameters
-    ----------
-    basis : Basis
-    B : array of float, shape (n_points, n_c, n_c) or (n_points, n_c (n_c + 1)/2)
-        Positive semidefinite blocks, or their lower triangles row by row: quicker where ``x`` is one column.
-    x : array of float, shape (rank · n_c, k)
-        Row j n_c + c is entry (j, c) of the coordinates.
-
-    Notes
-    -----
     gaspk.md 2, eqs. 6 and 11 in whitened coordinates. One ``forward`` and one ``backward`` of n_c k columns, and
     n_points n_c² k operations.
     """
@@ -56,48 +50,23 @@ def precision_product(basis: Basis, B: FloatArray, x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preconditioner:
-    """P near H: blocks of n_c x n_c for each coordinate, and one dense block of the coordinates that matter most.
-
-    Attributes
-    ----------
-    rank, n_c : int
-    alone : array of int, shape (n_alone,)
-        Coordinates with a block of their own; P is I on those that are in neither.
-    inverse_lower : array of float, shape (n_alone, n_c, n_c)
-        L⁻¹ of their blocks L Lᵀ.
-    inverse : array of float, shape (n_alone, n_c, n_c)
-        L⁻ᵀ L⁻¹.
-    together : array of int, shape (n_together,)
-        Coordinates of the dense block, ascending.
-    factor : Factor or None
-        Of that block, n_together n_c square; None if there is none.
-    """
+    """P near H: an n_c x n_c block for each coordinate, one dense block of the most important ones; I elsewhere."""
 
     rank: int
     n_c: int
-    alone: IntArray
-    inverse_lower: FloatArray
-    inverse: FloatArray
-    together: IntArray
-    factor: Factor | None
+    alone: IntArray  # (n_alone,), coordinates with a block L Lᵀ of their own
+    inverse_lower: FloatArray  # (n_alone, n_c, n_c), L⁻¹
+    inverse: FloatArray  # (n_alone, n_c, n_c), L⁻ᵀ L⁻¹
+    together: IntArray  # (n_together,), coordinates of the dense block, ascending
+    factor: Factor | None  # of that block, n_together n_c square; None if there is none
 
     @classmethod
     def of(cls, basis: Basis, B: FloatArray, together: IntArray | None = None) -> Preconditioner:
-        """The blocks of H itself.
+        """The blocks of H itself; ``together``: coordinates of the dense block, by default none: best for one solution.
 
-        Parameters
-        ----------
-        basis : Basis
-        B : array of float, shape (n_points, n_c, n_c) or (n_points, n_c (n_c + 1)/2)
-            Or lower triangles.
-        together : array of int, shape (n_together,), optional
-            Coordinates of the dense block; none by default, which is the best for one right-hand side.
-
-        Notes
-        -----
-        P_j = I + Σ_t Φ_tj² B_t: H restricted to coordinate j. One ``gram_diagonal`` of n_c (n_c + 1)/2 columns and
-        rank n_c³; the dense block takes n_points n_together² n_c²/2 + (n_together n_c)³/3 more. Rows of Φ at points
-        that are spread over the grid are nearly orthogonal, which is what makes blocks this small serve.
+        P_j = I + Σ_t Φ_tj² B_t: H restricted to coordinate j. One ``gram_diagonal`` of n_c (n_c + 1)/2 columns and rank
+        n_c³; the dense block takes n_points n_together² n_c²/2 + (n_together n_c)³/3 more. Rows of Φ at points that are
+        spread over the grid are nearly orthogonal, which is why blocks this small suffice.
         """
         packed = B if B.ndim == 2 else B[:, *np.tril_indices(B.shape[1])]
         n_c = int((2.0 * packed.shape[1]) ** 0.5)
@@ -115,7 +84,7 @@ class Preconditioner:
         P[:, low, high] = gram[alone]
         P[:, high, low] = gram[alone]
         P += np.eye(n_c)
-        # At least I, so that a plain Cholesky cannot fail; thousands of small ones at once.
+        # At least I, so that a plain Cholesky cannot fail; thousands of small ones in one call.
         inverse_lower = np.linalg.inv(np.linalg.cholesky(P))
         inverse = inverse_lower.transpose(0, 2, 1) @ inverse_lower
         return cls(basis.rank, n_c, alone, inverse_lower, inverse, np.flatnonzero(dense), factor)
@@ -161,7 +130,7 @@ def largest_coordinates(basis: Basis, n_coordinates: int) -> IntArray:
     """
     eigenvalues = getattr(basis, "eigenvalues", None)
     size = basis.gram_diagonal(np.ones((basis.n_points, 1)))[:, 0] if eigenvalues is None else eigenvalues
-    # Equal ones differ by rounding: which come first must not hang on that.
+    # Equal ones differ by rounding, which must not decide their order.
     chosen = np.argsort(-np.round(size / max(float(size.max(initial=0.0)), 1e-300), 10), kind="stable")[:n_coordinates]
     return np.sort(chosen)
 
@@ -199,28 +168,10 @@ def solve(
     tolerance: float = 1e-8,
     max_iterations: int = 2000,
 ) -> Solution:
-    """Solve H x = b by conjugate gradients.
+    """Solution of H x = b, shape (rank, n_c) or (rank, n_c, k), by conjugate gradients to |b - H x| / |b| <= tolerance.
 
-    Parameters
-    ----------
-    basis : Basis
-    B : array of float, shape (n_points, n_c, n_c) or (n_points, n_c (n_c + 1)/2)
-        Positive semidefinite blocks, or their lower triangles row by row: quicker for one right-hand side.
-    right : array of float, shape (rank, n_c) or (rank, n_c, k)
-    preconditioner : Preconditioner, optional
-        ``Preconditioner.of(basis, B)`` by default; one of an earlier, similar B is as right, only slower.
-    start : array of float, shape of ``right``, optional
-    tolerance : float
-        Of |b - H x| / |b|, for each right-hand side.
-    max_iterations : int
+    A preconditioner of an earlier, similar B is as right, only slower.
 
-    Returns
-    -------
-    solution : Solution
-        ``x`` of the shape of ``right``.
-
-    Notes
-    -----
     gaspk.md 3, step 3.3. **Differs from the paper**: the system of rank · n_c coordinates and not that of answers, so
     that its size does not grow with them; and blocks of Φ, B as preconditioner. Some 2 to 10 products to 1e-2, 5 to 50
     to 1e-6. H is at least I: the error of x is at most |b - H x|.
