@@ -32,10 +32,10 @@ class FactorPosterior:
     """
 
     projection: Projection
-    t_mean: FloatArray | None  # consensus at the points, (M,) and (M, M); None in a model without one
+    t_mean: FloatArray | None  # consensus at the points, (M,), with covariance (M, M); None in a model without one
     t_covariance: FloatArray | None
     t_scale: float  # s_t: the residual between the points has variance R/s_t
-    v_mean: FloatArray  # components at the points, (M, C) and (C, M, M)
+    v_mean: FloatArray  # components at the points, (M, C), with covariance (C, M, M)
     v_covariance: FloatArray
     v_scale: FloatArray  # s_c, (C,)
     w_mean: FloatArray  # weights of the users, (n_users, C)

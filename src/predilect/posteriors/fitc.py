@@ -22,7 +22,7 @@ class FitcConditioned:
     mean: FloatArray  # marginals, (n,)
     var: FloatArray
     log_z: float  # log ∫ N(f; 0, K') Π_i exp(linear_i f_i - precision_i f_i²/2) df
-    point_mean: FloatArray  # of the values at the pseudo-inputs, (m,) and (m, m)
+    point_mean: FloatArray  # of the values at the pseudo-inputs, (m,), with covariance (m, m)
     point_covariance: FloatArray
 
 
