@@ -29,7 +29,7 @@ class SeparatePosterior:
     """
 
     people: PopulationPosterior  # population model with consensus 0 and Σ = K/s
-    mean: FloatArray  # of the average utilities of the users who answered, (n_items,), with covariance (n_items, n_items)
+    mean: FloatArray  # of the average of the users who answered, (n_items,), with covariance (n_items, n_items)
     covariance: FloatArray
     spread: FloatArray  # covariance of the utilities of a random one of them, (n_items, n_items)
 

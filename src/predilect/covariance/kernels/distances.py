@@ -1,4 +1,4 @@
-"""Distances between scaled rows of features, and the derivatives of what depends on them."""
+"""Distances between scaled rows of features, and the sums that their derivatives need."""
 
 from __future__ import annotations
 
@@ -22,19 +22,11 @@ _NUMBERS_AT_ONCE = 1 << 20
 
 
 def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -> FloatArray:
-    """Σ_d ((x_id - y_jd) / ℓ_d)², shape (n, m).
+    """Σ_d ((x_id - y_jd) / ℓ_d)², (n, m), for length-scales (d,) or (1,); symmetric with a zero diagonal without ``y``.
 
-    Parameters
-    ----------
-    x, y : arrays of float, shapes (n, d) and (m, d)
-        Without ``y`` the rows of ``x``; then symmetric with a diagonal of zeros. Identical rows have distance 0.
-    scales : array of float, shape (d,) or (1,)
-        ℓ > 0.
-
-    Notes
-    -----
-    n m d operations; relative error below 1e-11. From 64 columns on by |x|² + |y|² - 2 x·y, and by differences for the
-    pairs so near that this would cancel. Memory: a few arrays of the result's shape, two copies of x and of y.
+    Identical rows have distance 0. n m d operations; relative error below 1e-11. From 64 columns on by |x|² + |y|² - 2
+    x·y, and by differences for close pairs, where this would cancel. Memory: a few arrays (n, m), two copies of x and
+    of y.
     """
     a = x / scales
     b = a if y is None else y / scales
@@ -62,21 +54,10 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
 
 
 def weighted_squares(x: FloatArray, y: FloatArray | None, weights: FloatArray, square: FloatArray) -> FloatArray:
-    """Σ_ij weights_ij (x_id - y_jd)² for every column d, shape (d,).
+    """Σ_ij weights_ij (x_id - y_jd)² for every column d, (d,); ``square`` (n, m) are the ``squared_distances``.
 
-    Parameters
-    ----------
-    x, y : arrays of float, shapes (n, d) and (m, d)
-        Without ``y`` the rows of ``x``.
-    weights : array of float, shape (n, m)
-        May grow without bound where rows come near each other, as the slope of Matérn-1/2 does.
-    square : array of float, shape (n, m)
-        ``squared_distances`` of the same rows.
-
-    Notes
-    -----
-    One matrix product: n m d operations, and no array of n x m x d. Pairs so near that the product would cancel are
-    added by differences.
+    One matrix product: n m d operations, and no array of n x m x d. Close pairs, for which it would cancel, are added
+    by differences: weights may grow without bound there, as the slope of Matérn-1/2 does.
     """
     y = x if y is None else y
     centre = x.mean(axis=0) if len(x) else 0.0
@@ -95,12 +76,12 @@ def weighted_squares(x: FloatArray, y: FloatArray | None, weights: FloatArray, s
 
 
 def _sizes(a: FloatArray, b: FloatArray) -> FloatArray:
-    """|a_i|² + |b_j|², shape (n, m)."""
+    """|a_i|² + |b_j|², (n, m)."""
     return np.asarray(np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)[None, :])
 
 
 def _in_parts(where: BoolArray, n_columns: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows and columns of what is marked, so few at once that their features need little memory."""
+    """Rows and columns of marked pairs, in pieces whose features need little memory."""
     rows, columns = np.nonzero(where)
     step = max(1, _NUMBERS_AT_ONCE // max(1, n_columns))
     for start in range(0, len(rows), step):
