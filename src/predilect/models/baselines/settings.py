@@ -1,4 +1,4 @@
-"""What the baselines share: their kernels, and checks of what they are given."""
+"""Kernels and parameter checks of the baselines."""
 
 from __future__ import annotations
 
@@ -16,20 +16,9 @@ MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 
 
 def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:
-    """Check kernel, length-scales, own share, tolerance and seed.
+    """Check kernel, length-scales, own share, tolerance and seed; ValueError if one is out of its range.
 
-    Parameters
-    ----------
-    model : estimator
-    learned : bool
-        Whether length-scales may be "optimise".
-    share_is_searched : bool, default False
-        Whether the own share may be "auto".
-
-    Raises
-    ------
-    ValueError
-        If one is out of its range.
+    ``learned``: length-scales may be "optimise"; ``share_is_searched``: the own share may be "auto".
     """
     check_search(model)
     if isinstance(model.length_scales, str) and not learned:
@@ -42,18 +31,9 @@ def check_process(model: Any, *, learned: bool, share_is_searched: bool = False)
 
 
 def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any = None) -> Kernel:
-    """(1 - w) k + w 1[same item], with the kernel and the length-scales that a model's arguments describe.
+    """(1 - w) k + w 1[same item] with w = ``own``, and the kernel and length-scales of a model's parameters.
 
-    Parameters
-    ----------
-    model : estimator
-        With ``kernel``, ``kernel_form``, ``length_scales``, ``median`` and ``random_state``.
-    space : FeatureSpace
-        Features of the items.
-    own : float
-        w.
-    length_scales : float, optional
-        In place of the model's.
+    ``length_scales`` takes the place of the model's.
     """
     scales = model.length_scales if length_scales is None else length_scales
     how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=scales, median=model.median)
@@ -64,7 +44,7 @@ def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any 
 
 
 def number_or(value: Any, automatic: float) -> float:
-    """A number, or what "auto" stands for."""
+    """A number, or the value of "auto"."""
     return automatic if isinstance(value, str) else float(value)
 
 
