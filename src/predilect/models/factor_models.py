@@ -1,4 +1,4 @@
-"""What models share in which people weigh common functions of the items: traits, margins, words, and what is saved."""
+"""Shared code of factor models: traits, margins, descriptions, and saving."""
 
 from __future__ import annotations
 
@@ -33,12 +33,9 @@ _COVARIANCE_OR_VARIANCES = Field(
 
 
 def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
-    """How features of people become traits, and everybody's; nothing unless asked for.
+    """Map from user features to traits, and the traits of all users; None unless asked for.
 
-    Raises
-    ------
-    DataError
-        If they were asked for and there are none.
+    DataError if they were asked for and there are none.
     """
     if not model.user_features:
         return None, None
@@ -52,17 +49,9 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
 
 
 def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users: Any) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the margins that are asked about, shapes (n,).
+    """Mean and variance of the queried margins, (n,).
 
-    Parameters
-    ----------
-    model : estimator
-        With ``posterior_``, ``traits_`` and ``user_features_``.
-    queries : Queries
-    new : FeatureSpace or None
-        Where the items lie that the model does not know.
-    users : data frame or None
-        Features of people whom the model does not know.
+    ``new`` has the features of items, ``users`` those of users, that the model does not know.
     """
     posterior, traits = model.posterior_, None
     assert isinstance(posterior, FactorPosterior)
@@ -75,7 +64,7 @@ def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users
 
 
 def describe_features(model: Any, *, item_features: bool = True) -> list[str]:
-    """Which features of items, if they are used, and of people there are, in sentences."""
+    """Sentences on the features of items, if they are used, and of users."""
     lines = []
     if model.features_ is not None and item_features:
         lines.append(f"Item features: {', '.join(model.features_.sources) or 'none of use'}.")
@@ -86,7 +75,7 @@ def describe_features(model: Any, *, item_features: bool = True) -> list[str]:
 
 
 def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of a posterior; projections are made anew from them."""
+    """Plain values and arrays of a posterior, from which projections are rebuilt."""
     p, w = posterior.projection, posterior.weights
     arrays: dict[str, Any] = {
         "m": posterior.v_mean, "C_m": posterior.v_covariance, "component_scale": posterior.v_scale,
@@ -115,9 +104,9 @@ def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict
 
 
 def factor_fields(law: str, *, has_traits: bool) -> Fields:
-    """What the arrays must be with weights whose law has this name.
+    """Shapes of the arrays of a saved posterior, by the name of the weights' distribution.
 
-    P inducing points, M of them with the items without features, C components, T traits of people.
+    P inducing points, M of them with the items without features, C components, T traits of users.
     """
     fields: Fields = {
         "points": optional(numbers("P F")), "component_scale": positive("C"), "m": numbers("M C"),
@@ -145,13 +134,7 @@ def factor_fields(law: str, *, has_traits: bool) -> Fields:
 def unpack_factor(
     values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
 ) -> tuple[FactorPosterior, Traits | None]:
-    """The posterior that :func:`pack_factor` packed.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    """
+    """The posterior that :func:`pack_factor` packed; ValueError if the arrays do not fit each other."""
     projection = Projection.of(kernel, features, known, arrays.get("points"))
     if len(arrays["m"]) != projection.n_points:
         raise ValueError(f"{projection.n_points} points, but values at {len(arrays['m'])}")
