@@ -71,8 +71,7 @@ class Factor:
 def factorise(matrix: FloatArray) -> Factor:
     """Cholesky factor of a symmetric matrix, with escalating, reported jitter; only the lower triangle is read.
 
-    NotPositiveDefiniteError if a jitter of 1e-4 of the mean diagonal does not suffice. n³/3 operations; O(n²) for a
-    diagonal matrix.
+    NotPositiveDefiniteError if a jitter of 1e-4 of the mean diagonal does not suffice. O(n²) for a diagonal matrix.
     """
     scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
     if not np.isfinite(scale):
@@ -99,8 +98,7 @@ def inverse_and_log_det(matrix: FloatArray) -> tuple[FloatArray, float]:
     """A⁻¹ and log |A| of a symmetric positive definite matrix, without jitter unless a block of it needs some.
 
     By halves: A = [[P, R], [Rᵀ, T]] has [[P⁻¹ + F W Fᵀ, -F W], [-W Fᵀ, W]] as its inverse, with F = P⁻¹ R and
-    W = (T - Rᵀ F)⁻¹. As many operations as with a factor, but most of them in matrix products, which are quicker for n
-    of some hundreds. Raises as :func:`factorise`.
+    W = (T - Rᵀ F)⁻¹: most operations are in matrix products, quicker for n of some hundreds.
     """
     n = len(matrix)
     if n < _HALVED:
@@ -123,8 +121,7 @@ def inverse_and_log_det(matrix: FloatArray) -> tuple[FloatArray, float]:
 def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues, descending, and orthonormal eigenvectors (columns) of a symmetric matrix; about 9 n³ operations.
 
-    Only the lower triangle is read; values may be negative by rounding. The entry of each vector largest in size is
-    positive, so that results do not depend on a sign. NotPositiveDefiniteError if a value is not finite.
+    Each vector's entry of largest size is positive, so that results do not depend on a sign. Raises if not finite.
     """
     if not np.isfinite(matrix).all():
         raise NotPositiveDefiniteError(_NOT_FINITE)
@@ -135,10 +132,9 @@ def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def semidefinite_root(matrix: FloatArray) -> FloatArray:
-    """Pivoted Cholesky root L (n, rank) of a positive semidefinite matrix: L Lᵀ = A without jitter.
+    """Pivoted Cholesky root L (n, rank) of a positive semidefinite matrix: L Lᵀ = A to n ulps, without jitter.
 
-    What L Lᵀ leaves out is at most n ulps of the largest diagonal element. NotPositiveDefiniteError for values that are
-    not finite, or a clearly negative direction. n rank² operations, n² memory.
+    NotPositiveDefiniteError for values that are not finite, or a clearly negative direction. n rank² operations.
     """
     n = len(matrix)
     if not np.isfinite(matrix).all():
@@ -170,9 +166,9 @@ def is_diagonal(matrix: FloatArray) -> bool:
 
 
 def is_semidefinite(matrices: FloatArray) -> bool:
-    """Whether each of some matrices (..., n, n) is a covariance, by the standard of :func:`factorise`.
+    """Whether each matrix (..., n, n) is a covariance, by the standard of :func:`factorise`; n³/3 operations each.
 
-    Symmetric, finite, and positive definite with the largest jitter added to the diagonal. n³/3 operations each.
+    Symmetric, finite, and positive definite with the largest jitter added to the diagonal.
     """
     n = matrices.shape[-1]
     if not matrices.size:

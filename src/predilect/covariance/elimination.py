@@ -22,8 +22,7 @@ _FULL = 0.2
 class Elimination:
     """Factorisation of A = [[D, B], [Bᵀ, R]] with a diagonal D, by the Schur complement R - Bᵀ D⁻¹ B.
 
-    The rows of D are an independent set of the graph of A: none is connected to another. The complement is eliminated
-    in turn while that pays, and the rest is dense.
+    The rows of D are an independent set of the graph of A; the complement is eliminated in turn while that pays.
     """
 
     out: IntArray  # rows of D

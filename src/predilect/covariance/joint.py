@@ -66,8 +66,7 @@ class JointKernel:
     """cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j] of rows of codes, as a :class:`Kernel` of these.
 
     Rows are (user, item), or (user, left, right) for the margin f_u(left) - f_u(right). vvm.md 1, baselines.md B4
-    (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations for n rows, and never users
-    x items.
+    (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations for n rows.
     """
 
     users: Table
@@ -116,10 +115,7 @@ class JointKernel:
         return np.asarray(K_u[u, v] * of_items)
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """Σ_kl weights_kl ∂k(x_k, y_l)/∂theta, (n_parameters,).
-
-        Weights are first summed by user and by item: the tables' kernels see n_users and n_items rows.
-        """
+        """Σ_kl weights_kl ∂k(x_k, y_l)/∂theta, (n_parameters,); weights are first summed by user and by item."""
         other = x if y is None else y
         of_users, of_items = self._factors(x, other)
         own = y is None and self.nuggets is not None

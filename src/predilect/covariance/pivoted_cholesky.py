@@ -19,10 +19,9 @@ def pivoted_cholesky(
 ) -> tuple[FloatArray, IntArray]:
     """Root R (n, r <= rank) with R Rᵀ ≈ A for a positive semidefinite A, and its pivots (r,). modern.md A.5.
 
-    A is given by its diagonal and by ``rows``, which maps indices (k,) to rows (k, n). Stops once the residual diagonal
-    is nowhere above ``tolerance`` times the largest entry. The pivot is each time the row of the largest residual, the
-    first of equals; A - R Rᵀ is positive semidefinite, and zero in the rows of the pivots. ValueError if the diagonal
-    is negative or not finite. n r² operations, n r memory, r rows of A.
+    ``rows`` maps indices (k,) to rows (k, n) of A. Pivots on the largest residual, the first of equals, until none
+    exceeds ``tolerance`` times the largest of the diagonal. A - R Rᵀ is positive semidefinite, and zero in the rows of
+    the pivots. ValueError if the diagonal is negative or not finite. n r² operations, n r memory.
     """
     left = np.array(diagonal, dtype=np.float64)
     if not np.isfinite(left).all() or (left < 0.0).any():

@@ -16,9 +16,8 @@ def preference(
 ) -> FloatArray:
     """k((i, j), (k, l)) = k(i, k) + k(j, l) - k(i, l) - k(j, k) for pairs of item codes, (n, m).
 
-    collaborative.md 1 (Houlsby et al. 2012): D K D'ᵀ with rows e_i - e_j of D. Without second pairs the first ones
-    again, exactly symmetric. It changes sign where one pair is swapped, vanishes where i = j, and has rank n_items - 1
-    at most. n n_items + n m operations and memory.
+    collaborative.md 1 (Houlsby et al. 2012): D K D'ᵀ with rows e_i - e_j of D, of rank n_items - 1 at most; exactly
+    symmetric without second pairs. n n_items + n m operations and memory.
     """
     rows = K[left] - K[right]
     if left2 is None or right2 is None:

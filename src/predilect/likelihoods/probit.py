@@ -120,10 +120,9 @@ def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: FloatArray, 
 def tilted(
     outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Log E P(outcome | z) for z ~ N(m, v), with derivatives, (n,); population.md section 2.
+    """Log E P(outcome | z) for z ~ N(m, v), and its derivatives, (n,); population.md section 2.
 
-    log Ẑ, ∂ log Ẑ/∂m, -∂² log Ẑ/∂m² (always in (0, 1)), ∂ log Ẑ/∂δ and ∂² log Ẑ/∂δ². Right for margins beyond ±40;
-    nothing is clipped. Ties need ``delta`` > 0.
+    ∂/∂m, -∂²/∂m² in (0, 1), ∂/∂δ and ∂²/∂δ². Right beyond ±40, nothing is clipped. Ties need ``delta`` > 0.
     """
     m, v, y = np.broadcast_arrays(
         np.asarray(m, dtype=float), np.asarray(v, dtype=float), np.asarray(outcome, dtype=np.int8)

@@ -1,7 +1,6 @@
-"""log Φ, the ratio φ/Φ and their relatives, accurate in both tails; one formula for NumPy arrays and compiled loops.
+"""log Φ, the ratio φ/Φ and their relatives, accurate in both tails.
 
-Functions ending in ``_scalar`` are compiled, for use inside other compiled loops; the others are NumPy universal
-functions made of the same code.
+``_scalar`` functions are for compiled loops; the others are NumPy universal functions made of the same code.
 """
 
 from __future__ import annotations
@@ -79,9 +78,9 @@ def strict_scalar(z: float) -> tuple[float, float, float]:
 
 @ufunc("float64(float64)")
 def mills_ratio(z: float) -> float:
-    """ρ(z) = φ(z) / Φ(z), elementwise; right for |z| up to 10^4 and beyond.
+    """ρ(z) = φ(z) / Φ(z), elementwise; right for |z| up to 10^4 and beyond. modern.md A.1.
 
-    modern.md A.1. Relative error below 1e-14 for -40 <= z <= 30. ``ρ' = -ρ (ρ + z)``.
+    Relative error below 1e-14 for -40 <= z <= 30. ``ρ' = -ρ (ρ + z)``.
     """
     return mills_ratio_scalar(z)
 
@@ -90,7 +89,7 @@ def mills_ratio(z: float) -> float:
 def log_ndtr(z: float) -> float:
     """Log Φ(z), elementwise, without underflow.
 
-    Equal to ``scipy.special.log_ndtr`` to 1e-13 relative for |z| <= 37, where the latter does not underflow. Compiled
-    loops need a scalar form that Numba can cache, and arrays and loops should not use two formulas.
+    Equal to ``scipy.special.log_ndtr`` to 1e-13 relative for |z| <= 37. Compiled loops need a scalar form that Numba
+    can cache, and arrays and loops should not use two formulas.
     """
     return log_ndtr_scalar(z)

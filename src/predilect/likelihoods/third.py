@@ -51,8 +51,7 @@ def _arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: float, out: Flo
 def curvature_slope(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: float = 0.0) -> FloatArray:
     """∂/∂z of -∂² log P(outcome | z)/∂z², (n,); ties need ``delta`` > 0.
 
-    Right to about 1e-14 max(1, |z|³) absolutely, not relatively: far in a tail it is the small difference of large
-    numbers.
+    Right to about 1e-14 max(1, |z|³) absolutely: far in a tail it is the small difference of large numbers.
     """
     z, y = np.broadcast_arrays(np.asarray(z, dtype=float), np.asarray(outcome, dtype=np.int8))
     out = np.empty(z.size)

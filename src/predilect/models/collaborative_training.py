@@ -64,11 +64,7 @@ class FittedCollaborative(NamedTuple):
 def fit_collaborative(
     model: Any, training: Training, delta: float | None, watch: Watcher | None
 ) -> FittedCollaborative:
-    """Fit of a CollaborativeGP.
-
-    DataError if there are more items without features than dense algebra holds, or features of users were asked for and
-    none came.
-    """
+    """Fit of a CollaborativeGP; DataError for too many items without features, or missing user features."""
     comparisons, space = training.comparisons, training.space
     personal = training.personal
     columns = (comparisons.user, comparisons.left, comparisons.right, comparisons.outcome, comparisons.weight)

@@ -61,11 +61,7 @@ class FittedCrowd(NamedTuple):
 
 
 def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> FittedCrowd:
-    """Fit of a CrowdGPPL.
-
-    DataError if there are more items without features than dense algebra holds, or features of users were asked for and
-    none came.
-    """
+    """Fit of a CrowdGPPL; DataError for too many items without features, or missing user features."""
     answers, space = training.comparisons, training.space
     personal = training.personal
     known = space.known & bool(model.item_features)

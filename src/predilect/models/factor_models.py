@@ -33,10 +33,7 @@ _COVARIANCE_OR_VARIANCES = Field(
 
 
 def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
-    """Map from user features to traits, and the traits of all users; None unless asked for.
-
-    DataError if they were asked for and there are none.
-    """
+    """Map from user features to traits, and all users' traits; None unless asked for, DataError if there are none."""
     if not model.user_features:
         return None, None
     if training.people is None:
@@ -49,10 +46,7 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
 
 
 def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users: Any) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the queried margins, (n,).
-
-    ``new`` has the features of items, ``users`` those of users, that the model does not know.
-    """
+    """Mean and variance of the queried margins, (n,); ``new`` items and ``users`` are those not in the fit."""
     posterior, traits = model.posterior_, None
     assert isinstance(posterior, FactorPosterior)
     if users is not None and queries.new_users and model.traits_ is not None and model.user_features_ is not None:
@@ -104,10 +98,7 @@ def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict
 
 
 def factor_fields(law: str, *, has_traits: bool) -> Fields:
-    """Shapes of the arrays of a saved posterior, by the name of the weights' distribution.
-
-    P inducing points, M of them with the items without features, C components, T traits of users.
-    """
+    """Shapes of a saved posterior's arrays: P inducing points, M with featureless items, C components, T traits."""
     fields: Fields = {
         "points": optional(numbers("P F")), "component_scale": positive("C"), "m": numbers("M C"),
         "C_m": covariance("C M M"), "t": optional(numbers("M")), "C_t": optional(covariance("M M")),

@@ -47,8 +47,7 @@ class Tuned:
 def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
     """Kernel of users and items at the start of the search.
 
-    Users without features have the mean of the others, with a warning; without any features K_users is (1 - w) + w
-    1[same]. Items without features are uncorrelated with all others.
+    Users without features have the mean of the others, with a warning; if all are without, only their share differs.
     """
     rows, space = training.comparisons, training.space
     people = np.zeros((rows.n_users, 0))

@@ -80,10 +80,9 @@ def check_search(model: Any) -> None:
 
 
 def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int) -> Kernel:
-    """Kernel of a model's parameters, at the start of a search of length-scales.
+    """Kernel of a model's parameters, at the start of a search of length-scales; ``features`` (n, d) of what has some.
 
-    ``kernel`` is a name, or a kernel that is used unchanged; ``features`` (n, d) of what has features. ValueError if
-    there are several length-scales, but not one for each feature.
+    ValueError if there are several length-scales, but not one for each feature.
     """
     if isinstance(kernel, Kernel):
         return kernel

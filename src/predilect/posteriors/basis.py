@@ -32,10 +32,7 @@ class Basis:
         return self.Phi @ m + self.offset if self.has_own else np.asarray(self.Phi @ m)
 
     def extended(self, Phi: FloatArray, share: FloatArray, consensus_scale: float) -> Basis:
-        """With new items appended that have no answers: rows ``Phi`` of the basis and ``share`` (n_new,) of residual
-
-        variance, empty without residuals; ``consensus_scale`` is s_t.
-        """
+        """With new items without answers: rows ``Phi``, residual ``share`` (n_new,); ``consensus_scale`` is s_t."""
         rows = np.vstack([self.Phi, Phi])
         if not self.has_own and not len(share):
             return Basis(rows, self.rho, self.offset, self.offset_variance, self.own_scale)

@@ -16,12 +16,11 @@ IMPLIED = 3  # after 0, 1 and 2, the number of items without an answer
 
 
 def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-    """Kind of each queried pair, int8 (n,): 0 to 2 items without an answer by that user; :data:`IMPLIED`, implied.
+    """Kind of each queried pair, int8 (n,): 0 to 2 items without an answer by that user, or :data:`IMPLIED`.
 
     Implied: a chain of strict answers leads from one item to the other and none leads back. Ties are no part of a
-    chain, an answer to the very pair is one. A user of -1 has no answers, an item from ``n_items`` on is new. O(log
-    k_u) per pair for its items; for pairs of two known items O(log n) to sort them and O(n_u + k_u) once per first
-    item.
+    chain, an answer to the very pair is one. A user of -1 has no answers, an item from ``n_items`` on is new. Sorting,
+    and O(n_u + k_u) once per first item.
     """
     users = np.asarray(users, dtype=np.int64)
     sides = [

@@ -16,8 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 class CrowdWeights:
     """Weights w = b + B x + ε with independent ε_c; x = 0 where no features are known. modern.md 5, with an intercept.
 
-    **Differs from the paper**, where weights have mean zero: nothing would then be known of an unseen user, however
-    much the crowd agrees.
+    **Differs from the paper**, with weights of mean zero: nothing is known of an unseen user, even if the crowd agrees.
     """
 
     effects: FloatArray  # E [b, B], (C, 1 + n_traits)

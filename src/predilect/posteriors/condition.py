@@ -68,11 +68,7 @@ class Conditioned:
     def extend(
         self, cross: FloatArray, own: FloatArray, mean: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean (m,) and covariance (m, m) of f at new points.
-
-        From their prior covariance with the old points, ``cross`` (m, n_items), and their own (m, m); prior mean 0 by
-        default.
-        """
+        """Mean (m,) and covariance (m, m) of f at new points, from their prior covariances ``cross`` and ``own``."""
         shift = cross @ self.alpha
         covariance = symmetrise(own - cross @ self.reduction() @ cross.T)
         return shift if mean is None else mean + shift, covariance

@@ -1,8 +1,7 @@
-"""Gaussian state of a user with very many answers, by dense factorisations instead of rank-one updates.
+"""Gaussian state of a user with very many answers, by dense factorisations (population.md section 2).
 
-Results as in :mod:`predilect.posteriors.compiled.person_state`. Rank-one updates would stream the whole state through
-the cache once per answer, and lose digits in a row of very many copies: Q = Λ - Λ C Λ and the variance of a margin are
-small differences of large numbers there, and not here.
+Results as in :mod:`predilect.posteriors.compiled.person_state`, whose rank-one updates would be slow, and lose digits
+in a row of very many copies: Q = Λ - Λ C Λ and the variance of a margin are small differences of large numbers there.
 """
 
 from __future__ import annotations

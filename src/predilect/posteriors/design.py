@@ -51,10 +51,7 @@ class Design:
         return pair_variance(S, self.left, self.right)
 
     def variances_of_root(self, root: FloatArray) -> FloatArray:
-        """Diagonal of A S Aᵀ for S = root rootᵀ, (n_answers,), by S or by each answer's row of A root.
-
-        n_answers r operations, not n_items² r, where answers are few compared with pairs of items.
-        """
+        """Diagonal of A S Aᵀ for S = root rootᵀ, (n_answers,); n_answers r operations where answers are few."""
         if self.right is None or self.n_answers * _SLOWER > self.n_items**2:
             return self.variances(root @ root.T)
         out = np.empty(self.n_answers)

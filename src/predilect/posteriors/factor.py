@@ -65,10 +65,9 @@ class FactorPosterior:
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, traits: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), (n,); modern.md (3.1).
+        """Mean and variance of f_u(left) - f_u(right), (n,); modern.md (3.1). n C² operations.
 
-        ``traits`` (n, n_traits) are read where ``users`` is -1, an unseen user. n C² operations besides the moments of
-        the distinct pairs.
+        ``traits`` (n, n_traits) are read where ``users`` is -1, an unseen user.
         """
         who = np.asarray(users, dtype=np.int64)
         codes = np.asarray(left, dtype=np.int64) * self.n_items + np.asarray(right, dtype=np.int64)
@@ -117,10 +116,7 @@ class FactorPosterior:
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of users' utilities, centred over the items; (n_users, n_items).
-
-        crowdgppl.md 2.4, of centred functions: n_users n_items C² operations. ``executor`` is not used.
-        """
+        """Mean and variance of users' utilities, centred over the items, (n_users, n_items); crowdgppl.md 2.4."""
         mu, Sigma, who = self._laws(np.asarray(users, dtype=np.int64), None)
         mu, Sigma = mu[who], Sigma[who]
         if Sigma.shape[2] != Sigma.shape[1]:

@@ -45,8 +45,7 @@ class Fitc:
     def condition(self, sites: Sites) -> FitcConditioned:
         """Posterior given sites of precision 0 or more. collaborative.md 4, without dividing by a precision.
 
-        Whitened, B = L_K (I + Wᵀ T' W) L_Kᵀ with W = K_nm L_K⁻ᵀ and T' = τ/(1 + Δτ): a nearly singular K_m does no
-        harm.
+        Whitened, B = L_K (I + Wᵀ T' W) L_Kᵀ, W = K_nm L_K⁻ᵀ, T' = τ/(1 + Δτ): a nearly singular K_m does no harm.
         """
         tau, nu = sites.precision, sites.linear
         spread = 1.0 + self.own * tau

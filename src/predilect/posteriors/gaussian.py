@@ -59,7 +59,7 @@ class GaussianPosterior:
         return self.person()
 
     def extended(self, A: FloatArray, R: FloatArray, *, consensus_scale: float) -> GaussianPosterior:
-        """With new items appended: mean A f, covariance s_t R + A C Aᵀ (population.md section 6).
+        """With new items: mean A f, covariance s_t R + A C Aᵀ (population.md section 6).
 
         A = K_*o K_oo⁻¹ (n_new, n_items), R = K_** - A K_o* (n_new, n_new); ``consensus_scale`` is s_t.
         """

@@ -28,10 +28,9 @@ class Group(NamedTuple):
 
     @classmethod
     def of(cls, posterior: PopulationPosterior, users: CodeArray, traits: FloatArray, key: CodeArray) -> Group:
-        """Users of a posterior, with distinct ascending codes; O(their answers).
+        """Users of a posterior, with distinct ascending codes; ``key`` are the answers that will come or go.
 
-        Codes from the number of known users on are new, with ``traits`` (n_new, n_traits); ``key`` are the keys of the
-        answers that will come or go.
+        Codes from the number of known users on are new, with ``traits`` (n_new, n_traits). O(their answers).
         """
         overlay, n_base = posterior.overlay.people, posterior.people.n_users
         base = users[[user < n_base and user not in overlay for user in users.tolist()]]

@@ -25,10 +25,9 @@ _PEOPLE_FOR_AVERAGE = 2000
 
 @dataclass(frozen=True, slots=True)
 class JointPosterior:
-    """f(x_u, x_i) ~ GP with covariance k_users(x_u, x_u') k_items(x_i, x_i') / s, given the answers.
+    """f(x_u, x_i) ~ GP with covariance k_users(x_u, x_u') k_items(x_i, x_i') / s, given the answers. crowdgppl.md 1.
 
-    crowdgppl.md 1; Guo, Bonilla and others. A user without features, such as an unseen one, has the mean features,
-    zeros.
+    Guo, Bonilla and others. A user without features, such as an unseen one, has the mean features, zeros.
     """
 
     process: SparsePosterior  # over (user, item) pairs: rows of user features, then item features
@@ -51,10 +50,7 @@ class JointPosterior:
         traits: FloatArray | None = None,
         executor: ThreadPoolExecutor | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), (n,); n M (d + M) operations for M inducing points.
-
-        ``traits`` (n, d_users) are read where ``users`` is -1, by default the mean; ``executor`` is not used.
-        """
+        """Mean and variance of f_u(left) - f_u(right), (n,); ``traits`` (n, d_users) are read where ``users`` is -1."""
         people = self._people(users, traits)
         mean, var = np.empty(len(users)), np.empty(len(users))
         for start in range(0, len(users), _ROWS_AT_ONCE):
@@ -76,9 +72,8 @@ class JointPosterior:
         return self.person(user).dense()
 
     def crowd(self) -> Utilities:
-        """Average utilities of the users.
+        """Average utilities of the users: a product kernel again, so that rows of all users need not be made.
 
-        The average over users of a product kernel is a product again, so that rows of all users need not be made.
         Beyond 2 000 users a regular subsample enters the prior variance of the average.
         """
         projection, S, s = self.process.projection, self.process.covariance, self.process.scale

@@ -24,9 +24,8 @@ _ENTRIES_AT_ONCE = 5_000_000
 def people_of(process: JointProcess, users: IntArray) -> Iterator[Utilities]:
     """Utilities of users by code, one after the other, equal to ``process.person``.
 
-    User u has covariance K_uu K_x - K_x B_u K_x with B_u[a, b] = Σ k_u R k_u over the rows of items a and b: matrix
-    products for all users together, 2 n_users n_rows² operations in all, where one user at a time takes n_items times
-    as many.
+    Covariance K_uu K_x - K_x B_u K_x with B_u[a, b] = Σ k_u R k_u over the rows of items a and b: matrix products for
+    all users together, 2 n_users n_rows² operations; one user at a time takes n_items times as many.
     """
     codes = process.rows.codes.astype(np.int64)
     users = np.asarray(users, dtype=np.int64)
@@ -61,7 +60,7 @@ def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> Joi
     Mean K_*S K_SS⁻¹ μ_S and covariance K_** - K_*S (K_SS⁻¹ - K_SS⁻¹ Σ_SS K_SS⁻¹) K_S*: unseen users and items follow
     from their features, as before. The full process where S is every row of the answers. With W = K_SS⁻¹ K_S,rows the
     two are W α and W R Wᵀ: no difference of near-equal matrices. n_kept³ / 3 + n_kept n_rows (n_kept + n_rows)
-    operations, n_kept² memory.
+    operations.
     """
     # Nuggets are of single answers' margins, not of utilities.
     prior = replace(process.kernel, nuggets=None)

@@ -73,10 +73,7 @@ class JointProcess:
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the margin of one answer, its own nugget included; (n,).
-
-        -1 is a user with the mean features. n_rows operations per mean, n_rows² per variance; ``executor`` is not used.
-        """
+        """Mean and variance of one answer's margin, its nugget included, (n,); -1: a user with the mean features."""
         users = np.asarray(users, dtype=np.int64)
         process = self._with_nobody() if (users < 0).any() else self
         who = np.where(users < 0, len(process.kernel.users) - 1, users)

@@ -1,7 +1,6 @@
 """Pending updates: users whose answers changed since the flat layout of all users was made.
 
-A layout is flat arrays over all answers: inserting one answer would move half of them. A changed user gets small
-arrays, which a look-up finds first; :func:`joined` merges them into the layout.
+Inserting an answer would move half of the flat arrays. Changed users have small ones, until :func:`joined` merges all.
 """
 
 from __future__ import annotations
@@ -86,8 +85,7 @@ class Person(NamedTuple):
 class Changed(Mapping[int, Person]):
     """Users by code, immutable: :meth:`plus` makes another, which shares all that is the same.
 
-    Users lie in many small dicts, of which :meth:`plus` copies those that change: a concurrent reader goes on reading
-    the old ones, and a change among thousands of users takes about a microsecond.
+    Many small dicts, of which :meth:`plus` copies those that change: safe for readers, a microsecond per change.
     """
 
     __slots__ = ("_parts", "_size")

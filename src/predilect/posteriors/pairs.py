@@ -20,9 +20,8 @@ def pair_variance(
 ) -> FloatArray:
     """Variance of f(left) - f(right) for each pair, (n,), for f = rows x with x of the given covariance (M, M).
 
-    ``rows`` (n_items, M) is the identity by default. Never below 0: identical items would otherwise have variances of
-    minus a few ulps. With rows, whichever is least: n M², or n_items M² + n M, or n_items M (M + n_items) + n
-    operations.
+    Never below 0: identical items would otherwise have variances of minus a few ulps. Whichever is least of n M²,
+    n_items M² + n M and n_items M (M + n_items) + n operations.
     """
     if rows is None:
         own = np.diagonal(covariance)
@@ -41,10 +40,7 @@ def pair_variance(
 
 
 def squared_differences(rows: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """|rows[left] - rows[right]|², (n,): the variances of pairs where rows rowsᵀ is the covariance.
-
-    In pieces that stay in the cache; n M operations for rows (n_items, M).
-    """
+    """|rows[left] - rows[right]|², (n,), in pieces that stay in the cache; n M operations for rows (n_items, M)."""
     out = np.empty(len(left))
     step = max(_IN_CACHE // max(rows.shape[1], 1), 16)
     for start in range(0, len(left), step):

@@ -125,9 +125,9 @@ def lay_out(
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
 ) -> People:
-    """Layout of answers by user; DataError if a weight is below 1. O(n log n) time, about 40 bytes per row.
+    """Layout of answers by user, O(n log n) time; DataError if a weight is below 1.
 
-    ``traits`` and ``largest_state`` as in :class:`People`; ``n_basis`` columns of the basis, by default the items.
+    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
     """
     if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
         raise DataError(

@@ -29,8 +29,7 @@ IntArray = npt.NDArray[np.integer]
 class PopulationPosterior:
     """Posterior of f_u = m + the deviation of user u, with the consensus m ~ N(m, C_m).
 
-    No user's posterior is stored: two numbers per answer (the sites) and the population distribution determine it, and
-    it is rebuilt in microseconds.
+    Users' posteriors are not stored: two numbers per answer (the sites) and the population distribution determine them.
     """
 
     m: FloatArray  # consensus of the items (M = n_items), or of the functions of a basis, (M,)
@@ -82,10 +81,7 @@ class PopulationPosterior:
         return new
 
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
-        """The same in one layout; O(n_rows) time and memory. Sites and predictions are unchanged.
-
-        ``order`` (n_users,): users in the order of their new codes, by default the same.
-        """
+        """The same in one layout, with users in the order of their new codes, by default the same; O(n_rows)."""
         changed = np.arange(self.n_users)
         position = {user: self.people.n_users + place for place, user in enumerate(self.overlay.people)}
         changed[list(position)] = list(position.values())
@@ -104,11 +100,10 @@ class PopulationPosterior:
         traits: FloatArray | None = None,
         executor: ThreadPoolExecutor | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), (n,), noise not included.
+        """Mean and variance of f_u(left) - f_u(right), (n,), noise not included, the consensus integrated out.
 
-        A user of -1 is unseen, with ``traits`` (n, n_traits), by default the mean, zeros. The consensus is integrated
-        out: the variance includes its uncertainty. O(n_u k_u²) per user once, O(k_u²) per query; with a basis O(M (k_u
-        + M)) per query.
+        A user of -1 is unseen, with ``traits`` (n, n_traits), by default the mean, zeros. O(n_u k_u²) per user once,
+        O(k_u²) per query; with a basis O(M (k_u + M)) per query.
         """
         left = np.asarray(left, dtype=np.int64)
         right = np.asarray(right, dtype=np.int64)
@@ -143,10 +138,9 @@ class PopulationPosterior:
         return factor
 
     def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
-        """One user's utilities in factored form, for any number of items.
+        """One user's utilities in factored form, for any number of items; -1: unseen, with ``traits`` (n_traits,).
 
-        -1 is an unseen user with ``traits`` (n_traits,), by default the mean, zeros. The state is (β, e_o): the basis
-        functions, and the residuals of the user's own items. O((M + k_u)² k_u) for a user with answers on k_u items.
+        State (β, e_o): the basis functions, and the residuals of the user's k_u own items. O((M + k_u)² k_u).
         """
         if user in self.overlay.people:
             people, sites = self.overlay.people[user].layout(self.n_items, self.people.largest_state)
@@ -192,10 +186,10 @@ class PopulationPosterior:
         trace: float,
         effects: Effects | None = None,
     ) -> PopulationPosterior:
-        """With new items appended that have no answers (population.md section 6).
+        """With new items appended that have no answers (population.md section 6): A = K_*o K_oo⁻¹, R = K_** - A K_o*.
 
-        A = K_*o K_oo⁻¹ (n_new, n_items), R = K_** - A K_o* (n_new, n_new); ``consensus`` and ``effects`` are those over
-        the old and the new items; ``scale`` s₀, ``strength`` ν₀, ``trace`` tr((s₀ K_oo)⁻¹ Σ_oo).
+        ``consensus`` and ``effects`` are over all items; ``scale`` is s₀, ``strength`` ν₀, ``trace`` tr((s₀ K_oo)⁻¹
+        Σ_oo).
         """
         cross = A @ self.Sigma
         spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T

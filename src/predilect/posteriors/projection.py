@@ -25,7 +25,7 @@ class Projection:
     """f(items) = A f_m + r with values f_m ~ N(0, K_mm/s) at M points and r ~ N(0, R/s). crowdgppl.md 2.2.
 
     An item without features is uncorrelated with all others: it is a point of its own, after the others, so that its
-    answers count. n_items M (d + M) + M³/3 operations, n_items M memory; R is never formed but for the pairs queried.
+    answers count. n_items M (d + M) + M³/3 operations, n_items M memory; R is never formed as a whole.
     """
 
     kernel: Kernel
@@ -40,7 +40,7 @@ class Projection:
 
     @classmethod
     def of(cls, kernel: Kernel, features: FloatArray, known: BoolArray, points: FloatArray | None) -> Projection:
-        """Projection through inducing points for the items with features (n_points, d); None: the items.
+        """Projection through inducing points for the items with features; None: the items.
 
         NotPositiveDefiniteError if K_mm is singular even with the largest jitter.
         """
@@ -75,10 +75,7 @@ class Projection:
         return values if self.A is None else np.asarray(self.A @ values)
 
     def roots(self) -> FloatArray:
-        """B = A L with K_mm = L Lᵀ, (n_items, M): f = B u + r with u ~ N(0, I/s).
-
-        Working with u needs no inverse of K_mm, which does not exist for coinciding points.
-        """
+        """B = A L with K_mm = L Lᵀ, (n_items, M): f = B u + r with u ~ N(0, I/s), without an inverse of K_mm."""
         lower = self.factor.lower
         return np.ascontiguousarray(lower if self.A is None else self.A @ lower)
 
@@ -88,10 +85,7 @@ class Projection:
         return self.factor.lower @ mean, symmetrise(half.T @ half)
 
     def residual_pairs(self, left: IntArray, right: IntArray, roots: FloatArray | None = None) -> FloatArray:
-        """Variance of r(left) - r(right) at s = 1, (n,): k(a, a) + k(b, b) - 2 k(a, b) less |B_a - B_b|², at least 0.
-
-        ``roots`` are those of :meth:`roots`, by default made for the items that occur. n (d + M) operations.
-        """
+        """Variance of r(left) - r(right) at s = 1, (n,): k(a, a) + k(b, b) - 2 k(a, b) - |B_a - B_b|², at least 0."""
         if self.A is None:
             return np.zeros(len(left))
         a, b, own, known = left, right, self.own, self.known

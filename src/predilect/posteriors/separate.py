@@ -24,8 +24,7 @@ IntArray = npt.NDArray[np.integer]
 class SeparatePosterior:
     """f_u ~ N(0, K/s) for every user u, independent of each other, given that user's answers.
 
-    Of an unseen user the model knows nothing but the prior; here the prediction is that of a random one of the users
-    who answered.
+    An unseen user, of whom the model knows only the prior, is predicted as a random one of those who answered.
     """
 
     people: PopulationPosterior  # population model with consensus 0 and Σ = K/s
@@ -35,12 +34,11 @@ class SeparatePosterior:
 
     @classmethod
     def of(cls, people: PopulationPosterior, H: FloatArray, D: FloatArray, r: FloatArray) -> SeparatePosterior:
-        """Posterior and population average from all sites.
+        """Posterior and population average from all sites, and the sums H, D, r over users.
 
-        ``H``, ``D`` (n_items, n_items) and ``r`` (n_items,) are sums over users as in
-        :class:`~predilect.inference.expectation.Expectation`. User u has mean Σ Xᵀα and covariance Σ - Σ XᵀQX Σ, so the
-        average has mean m = Σ r / U and, as users are independent, covariance (U Σ - Σ H Σ) / U²; the covariances of
-        all, and of their means about m, add up to Σ + Σ D Σ / U - m mᵀ.
+        User u has mean Σ Xᵀα and covariance Σ - Σ XᵀQX Σ, so the average has mean m = Σ r / U and, as users are
+        independent, covariance (U Σ - Σ H Σ) / U²; the covariances of all, and of their means about m, add up to Σ + Σ
+        D Σ / U - m mᵀ. Sums as in :class:`~predilect.inference.expectation.Expectation`.
         """
         U, Sigma = people.people.n_active, people.Sigma
         mean = Sigma @ r / U

@@ -36,10 +36,7 @@ class SparsePosterior:
         return self.projection.n_items
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f(left) - f(right), (n,), residual included; ``users`` makes no difference.
-
-        Operations as :func:`~predilect.posteriors.pairs.pair_variance` and :meth:`Projection.residual_pairs` have them.
-        """
+        """Mean and variance of f(left) - f(right), (n,), residual included; ``users`` makes no difference."""
         left, right = np.asarray(left), np.asarray(right)
         f = self.projection.expand(self.mean)
         var = pair_variance(self.covariance, left, right, self.projection.A)

@@ -39,9 +39,8 @@ class Utilities:
     def through(cls, projection: Projection, mean: FloatArray, covariance: FloatArray, residual: float) -> Self:
         """Utilities f = A f_m + r with f_m ~ N(mean, covariance) and r ~ N(0, ``residual`` R).
 
-        Up to 2 000 items with their exact covariance; beyond, with the diagonal of R: similar items share what the
-        inducing points know, and their residuals count as independent. Variances of single utilities are right, those
-        of differences between close neighbours too large.
+        Exact up to 2 000 items; beyond, with the diagonal of R: variances of single utilities are right, those of
+        differences between close neighbours too large.
         """
         A, f = projection.A, projection.expand(mean)
         if A is None:

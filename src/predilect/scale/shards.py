@@ -32,10 +32,9 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 
 def cut(costs: npt.NDArray[np.float64], cost_per_shard: float, most: int) -> list[Shard]:
-    """Consecutive ranges (start, stop) of users of about equal cost, at most ``most``.
+    """Consecutive ranges (start, stop) of users of about equal cost, ``cost_per_shard`` or more, at most ``most``.
 
-    A cut depends on the data, never on the number of threads: sums over shards are taken in order, so that results have
-    the same bits. Work below ``cost_per_shard``, in the unit of ``costs`` (n_people,), is not worth a shard.
+    A cut depends on the data, never on the number of threads: sums over shards, taken in order, have the same bits.
     """
     n_people = len(costs)
     total = float(costs.sum())
@@ -48,10 +47,7 @@ def cut(costs: npt.NDArray[np.float64], cost_per_shard: float, most: int) -> lis
 def map_shards(
     function: Callable[[Shard], Result], shards: Sequence[Shard], executor: ThreadPoolExecutor | None, n_ahead: int = 2
 ) -> Iterator[Result]:
-    """Yield ``function(shard)`` in the order of the shards, working at most ``n_ahead`` shards ahead.
-
-    The bound keeps memory at ``n_ahead`` results however many shards there are.
-    """
+    """``function(shard)`` in the order of the shards, at most ``n_ahead`` ahead, which bounds the memory of results."""
     if executor is None or len(shards) == 1:
         for shard in shards:
             yield function(shard)
@@ -106,10 +102,7 @@ _one_thread = _OneThread()
 
 @contextmanager
 def workers(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
-    """A pool of threads (None for one thread), with BLAS held at one thread of its own.
-
-    BLAS threads inside threads slow each other down, and their number would change the last bits of a sum.
-    """
+    """Pool of threads (None for one), with BLAS at one thread: its own would slow these, and change bits of sums."""
     n_threads = resolve_n_jobs(n_jobs)
     with _one_thread:
         if n_threads == 1:

@@ -86,10 +86,7 @@ def positive(values: npt.ArrayLike, what: str, n: int | None = None) -> FloatArr
 
 
 def theta_of(theta: npt.ArrayLike, n: int) -> FloatArray:
-    """Hyper-parameters whose logarithms are ``theta``, (n,); ValueError if there are not n of them.
-
-    Their values are checked by :func:`positive`.
-    """
+    """Hyper-parameters whose logarithms are ``theta``, (n,); ValueError if there are not n of them."""
     logs = np.asarray(theta, dtype=np.float64)
     if logs.shape != (n,):
         raise ValueError(f"this kernel has {n} hyper-parameters, but theta has shape {logs.shape}")

@@ -24,9 +24,8 @@ _NUMBERS_AT_ONCE = 1 << 20
 def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -> FloatArray:
     """Σ_d ((x_id - y_jd) / ℓ_d)², (n, m), for length-scales (d,) or (1,); symmetric with a zero diagonal without ``y``.
 
-    Identical rows have distance 0. n m d operations; relative error below 1e-11. From 64 columns on by |x|² + |y|² - 2
-    x·y, and by differences for close pairs, where this would cancel. Memory: a few arrays (n, m), two copies of x and
-    of y.
+    Identical rows have distance 0. n m d operations; relative error below 1e-11. From 64 columns on by
+    |x|² + |y|² - 2 x·y, and by differences for close pairs, where this would cancel.
     """
     a = x / scales
     b = a if y is None else y / scales

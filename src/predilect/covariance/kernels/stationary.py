@@ -166,10 +166,7 @@ def matern(length_scales: npt.ArrayLike, order: float = 1.5, form: str = "isotro
 
 
 def squared_exponential(x: FloatArray, y: FloatArray, length_scale: float) -> FloatArray:
-    """exp(-|x - y|² / (2 ℓ²)), (n, m), for features in the units of one ℓ > 0; population.md section 1.
-
-    The values of ``Stationary(ℓ, "squared-exponential")``.
-    """
+    """exp(-|x - y|² / (2 ℓ²)), (n, m), for one ℓ > 0; population.md section 1."""
     return Stationary(np.array([length_scale]), "squared-exponential")(x, None if y is x else y)
 
 

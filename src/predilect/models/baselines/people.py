@@ -37,8 +37,7 @@ def with_new_items(
 ) -> PopulationPosterior:
     """With items appended that have no answers, f_new = A f + r given all users' utilities f of the others.
 
-    ``prior`` has the items of the fit as points: A = K_*o K_oo⁻¹ and R = K_** - A K_o*. The covariance of r is R times
-    ``spread`` over users, and times ``consensus_spread`` for the consensus.
+    A = K_*o K_oo⁻¹; the covariance of r is K_** - A K_o* times ``spread``, for the consensus ``consensus_spread``.
     """
     n = posterior.n_items
     everything = prior.with_items(new.matrix, new.known)

@@ -16,10 +16,7 @@ MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 
 
 def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:
-    """Check kernel, length-scales, own share, tolerance and seed; ValueError if one is out of its range.
-
-    ``learned``: length-scales may be "optimise"; ``share_is_searched``: the own share may be "auto".
-    """
+    """Check kernel, length-scales ("optimise" if ``learned``), own share, tolerance and seed, or raise ValueError."""
     check_search(model)
     if isinstance(model.length_scales, str) and not learned:
         check_choice("length_scales", model.length_scales, ("median",))
@@ -31,10 +28,7 @@ def check_process(model: Any, *, learned: bool, share_is_searched: bool = False)
 
 
 def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any = None) -> Kernel:
-    """(1 - w) k + w 1[same item] with w = ``own``, and the kernel and length-scales of a model's parameters.
-
-    ``length_scales`` takes the place of the model's.
-    """
+    """(1 - w) k + w 1[same item], w = ``own``, with a model's kernel and its length-scales, or ``length_scales``."""
     scales = model.length_scales if length_scales is None else length_scales
     how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=scales, median=model.median)
     kernel = make_kernel(how, model.kernel, space.matrix[space.known], model.random_state)

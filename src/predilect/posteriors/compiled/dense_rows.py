@@ -1,7 +1,6 @@
-"""Sums over the answers of a user with many: the loops between the factorisations of the dense form.
+"""Sums over the answers of a user with many, between the factorisations of the dense form.
 
-``left`` and ``right`` are positions of each answer's items; X is the design of the answers (+1 at left, -1 at right).
-Arrays are in row order, and every row is worked on contiguously.
+``left``, ``right``: positions of each answer's items; X: their design (+1 at left, -1 at right). Loops run along rows.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ __all__ = ["add_products"]
 def add_products(user, pair, delta, D, mu, Sigma, mean, var):
     """Add the components' part of the margins of rows (user, pair) to ``mean``, ``var`` (n,): modern.md (3.1).
 
-    ``delta``, ``D`` (n_pairs, C): moments of v_c(left) - v_c(right). ``mu`` (n_users, C) and ``Sigma`` (n_users, C, C),
-    or (n_users, C, 1) for independent weights: moments of the weights.
+    ``delta``, ``D`` (n_pairs, C): moments of v_c(left) - v_c(right); ``Sigma`` (n_users, C, C), or (n_users, C, 1).
     """
     C = mu.shape[1]
     full = Sigma.shape[2] == C and C > 1

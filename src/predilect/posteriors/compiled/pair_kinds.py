@@ -68,8 +68,7 @@ def mark_implied(users: Any, first: Any, second: Any, answer_ptr: Any, item_ptr:
                  outcome: Any, marks: Any) -> None:  # fmt: skip
     """Mark in ``marks`` (n,) the pairs that a chain of strict answers implies, with none leading back.
 
-    ``users``, ``first``, ``second`` (n,) are sorted by user, then by the first item, as positions in the user's own
-    list; the other arrays are those of :class:`~predilect.posteriors.people.People`.
+    Sorted by user, then by first item; items are positions in the user's own list.
     """
     t = 0
     while t < len(users):

@@ -1,12 +1,6 @@
-"""Predictions for known users: the loops behind :class:`predilect.posteriors.population.PopulationPosterior`.
+"""Predictions for known users, the consensus integrated out: E dᵀf and Var dᵀf of population.md section 3.
 
-For a user with own items o and the sums x = Xᵀ α, Q = Xᵀ Q_u X on them (population.md section 3), any direction d
-over items has, with the consensus m ~ N(m, C) integrated out,
-
-    E dᵀf   = dᵀm + cᵀ x                 with c = S_od
-    Var dᵀf = dᵀSd - cᵀ Q c + bᵀ C b     with b = d - Q c placed on the user's items,
-
-where S is the prior covariance of a user's utilities (:mod:`predilect.posteriors.compiled.person_state`).
+S, the prior covariance of utilities of :mod:`predilect.posteriors.compiled.person_state`, takes the place of Σ there.
 """
 
 from __future__ import annotations
@@ -171,10 +165,7 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
 def centred_utilities(
     users, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift, C_m, mean, var
 ):
-    """Mean and variance of every item's utility, centred over all items, for each of ``users``; (n, n_items).
-
-    Only where the items are the basis, and there are no traits.
-    """
+    """Mean and variance of all utilities of ``users``, centred over the items, (n, n_items); no basis, no traits."""
     n_items = m.shape[0]
     Sigma = cov
     Sigma_sum = np.zeros(n_items)

@@ -1,16 +1,9 @@
-"""Gaussian state of one user and its rank-one updates, shared by fitting and prediction.
+"""Gaussian state of one user and its rank-one updates, in pair space or item space (population.md section 2).
 
-A user with n answers on k items is worked on in the smaller space:
-
-- *pair space* (n <= k): state C = (G⁻¹ + Λ)⁻¹, n x n, with G = X Σ Xᵀ, and μ, the mean of the margins;
-- *item space* (k < n): state S = the posterior covariance of the user's k utilities, and their mean.
-
-One rank-one update per answer builds both from the prior: no inverse, and right for sites of zero. Only the lower
-triangle of a state is kept. Arrays of answers are slices of the whole data from ``first`` on; ``la`` and ``lb`` are
-positions in the user's own list of items.
-
-The prior covariance of two utilities is S_ij = Σ_ij, or, with a basis Φ, φ_i Σ φ_jᵀ + [i = j] ρ_i. ``cov`` is Σ or
-Φ Σ (n_items x M); ``Phi`` has no columns where the items are the basis; ρ is empty without item-specific residuals.
+Pair space (n answers <= k items): C = (G⁻¹ + Λ)⁻¹ and the mean μ of the margins; item space: S and mean of the user's
+k utilities. Only lower triangles are kept. Arrays of answers are slices of the whole data from ``first`` on; ``la`` and
+``lb`` are positions in the user's own items. Prior covariance S_ij = Σ_ij, or φ_i Σ φ_jᵀ + [i = j] ρ_i with a basis:
+``cov`` is Σ or Φ Σ, ``Phi`` has no columns where the items are the basis, ρ may be empty.
 """
 
 from __future__ import annotations
