@@ -14,7 +14,7 @@ __all__ = ["Elimination"]
 
 IntArray = npt.NDArray[np.intp]
 
-_FEWEST = 0.03  # of the rows: with fewer to eliminate, or a fuller matrix, products would cost more than they spare
+_FEWEST = 0.03  # share of rows: eliminating fewer, or a fuller matrix, costs more than it saves
 _FULL = 0.2
 
 

@@ -233,7 +233,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         if not isinstance(self.user_kernel, Kernel):
             check_choice("user_kernel", self.user_kernel, SHAPES)
         if isinstance(self.length_scales, str):
-            check_choice("length_scales", self.length_scales, ("median",))  # its evidence is not maximised
+            check_choice("length_scales", self.length_scales, ("median",))  # its evidence is no objective to maximise
         if self.median in DISTANCE_RULES:
             given["median"] = "auto"
         check_search(SimpleNamespace(kernel=SHAPES[0], **given))

@@ -47,7 +47,7 @@ _OWN_SHARE = {"modern": 0.5, "paper": 5e-6}  # of two items 1e-5, as in the auth
 _ITERATIONS = {"modern": 200, "paper": 60}
 _TOLERANCE = 0.1
 _MOST_ITEMS_EXACT, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
-_MOST_POINTS_EVER = 3000  # D M³ operations a sweep, D M² floats
+_MOST_POINTS_EVER = 3000  # D M³ operations per sweep, D M² floats
 _PEOPLE_AS_POINTS = 25
 
 

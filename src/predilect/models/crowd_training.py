@@ -41,7 +41,7 @@ _FEW_ROWS = 20_000
 _OWN_SHARE = 0.5
 _REACH = 3.0  # of log hyper-parameters, from where their search starts
 _MOST_ITEMS_AS_POINTS, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
-_MOST_POINTS_EVER = 3000  # C M³ operations a sweep, C M² floats
+_MOST_POINTS_EVER = 3000  # C M³ operations per sweep, C M² floats
 _PEOPLE_AS_POINTS = 500
 
 

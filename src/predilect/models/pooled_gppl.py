@@ -42,7 +42,7 @@ SPARSE_ARRAYS: Fields = {"points": optional(numbers("P F")), "m": numbers("M"), 
 INFERENCE = ("auto", "variational", "stochastic", "ep", "laplace")
 _MOST_ITEMS_DENSE = 1000  # beyond it "auto" takes inducing points
 _MOST_POINTS = 500
-_MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations an iteration
+_MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations per iteration
 
 
 class Fitted(NamedTuple):

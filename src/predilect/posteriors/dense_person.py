@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # With λ g above it, the variance of a margin comes from the diagonal of B⁻¹, and keeps 12 digits.
 _TOLD = 1e-3
-# S⁻¹ + P serves where S has no direction of nearly no variance, and no answer a precision far beyond the prior's:
+# S⁻¹ + P is accurate where S is well conditioned, and no answer a precision far beyond the prior's:
 # what is lost is about eps times the first, and eps times the square of the second.
 _LARGEST_CONDITION, _TAME = 1e4, 1e3
 

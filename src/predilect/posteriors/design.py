@@ -16,7 +16,7 @@ __all__ = ["Design"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_SLOWER = 30  # operations on rows that are gathered take so much longer than those of a product of matrices
+_SLOWER = 30  # cost of an operation on gathered rows, relative to one in a matrix product
 _ROWS_AT_ONCE = 2000
 
 

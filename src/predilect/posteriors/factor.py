@@ -20,7 +20,7 @@ __all__ = ["FactorPosterior"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_DENSE_ITEMS = 2000  # up to so many items the covariance of one person is formed
+_DENSE_ITEMS = 2000  # items up to which one user's covariance is formed
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class FactorPosterior:
         """Mean and covariance of weights, and the row of each entry of ``users`` in them."""
         mu = self.w_mean
         Sigma = self.w_covariance if self.w_covariance.ndim == 3 else self.w_covariance[:, :, None]
-        Sigma = np.ascontiguousarray(Sigma)  # what a view lacks, and a second compilation would be for
+        Sigma = np.ascontiguousarray(Sigma)  # a view would need a second compilation
         unknown = np.flatnonzero(users < 0)
         if not len(unknown):
             return mu, Sigma, users

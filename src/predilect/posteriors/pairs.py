@@ -10,9 +10,9 @@ __all__ = ["pair_variance", "squared_differences"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_DENSE_ITEMS = 2000  # up to so many items their covariance may be formed
+_DENSE_ITEMS = 2000  # items up to which their covariance may be formed
 _ROWS_AT_ONCE = 20_000
-_IN_CACHE = 2**16  # elements of differences of rows that are made, used and dropped
+_IN_CACHE = 2**16  # elements of a block of differences of rows
 
 
 def pair_variance(

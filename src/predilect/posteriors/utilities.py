@@ -17,7 +17,7 @@ __all__ = ["Utilities"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_DENSE_ITEMS = 2000  # up to so many items the residual's covariance is formed
+_DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
     b = a if y is None else y / scales
     if x.shape[1] < _WIDE:
         return np.asarray(cdist(a, b, "sqeuclidean"))
-    centre = b.mean(axis=0) if len(b) else 0.0  # of the product alone: it rounds rows that are near to one another
+    centre = b.mean(axis=0) if len(b) else 0.0  # for the product only: centring rounds differences of close rows
     a_c = a - centre
     b_c = a_c if y is None else b - centre
     sizes = _sizes(a_c, b_c)
@@ -42,7 +42,7 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
     if y is None:
         square = 0.5 * (square + square.T)
     near = square < _NEAR * sizes
-    if np.count_nonzero(near) > len(a) + _MANY * near.size:  # besides the diagonal
+    if np.count_nonzero(near) > len(a) + _MANY * near.size:  # apart from the diagonal
         return np.asarray(cdist(a, b, "sqeuclidean"))
     if y is None:
         np.fill_diagonal(near, False)

@@ -31,7 +31,7 @@ class Own(Combinable):
     -----
     vvm.md 5: features with a one-hot of the id as a further feature of one length-scale ℓ make k · exp(-1[other]/ℓ²)
     of a squared exponential k. That is this kernel with w = 1 - exp(-1/ℓ²). Rows are the same only where the second
-    rows are left out, as in :class:`White`.
+    rows are left out, as in :class:`~predilect.covariance.kernels.White`.
     """
 
     kernel: Kernel

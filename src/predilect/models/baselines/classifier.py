@@ -49,7 +49,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     ----------
     inference : {"ep", "laplace", "variational"}, default "ep"
     kernel, kernel_form, length_scales, median, scale, scale_prior
-        As in :class:`SingleUserGP`.
+        As in :class:`~predilect.models.baselines.SingleUserGP`.
     own_share : float, default 0.0
         Share of the prior variance of a utility that is item-specific.
     tie_threshold : float or "auto", default "auto"
