@@ -37,18 +37,10 @@ class NotPositiveDefiniteError(PredilectError, ArithmeticError):
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Lower Cholesky factor L of a positive definite matrix A + jitter I.
+    """Lower Cholesky factor L of a positive definite matrix A + jitter I."""
 
-    Attributes
-    ----------
-    lower : array of float, shape (n, n)
-        L, with zeros above the diagonal.
-    jitter : float
-        What was added to the diagonal; 0 unless A was numerically singular.
-    """
-
-    lower: FloatArray
-    jitter: float
+    lower: FloatArray  # L, with zeros above the diagonal
+    jitter: float  # 0 unless A was numerically singular
 
     def solve(self, right: FloatArray) -> FloatArray:
         """A⁻¹ right, for a vector or a matrix."""
@@ -63,7 +55,7 @@ class Factor:
     def inverse(self) -> FloatArray:
         """A⁻¹, exactly symmetric; 2 n³/3 operations, a third of solving for each column of I."""
         if not len(self.lower):
-            return np.zeros((0, 0))  # of which LAPACK complains
+            return np.zeros((0, 0))  # LAPACK refuses it
         if is_diagonal(self.lower):
             return np.diag(np.diagonal(self.lower) ** -2.0)
         below = dpotri(self.lower, lower=1)[0]  # with L's zeros above the diagonal
@@ -77,21 +69,9 @@ class Factor:
 
 
 def factorise(matrix: FloatArray) -> Factor:
-    """Cholesky factor of a symmetric positive definite matrix, with escalating, reported jitter.
+    """Cholesky factor of a symmetric matrix, with escalating, reported jitter; only the lower triangle is read.
 
-    Parameters
-    ----------
-    matrix : array of float, shape (n, n)
-        Symmetric; only its lower triangle is read.
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If a jitter of 1e-4 of the mean diagonal does not make it positive definite.
-
-    Notes
-    -----
-    n³/3 operations, n² memory; a diagonal matrix takes no more than to look at it.
+    NotPositiveDefiniteError if a jitter of 1e-4 of the mean diagonal does not suffice. O(n²) for a diagonal matrix.
     """
     scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
     if not np.isfinite(scale):
@@ -117,20 +97,8 @@ def factorise(matrix: FloatArray) -> Factor:
 def inverse_and_log_det(matrix: FloatArray) -> tuple[FloatArray, float]:
     """A⁻¹ and log |A| of a symmetric positive definite matrix, without jitter unless a block of it needs some.
 
-    Parameters
-    ----------
-    matrix : array of float, shape (n, n)
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        As :func:`factorise`.
-
-    Notes
-    -----
     By halves: A = [[P, R], [Rᵀ, T]] has [[P⁻¹ + F W Fᵀ, -F W], [-W Fᵀ, W]] as its inverse, with F = P⁻¹ R and
-    W = (T - Rᵀ F)⁻¹. As many operations as with a factor, but most of them in products, which are the quicker for n of
-    some hundreds.
+    W = (T - Rᵀ F)⁻¹: most operations are in matrix products, quicker for n of some hundreds.
     """
     n = len(matrix)
     if n < _HALVED:
@@ -151,28 +119,9 @@ def inverse_and_log_det(matrix: FloatArray) -> tuple[FloatArray, float]:
 
 
 def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues and eigenvectors of a symmetric matrix, the largest first.
+    """Eigenvalues, descending, and orthonormal eigenvectors (columns) of a symmetric matrix; about 9 n³ operations.
 
-    Parameters
-    ----------
-    matrix : array of float, shape (n, n)
-        Symmetric; only its lower triangle is read.
-
-    Returns
-    -------
-    values : array of float, shape (n,)
-        Descending; may be negative by rounding.
-    vectors : array of float, shape (n, n)
-        Orthonormal columns; of each the entry largest in size is positive, so that nothing hangs on a sign.
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If a value is not finite.
-
-    Notes
-    -----
-    About 9 n³ operations.
+    Each vector's entry of largest size is positive, so that results do not depend on a sign. Raises if not finite.
     """
     if not np.isfinite(matrix).all():
         raise NotPositiveDefiniteError(_NOT_FINITE)
@@ -183,26 +132,9 @@ def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def semidefinite_root(matrix: FloatArray) -> FloatArray:
-    """L with L Lᵀ = A for a symmetric matrix that may be singular: no jitter, as many columns as its rank.
+    """Pivoted Cholesky root L (n, rank) of a positive semidefinite matrix: L Lᵀ = A to n ulps, without jitter.
 
-    Parameters
-    ----------
-    matrix : array of float, shape (n, n)
-        Positive semi-definite, up to rounding.
-
-    Returns
-    -------
-    root : array of float, shape (n, rank)
-        Rank at rounding: what L Lᵀ leaves out is at most n ulps of the largest diagonal element.
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If A has values that are not finite, or a direction in which it is clearly negative.
-
-    Notes
-    -----
-    Pivoted Cholesky. n rank² operations, n² memory.
+    NotPositiveDefiniteError for values that are not finite, or a clearly negative direction. n rank² operations.
     """
     n = len(matrix)
     if not np.isfinite(matrix).all():
@@ -226,21 +158,17 @@ def semidefinite_root(matrix: FloatArray) -> FloatArray:
 
 
 def is_diagonal(matrix: FloatArray) -> bool:
-    """Whether all else is zero."""
-    # Rows of a full matrix give it away at once.
+    """Whether all elements off the diagonal are zero."""
+    # The first rows of a full matrix decide at once.
     some = slice(min(len(matrix), 8))
     diagonal = np.diagonal(matrix)
     return all(np.count_nonzero(matrix[rows]) <= np.count_nonzero(diagonal[rows]) for rows in (some, slice(None)))
 
 
 def is_semidefinite(matrices: FloatArray) -> bool:
-    """Whether each of some matrices, shape (..., n, n), is a covariance, as far as :func:`factorise` asks.
+    """Whether each matrix (..., n, n) is a covariance, by the standard of :func:`factorise`; n³/3 operations each.
 
-    Symmetric, finite, and positive definite with as much added to the diagonal as the largest jitter is.
-
-    Notes
-    -----
-    n³/3 operations each.
+    Symmetric, finite, and positive definite with the largest jitter added to the diagonal.
     """
     n = matrices.shape[-1]
     if not matrices.size:

@@ -1,4 +1,4 @@
-"""Sparse positive definite matrices, factorised by eliminating what little is connected and then densely."""
+"""Sparse Cholesky-like factorisation by elimination of independent sets, dense at the end."""
 
 from __future__ import annotations
 
@@ -14,48 +14,29 @@ __all__ = ["Elimination"]
 
 IntArray = npt.NDArray[np.intp]
 
-_FEWEST = 0.03  # of the rows: with fewer to eliminate, or a fuller matrix, products would cost more than they spare
+_FEWEST = 0.03  # share of rows: eliminating fewer, or a fuller matrix, costs more than it saves
 _FULL = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Elimination:
-    """A = [[D, B], [Bᵀ, R]] with a diagonal D, by the factor of the Schur complement R - Bᵀ D⁻¹ B.
+    """Factorisation of A = [[D, B], [Bᵀ, R]] with a diagonal D, by the Schur complement R - Bᵀ D⁻¹ B.
 
-    The rows of D are an independent set of the graph of A: none is connected to another. The complement is eliminated
-    in turn while that pays, and what is left is dense.
-
-    Attributes
-    ----------
-    out, kept : arrays of int
-        Rows of D and of R.
-    pivots : array of float
-        Diagonal of D.
-    ratio : sparse array, shape (len(out), len(kept))
-        D⁻¹ B.
-    rest : Elimination or Factor
-        Of the Schur complement.
+    The rows of D are an independent set of the graph of A; the complement is eliminated in turn while that pays.
     """
 
-    out: IntArray
-    kept: IntArray
-    pivots: FloatArray
-    ratio: csr_array
-    rest: Elimination | Factor
+    out: IntArray  # rows of D
+    kept: IntArray  # rows of R
+    pivots: FloatArray  # diagonal of D
+    ratio: csr_array  # D⁻¹ B
+    rest: Elimination | Factor  # of the Schur complement
 
     @classmethod
     def of(cls, matrix: csr_array) -> Elimination | Factor:
-        """Factorise a symmetric positive definite matrix, shape (n, n), of which both triangles are stored.
+        """Factorise a symmetric positive definite matrix of which both triangles are stored; exact up to rounding.
 
-        Raises
-        ------
-        NotPositiveDefiniteError
-            As :func:`~predilect.covariance.dense.factorise`.
-
-        Notes
-        -----
-        Exact up to rounding. Random graphs with eight neighbours a row leave about half of the rows, an eighth of the
-        operations.
+        Random graphs with eight neighbours per row leave about half of the rows, an eighth of the operations. Raises as
+        :func:`~predilect.covariance.dense.factorise`.
         """
         n = matrix.shape[0]
         chosen = _independent(matrix)
@@ -70,7 +51,7 @@ class Elimination:
 
     @property
     def jitter(self) -> float:
-        """What the dense part needed."""
+        """Jitter of the dense part."""
         return self.rest.jitter
 
     def solve(self, right: FloatArray) -> FloatArray:

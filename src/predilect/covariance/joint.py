@@ -1,4 +1,4 @@
-"""The covariance of utilities of people and items together, K_users ⊗ K_items, for the rows that answers look at."""
+"""Kronecker covariance K_users ⊗ K_items of the rows that answers compare."""
 
 from __future__ import annotations
 
@@ -20,20 +20,11 @@ IntArray = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """People, or items: a kernel, and the rows of features that it compares.
+    """Users or items: a kernel, and the rows of features that it compares."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        White noise in it belongs to a row: to a person, or to an item.
-    features : array of float, shape (n, d)
-    known : array of bool, shape (n,)
-        Whether a row has features; one without is alike to no other.
-    """
-
-    kernel: Kernel
-    features: FloatArray
-    known: npt.NDArray[np.bool_]
+    kernel: Kernel  # white noise in it belongs to a row: to a user, or to an item
+    features: FloatArray  # (n, d)
+    known: npt.NDArray[np.bool_]  # whether a row has features; one without is uncorrelated with all others, (n,)
 
     @classmethod
     def of(cls, kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_] | None = None) -> Self:
@@ -44,7 +35,7 @@ class Table:
         return len(self.features)
 
     def covariance(self) -> FloatArray:
-        """K, shape (n, n)."""
+        """K, (n, n)."""
         known = self.known
         if known.all():
             return self.kernel(self.features)
@@ -54,7 +45,7 @@ class Table:
         return K
 
     def gradient(self, weights: FloatArray) -> FloatArray:
-        """Σ_ij weights_ij ∂K_ij/∂theta, shape (n_parameters,)."""
+        """Σ_ij weights_ij ∂K_ij/∂theta, (n_parameters,)."""
         known = self.known
         alone = np.array([float(np.diagonal(weights)[~known].sum())])
         total = self.kernel.diagonal_gradient(self._middle(), alone)
@@ -66,44 +57,34 @@ class Table:
         return replace(self, features=np.vstack([self.features, features]), known=np.concatenate([self.known, more]))
 
     def _middle(self) -> FloatArray:
-        """The row whose variance one without features has: the mean."""
+        """Mean row of features, whose variance a row without features has."""
         return np.zeros((1, self.features.shape[1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointKernel:
-    """cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j], of rows of codes; a kernel like those of features.
+    """cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j] of rows of codes, as a :class:`Kernel` of these.
 
-    Rows are (person, item), or (person, left, right) for the margin f_u(left) - f_u(right).
-
-    Attributes
-    ----------
-    users, items : Table
-    nuggets : pair of float, or None
-        σ_u² and σ_x² of each single margin, (K_users + σ_u² 1[k = l]) ∘ (K_preference + σ_x² 1[k = l]) for rows k, l
-        of margins; there are none for other rows. Nuggets of a person or of an item are white noise in the kernels of
-        the tables.
-
-    Notes
-    -----
-    vvm.md 1, baselines.md B4 (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations
-    for n rows, and never people x items.
+    Rows are (user, item), or (user, left, right) for the margin f_u(left) - f_u(right). vvm.md 1, baselines.md B4
+    (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations for n rows.
     """
 
     users: Table
     items: Table
+    # σ_u² and σ_x² of single margins, (K_users + σ_u² 1[k = l]) ∘ (K_preference + σ_x² 1[k = l]) for rows k, l
+    # of margins only. Nuggets of a user or of an item are white noise in the kernels of the tables.
     nuggets: tuple[float, float] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """users.name and items.name of their hyper-parameters, then the nuggets."""
+        """users.name and items.name of the hyper-parameters, then the nuggets."""
         named = [f"users.{name}" for name in self.users.kernel.names]
         named += [f"items.{name}" for name in self.items.kernel.names]
         return tuple(named + (["users.nugget", "items.nugget"] if self.nuggets else []))
 
     @property
     def theta(self) -> FloatArray:
-        """Their logarithms."""
+        """Logarithms of the hyper-parameters."""
         return np.concatenate([self.users.kernel.theta, self.items.kernel.theta, np.log(self.nuggets or [])])
 
     def with_theta(self, theta: FloatArray) -> Self:
@@ -117,16 +98,16 @@ class JointKernel:
         return replace(self, users=users, items=items, nuggets=nuggets)
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
-        """Covariance of rows of codes, shape (n, m); without ``y`` the second rows are the first."""
+        """Covariance of rows of codes, (n, m); without ``y`` the second rows are the first."""
         of_users, of_items = self._factors(x, x if y is None else y)
         return self._own(of_users, of_items, y is None)
 
     def diagonal(self, x: FloatArray) -> FloatArray:
-        """Variance of each row, its nugget included; shape (n,)."""
+        """Variance of each row, its nugget included; (n,)."""
         return self._own(*self._variances(x), True)
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Covariance of different rows, one by one; shape (n,)."""
+        """Covariance of different rows, one by one; (n,)."""
         K_u, K_x = self.users.covariance(), self.items.covariance()
         (u, *a), (v, *b) = _codes(x), _codes(y)
         signs = (1.0,) if len(a) == 1 else (1.0, -1.0)
@@ -134,12 +115,7 @@ class JointKernel:
         return np.asarray(K_u[u, v] * of_items)
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """Σ_kl weights_kl ∂k(x_k, y_l)/∂theta, shape (n_parameters,).
-
-        Notes
-        -----
-        Weights are first added up person by person and item by item: the tables' kernels see n_users and n_items rows.
-        """
+        """Σ_kl weights_kl ∂k(x_k, y_l)/∂theta, (n_parameters,); weights are first summed by user and by item."""
         other = x if y is None else y
         of_users, of_items = self._factors(x, other)
         own = y is None and self.nuggets is not None
@@ -162,7 +138,7 @@ class JointKernel:
         return np.concatenate([self.users.gradient(by_user), self.items.gradient(by_item), gradient])
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """The same for :meth:`diagonal`, shape (n_parameters,)."""
+        """The same for :meth:`diagonal`, (n_parameters,)."""
         of_users, of_items = self._variances(x)
         more = self.nuggets or (0.0, 0.0)
         u, *sides = _codes(x)
@@ -188,7 +164,7 @@ class JointKernel:
         return np.diagonal(self.users.covariance())[u], of_items
 
     def _own(self, of_users: FloatArray, of_items: FloatArray, same: bool) -> FloatArray:
-        """The product, with the nuggets of rows and themselves."""
+        """Elementwise product, with the nuggets where rows are the same."""
         K = of_users * of_items
         if self.nuggets and same:
             if K.ndim == 1:
@@ -199,14 +175,14 @@ class JointKernel:
 
 
 def _codes(x: FloatArray) -> list[IntArray]:
-    """The columns of rows of codes: people, and one item or two."""
+    """Columns of rows of codes: users, and one item or two."""
     if x.ndim != 2 or x.shape[1] not in (2, 3):
         raise ValueError(f"rows must be (person, item) or (person, left, right), not of shape {x.shape}")
     return list(x.T.astype(np.int64))
 
 
 def _incidence(sides: list[IntArray], n: int) -> csr_array:
-    """Rows e_i, or e_left - e_right; shape (n_rows, n)."""
+    """Rows e_i, or e_left - e_right; (n_rows, n)."""
     n_rows = len(sides[0])
     value = np.repeat([1.0, -1.0][: len(sides)], n_rows)
     return csr_array((value, (np.tile(np.arange(n_rows), len(sides)), np.concatenate(sides))), shape=(n_rows, n))

@@ -1,4 +1,4 @@
-"""A low-rank root of a covariance, of the rows that say most."""
+"""Pivoted Cholesky: a low-rank root of a covariance."""
 
 from __future__ import annotations
 
@@ -17,34 +17,11 @@ IntArray = npt.NDArray[np.intp]
 def pivoted_cholesky(
     diagonal: FloatArray, rows: Callable[[IntArray], FloatArray], rank: int, tolerance: float = 1e-12
 ) -> tuple[FloatArray, IntArray]:
-    """R with R Rᵀ ≈ A for a positive semidefinite A, from its diagonal and a few of its rows.
+    """Root R (n, r <= rank) with R Rᵀ ≈ A for a positive semidefinite A, and its pivots (r,). modern.md A.5.
 
-    Parameters
-    ----------
-    diagonal : array of float, shape (n,)
-        Of A.
-    rows : callable
-        Takes indices of shape (k,), gives rows of A, shape (k, n): the ``rows`` of an operator.
-    rank : int
-        Columns of R at most.
-    tolerance : float
-        Stops once what is left of the diagonal is nowhere above this share of the largest entry of A's.
-
-    Returns
-    -------
-    root : array of float, shape (n, r)
-        r <= rank. A - R Rᵀ is positive semidefinite, and zero in the rows of the pivots.
-    pivots : array of int, shape (r,)
-        The rows it is made from: each time the one of which most is left, the first of equals.
-
-    Raises
-    ------
-    ValueError
-        If the diagonal is negative or not finite.
-
-    Notes
-    -----
-    modern.md A.5. n r² operations, n r memory, r rows of A.
+    ``rows`` maps indices (k,) to rows (k, n) of A. Pivots on the largest residual, the first of equals, until none
+    exceeds ``tolerance`` times the largest of the diagonal. A - R Rᵀ is positive semidefinite, and zero in the rows of
+    the pivots. ValueError if the diagonal is negative or not finite. n r² operations, n r memory.
     """
     left = np.array(diagonal, dtype=np.float64)
     if not np.isfinite(left).all() or (left < 0.0).any():

@@ -1,4 +1,4 @@
-"""The preference kernel: how the margins of two pairs of items covary, given how the items' utilities do."""
+"""Preference kernel: the covariance of margins of pairs of items."""
 
 from __future__ import annotations
 
@@ -14,26 +14,10 @@ IntArray = npt.NDArray[np.integer]
 def preference(
     K: FloatArray, left: IntArray, right: IntArray, left2: IntArray | None = None, right2: IntArray | None = None
 ) -> FloatArray:
-    """k((i, j), (k, l)) = k(i, k) + k(j, l) - k(i, l) - k(j, k) for pairs given by the codes of their items.
+    """k((i, j), (k, l)) = k(i, k) + k(j, l) - k(i, l) - k(j, k) for pairs of item codes, (n, m).
 
-    Parameters
-    ----------
-    K : array of float, shape (n_items, n_items)
-        Covariance of the utilities, symmetric.
-    left, right : arrays of int, shape (n,)
-        The pairs (i, j).
-    left2, right2 : arrays of int, shape (m,), optional
-        The pairs (k, l); by default the first ones again, and the result is exactly symmetric.
-
-    Returns
-    -------
-    covariance : array of float, shape (n, m)
-        D K D'ᵀ with the rows e_i - e_j of D and e_k - e_l of D'.
-
-    Notes
-    -----
-    collaborative.md 1 (Houlsby et al. 2012). n n_items + n m operations and memory. It changes sign where one pair is
-    swapped, vanishes where i = j, and has rank n_items - 1 at most.
+    collaborative.md 1 (Houlsby et al. 2012): D K D'ᵀ with rows e_i - e_j of D, of rank n_items - 1 at most; exactly
+    symmetric without second pairs. n n_items + n m operations and memory.
     """
     rows = K[left] - K[right]
     if left2 is None or right2 is None:

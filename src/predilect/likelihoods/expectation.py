@@ -1,13 +1,13 @@
-"""E log P(outcome | z) for z ~ N(m, v), with its derivatives: what variational inference asks of an answer.
+"""Expected log-likelihood E log P(outcome | z) for z ~ N(m, v), with derivatives, for variational inference.
 
 There is no closed form. Quadrature with nodes x_q and weights ω_q, Σ ω_q = 1, gives
 
     value = Σ ω_q ℓ(m + √v x_q)      slope = ∂ value/∂m = Σ ω_q ℓ'(m + √v x_q)
     curvature = -2 ∂ value/∂v = -Σ ω_q ℓ'(m + √v x_q) x_q / √v
 
-so that the three belong together whatever the error of the quadrature: a step that uses slope and curvature is the
-natural gradient of the bound that the value gives, to the last digit. The average of -ℓ'' is another estimate of the
-curvature, the same up to that error, and the better one only where v is so small that x_q / √v magnifies rounding.
+so that the three agree whatever the error of the quadrature: a step with slope and curvature is the natural gradient of
+the bound that the value gives, to the last digit. The average of -ℓ'' is another estimate of the curvature, the better
+one only where v is so small that x_q / √v magnifies rounding.
 """
 
 from __future__ import annotations
@@ -124,25 +124,10 @@ def _expected_arrays(
 def expected(
     outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: float = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """E log P(outcome | z) for z ~ N(m, v), with its derivatives.
+    """E log P(outcome | z) for z ~ N(m, v), with derivatives, (n,); modern.md A.2 and (3.2).
 
-    Parameters
-    ----------
-    outcome : array of int, shape (n,)
-        +1 left, 0 tie, -1 right.
-    m, v : arrays of float, shape (n,)
-        Mean and variance of the margin, in units of the answer noise.
-    delta : float, default 0
-        Tie threshold, in the same units; ties need ``delta > 0``.
-
-    Returns
-    -------
-    value, slope, curvature : arrays of float, shape (n,)
-        E log P, its derivative in m, and -2 times its derivative in v, which is E(-∂² log P/∂z²) in (0, 1).
-
-    Notes
-    -----
-    modern.md A.2 and (3.2). 20 nodes for v <= 2, then 3.6 √(8 + v) evenly spaced ones: 1e-7 of the value.
+    value, slope ∂/∂m, curvature -2 ∂/∂v, which is E(-∂² log P/∂z²) in (0, 1). 20 nodes for v <= 2, then 3.6 √(8 + v)
+    evenly spaced ones: 1e-7 of the value. Ties need ``delta`` > 0.
 
     **Differs from the paper**: modern.md takes 20 Gauss-Hermite nodes up to v = 10 and 64 beyond. The jump of 1e-4 of
     every answer's value where the number of nodes changes would stop a search for hyper-parameters; and curvature is

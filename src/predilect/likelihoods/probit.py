@@ -1,12 +1,11 @@
-"""The probit likelihood of one answer, strict or with ties.
+"""Probit likelihood of one answer, strict or with ties.
 
     strict  P(left) = Φ(z)                                      (δ = 0: no ties)
     ties    P(left) = Φ(z - δ),  P(right) = Φ(-z - δ),  P(tie) = Φ(δ - z) - Φ(-δ - z),  δ > 0
 
 ``outcome`` is +1 (left), 0 (tie) or -1 (right), z is the margin and the noise of one answer has variance 1. Since
-z ~ N(m, v) only widens the noise, the expectation E P(outcome | z) has the same form at (m, s = sqrt(1 + v)), so one
-function serves both views: :func:`tilted`, with log E P and its derivatives in m for expectation propagation and
-prediction, and :func:`at`, the plain log P and its derivatives in z, which is its value at v = 0.
+z ~ N(m, v) only widens the noise, E P(outcome | z) has the same form at (m, s = sqrt(1 + v)): :func:`tilted` gives
+log E P, for expectation propagation and prediction, and :func:`at`, its value at v = 0, log P.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ FloatArray = npt.NDArray[np.float64]
 _SQRT_HALF = math.sqrt(0.5)
 _INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 _TAIL = -5.0  # where ρ + r loses digits
-_NODES = 15  # of the quadrature over a threshold that is not known
+_NODES = 15  # of the quadrature over an uncertain threshold
 
 
 @kernel
@@ -54,7 +53,7 @@ def tilted_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float
         curvature /= s * s
         return value, outcome * rho / s, curvature, -rho / s, -curvature
     # A tie. By symmetry work with |m|, and relative to the density φ(b) at the nearer end of the interval (a, b): so
-    # exponents of the size of m² never meet each other.
+    # exponents of the size of m² never cancel.
     sign = -1.0 if m >= 0.0 else 1.0
     centre = abs(m) / s
     half = delta / s
@@ -76,7 +75,7 @@ def tilted_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float
 
 @kernel
 def moments_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float, float]:
-    """(∂/∂m, -∂²/∂m²) of :func:`tilted_scalar` alone; a strict answer needs no logarithm for them."""
+    """(∂/∂m, -∂²/∂m²) of :func:`tilted_scalar`; a strict answer needs no logarithm for them."""
     if outcome != 0:
         s = math.sqrt(1.0 + v)
         r = (outcome * m - delta) / s
@@ -121,25 +120,9 @@ def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: FloatArray, 
 def tilted(
     outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Log E P(outcome | z) for z ~ N(m, v), with its derivatives.
+    """Log E P(outcome | z) for z ~ N(m, v), and its derivatives, (n,); population.md section 2.
 
-    Parameters
-    ----------
-    outcome : array of int, shape (n,)
-        +1 left, 0 tie, -1 right.
-    m, v : arrays of float, shape (n,)
-        Mean and variance of the margin, in units of the answer noise.
-    delta : float or array of float, shape (n,), default 0
-        Tie threshold, in the same units; ties need ``delta > 0``.
-
-    Returns
-    -------
-    value, slope, curvature, slope_delta, curvature_delta : arrays of float, shape (n,)
-        log Ẑ, ∂ log Ẑ/∂m, -∂² log Ẑ/∂m² (always in (0, 1)), ∂ log Ẑ/∂δ and ∂² log Ẑ/∂δ².
-
-    Notes
-    -----
-    population.md section 2. Right for margins beyond ±40; nothing is clipped.
+    ∂/∂m, -∂²/∂m² in (0, 1), ∂/∂δ and ∂²/∂δ². Right beyond ±40, nothing is clipped. Ties need ``delta`` > 0.
     """
     m, v, y = np.broadcast_arrays(
         np.asarray(m, dtype=float), np.asarray(v, dtype=float), np.asarray(outcome, dtype=np.int8)
@@ -156,7 +139,7 @@ def tilted(
 
 
 def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> tuple[FloatArray, ...]:
-    """Log P(outcome | z) with its derivatives: :func:`tilted` at variance 0, for Laplace and maximum likelihood."""
+    """Log P(outcome | z) with derivatives: :func:`tilted` at variance 0, for Laplace and maximum likelihood."""
     z, y = np.broadcast_arrays(np.asarray(z, dtype=float), np.asarray(outcome, dtype=np.int8))
     out = np.empty((5, z.size))
     _at_arrays(np.array(y).ravel(), np.ascontiguousarray(z).ravel(), np.full(z.shape, delta, dtype=float).ravel(), out)
@@ -164,20 +147,7 @@ def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> 
 
 
 def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
-    """Probabilities of (left, tie, right) for margins z ~ N(m, v).
-
-    Parameters
-    ----------
-    m, v : arrays of float, shape (n,)
-        Mean and variance of the margin.
-    delta : float or array of float, shape (n,), default 0
-        Tie threshold; 0 gives ties probability 0.
-
-    Returns
-    -------
-    probabilities : array of float, shape (n, 3)
-        Rows sum to 1.
-    """
+    """Probabilities of (left, tie, right) for margins z ~ N(m, v), (n, 3); rows sum to 1."""
     m = np.asarray(m, dtype=float)
     s = np.sqrt(1.0 + np.asarray(v, dtype=float))
     left = np.exp(log_ndtr((m - delta) / s))
@@ -192,21 +162,9 @@ def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLi
 def outcome_log_probabilities(
     m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0, spread: float = 0.0
 ) -> FloatArray:
-    """Log-probabilities of (left, tie, right) for margins z ~ N(m, v).
+    """Log-probabilities of (left, tie, right) for margins z ~ N(m, v), (n, 3); nothing is clipped.
 
-    Parameters
-    ----------
-    m, v : arrays of float, shape (n,)
-        Mean and variance of the margin.
-    delta : float or array of float, shape (n,), default 0
-        Tie threshold; 0 gives ties probability 0.
-    spread : float, default 0
-        σ, where the threshold is not known: its logarithm is N(log δ, σ²), by a Gauss-Hermite rule of 15 nodes.
-
-    Returns
-    -------
-    log_probabilities : array of float, shape (n, 3)
-        Right for any margin; nothing is clipped.
+    ``spread`` σ > 0: an uncertain threshold with logarithm N(log δ, σ²), by a Gauss-Hermite rule of 15 nodes.
     """
     if spread:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
@@ -225,5 +183,5 @@ def outcome_log_probabilities(
 
 
 def threshold_for_tie_share(share: float) -> float:
-    """The threshold that gives ties a share if all margins were zero: where the search for δ starts."""
+    """Threshold that gives ties a share if all margins were zero: the start of the search for δ."""
     return max(1e-3, float(ndtri(0.5 * (1.0 + min(share, 0.99)))))

@@ -1,7 +1,6 @@
-"""log Φ, the ratio φ/Φ and their relatives, accurate in both tails; one formula for NumPy arrays and compiled loops.
+"""log Φ, the ratio φ/Φ and their relatives, accurate in both tails.
 
-Functions ending in ``_scalar`` are compiled scalar functions for use inside other compiled loops; those without are
-NumPy universal functions made of the very same code.
+``_scalar`` functions are for compiled loops; the others are NumPy universal functions made of the same code.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def log_ndtr_scalar(z: float) -> float:
 
 @inner_kernel
 def strict_scalar(z: float) -> tuple[float, float, float]:
-    """(log Φ, ρ, ρ(ρ + z)): the three functions above, to the bit, with one exponential and one erfc less."""
+    """(log Φ, ρ, ρ(ρ + z)): the three functions above, to the bit, with one exponential and one erfc fewer."""
     if z < _TAIL:
         return log_ndtr_scalar(z), mills_ratio_scalar(z), mills_curvature_scalar(z)
     below = math.erfc(-z * _SQRT_HALF)
@@ -79,22 +78,18 @@ def strict_scalar(z: float) -> tuple[float, float, float]:
 
 @ufunc("float64(float64)")
 def mills_ratio(z: float) -> float:
-    """ρ(z) = φ(z) / Φ(z), element by element; right for |z| up to 10^4 and beyond.
+    """ρ(z) = φ(z) / Φ(z), elementwise; right for |z| up to 10^4 and beyond. modern.md A.1.
 
-    Notes
-    -----
-    modern.md A.1. Relative error below 1e-14 for -40 <= z <= 30. ``ρ' = -ρ (ρ + z)``.
+    Relative error below 1e-14 for -40 <= z <= 30. ``ρ' = -ρ (ρ + z)``.
     """
     return mills_ratio_scalar(z)
 
 
 @ufunc("float64(float64)")
 def log_ndtr(z: float) -> float:
-    """Log Φ(z), element by element, without underflow.
+    """Log Φ(z), elementwise, without underflow.
 
-    Notes
-    -----
-    Equal to ``scipy.special.log_ndtr`` to 1e-13 relative for |z| <= 37, where the latter does not underflow; kept here
-    because compiled loops need a scalar form that Numba can cache, and arrays and loops should not use two formulas.
+    Equal to ``scipy.special.log_ndtr`` to 1e-13 relative for |z| <= 37. Compiled loops need a scalar form that Numba
+    can cache, and arrays and loops should not use two formulas.
     """
     return log_ndtr_scalar(z)

@@ -1,8 +1,7 @@
-"""log Φ and φ/Φ of very many margins: polynomials, piece by piece, in place of exponentials, logarithms and erfc.
+"""log Φ and φ/Φ of very many margins by piecewise polynomials, four times as quick.
 
-Between -5 and 5 a piece of length 1/8 has a polynomial of degree 9, through values of
-:mod:`~predilect.likelihoods.special` at Chebyshev points: relative errors stay below 1e-13. Beyond, those functions
-themselves. Four times as quick, which counts where each answer is looked at again and again.
+Degree 9 on pieces of length 1/8 between -5 and 5, through :mod:`~predilect.likelihoods.special` at Chebyshev points,
+relative errors below 1e-13; beyond, those functions themselves.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ _WITHIN, _N_PIECES = 4.999, 80  # where both sides are surely inside
 
 
 def _pieces(function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Coefficients of u^0, u^1, ... for u from -1 to 1 across each piece, shape (81, 10).
+    """Coefficients of u^0, u^1, ... for u from -1 to 1 across each piece, (81, 10).
 
-    One more than there are from -5 to 5: the number before 5 plus 5 is 10, rounded.
+    One piece more than from -5 to 5: the number before 5, plus 5, rounds to 10.
     """
     angles = np.pi * (np.arange(_N) + 0.5) / _N
     left = np.arange(-_REACH * _PER_UNIT, _REACH * _PER_UNIT + 1.0) / _PER_UNIT
@@ -43,7 +42,7 @@ _LOG_NDTR, _RATIO = _pieces(log_ndtr), _pieces(mills_ratio)
 
 @inner_kernel
 def _place(z: float) -> tuple[int, float]:
-    """Which piece z from -5 to 5 lies in, and where in it, from -1 to 1."""
+    """Piece of z from -5 to 5, and position in it, from -1 to 1."""
     s = (z + _REACH) * _PER_UNIT
     k = int(s)
     return k, 2.0 * (s - k) - 1.0
@@ -52,7 +51,7 @@ def _place(z: float) -> tuple[int, float]:
 @inner_kernel
 def _evaluate(pieces: FloatArray, k: int, u: float) -> float:
     a = pieces[k]
-    # Even and odd powers side by side: half as many steps that wait for each other.
+    # Even and odd powers side by side: half as many dependent steps.
     v = u * u
     even = (((a[8] * v + a[6]) * v + a[4]) * v + a[2]) * v + a[0]
     return even + u * ((((a[9] * v + a[7]) * v + a[5]) * v + a[3]) * v + a[1])
@@ -94,21 +93,7 @@ def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: float, out: 
 
 
 def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log P(outcome | z), ∂/∂z and -∂²/∂z²: the first three of :func:`predilect.likelihoods.probit.at`.
-
-    Parameters
-    ----------
-    outcome : array of int, shape (n,)
-        +1 left, 0 tie, -1 right.
-    z : array of float, shape (n,)
-        Margins, in units of the answer noise.
-    delta : float, default 0
-        Tie threshold, in the same units.
-
-    Returns
-    -------
-    value, slope, curvature : arrays of float, shape (n,)
-    """
+    """Log P(outcome | z), ∂/∂z and -∂²/∂z², (n,): the first three of :func:`predilect.likelihoods.probit.at`."""
     y, m = np.asarray(outcome, dtype=np.int8), np.asarray(z, dtype=np.float64)
     if y.shape != m.shape:
         y, m = np.broadcast_arrays(y, m)

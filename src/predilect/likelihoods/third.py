@@ -1,4 +1,4 @@
-"""The slope of the curvature of log P(outcome | z): how a mode moves the weights of Laplace's approximation.
+"""Third derivative of log P(outcome | z), for the gradient of Laplace's evidence.
 
 With r = y z - δ, ρ = φ(r)/Φ(r) and c = ρ(ρ + r), a strict answer has ∂c/∂z = y (ρ - c (2ρ + r)). A tie has, with
 a = -δ - z, b = δ - z, N = φ/P at either and ℓ = log P,
@@ -49,21 +49,9 @@ def _arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: float, out: Flo
 
 
 def curvature_slope(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: float = 0.0) -> FloatArray:
-    """∂/∂z of -∂² log P(outcome | z)/∂z².
+    """∂/∂z of -∂² log P(outcome | z)/∂z², (n,); ties need ``delta`` > 0.
 
-    Parameters
-    ----------
-    outcome : array of int, shape (n,)
-        +1 left, 0 tie, -1 right.
-    z : array of float, shape (n,)
-        Margin, in units of the answer noise.
-    delta : float, default 0
-        Tie threshold; ties need ``delta > 0``.
-
-    Notes
-    -----
-    Right to about 1e-14 max(1, |z|³) absolutely, not relatively: far in a tail it is the small difference of large
-    numbers.
+    Right to about 1e-14 max(1, |z|³) absolutely: far in a tail it is the small difference of large numbers.
     """
     z, y = np.broadcast_arrays(np.asarray(z, dtype=float), np.asarray(outcome, dtype=np.int8))
     out = np.empty(z.size)

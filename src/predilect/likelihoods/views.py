@@ -1,11 +1,11 @@
-"""Likelihoods as inference sees them: three plain views of log p(outcome | z).
+"""Protocol of likelihoods: three views of log p(outcome | z).
 
 - ``at(y, z)``: log p itself, for Laplace's approximation;
 - ``tilted(y, m, v)``: log E p for z ~ N(m, v), for expectation propagation and prediction;
 - ``expected(y, m, v)``: E log p for z ~ N(m, v), for variational inference.
 
-Each is a value, its slope (∂/∂z or ∂/∂m) and its curvature (-∂²/∂z² or -∂²/∂m²), arrays of shape (n,). A likelihood
-has to be log-concave: no curvature is negative.
+Each is a value, its slope (∂/∂z or ∂/∂m) and its curvature (-∂²/∂z² or -∂²/∂m²), arrays (n,). A likelihood has to be
+log-concave: no curvature is negative.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Likelihood(Protocol):
     """p(outcome | z), log-concave in the margin z."""
 
     def check(self, outcome: npt.NDArray[np.generic]) -> None:
-        """Raise :class:`~predilect.errors.DataError` if an outcome is none that this likelihood knows."""
+        """Raise :class:`~predilect.errors.DataError` for an outcome outside the likelihood's support."""
         ...
 
     def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
@@ -53,22 +53,16 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Probit:
-    """An answer +1 (left), 0 (tie) or -1 (right), with noise of variance 1; see :mod:`predilect.likelihoods.probit`.
+    """Answer +1 (left), 0 (tie) or -1 (right), with noise of variance 1; see :mod:`predilect.likelihoods.probit`."""
 
-    Attributes
-    ----------
-    delta : float, default 0
-        Tie threshold in units of the answer noise; ties need ``delta > 0``.
-    """
-
-    delta: float = 0.0
+    delta: float = 0.0  # tie threshold in units of the answer noise; ties need delta > 0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.delta) and self.delta >= 0.0):
             raise DataError(f"the tie threshold must be a finite number >= 0, not {self.delta!r}.")
 
     def check(self, outcome: npt.NDArray[np.generic]) -> None:
-        """Raise if an outcome is none of +1, 0, -1, or a tie and there is no threshold for ties."""
+        """Raise DataError for an outcome other than +1, 0, -1, or a tie without a threshold."""
         outcome = np.asarray(outcome)
         known = (outcome == 1) | (outcome == 0) | (outcome == -1)
         if not known.all():

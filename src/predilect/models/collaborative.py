@@ -1,4 +1,4 @@
-"""``CollaborativeGP``: functions of the items that people share, and how much each person weighs them."""
+"""``CollaborativeGP``: shared latent functions of the items, with weights for each user."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class CollaborativeHyperparameters:
-    """The prior.
+    """Prior of the functions.
 
     Attributes
     ----------
@@ -58,51 +58,51 @@ class CollaborativeHyperparameters:
 
 
 class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
-    """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions that everybody shares.
+    """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions shared by all users.
 
-    The functions h_d are Gaussian processes of the features of items, and w_ud says how much of each a person has. An
+    The functions h_d are Gaussian processes of the features of items, and w_ud is the weight of each for a user. An
     answer to "left or right?" is left with probability Φ(f_u(left) - f_u(right)): a utility is measured in units of the
-    noise of one answer. With features of people in the weights this is the paper's CPU, without them its CP.
+    noise of one answer. With features of users in the weights this is the paper's CPU, without them its CP.
 
     Parameters
     ----------
     n_functions : int, default 20
         D. More than needed do no harm: see ``function_importances_``.
     user_features : bool, default False
-        Whether features of people say something of their weights: as their linear prior mean ("modern"), or as a
-        Gaussian process with ``user_kernel`` ("paper").
+        Whether features of users predict their weights: through a linear prior mean ("modern"), or a Gaussian process
+        with ``user_kernel`` ("paper").
     preset : {"modern", "paper"}, default "modern"
-        "modern": functions over the items, weights with the full covariance of each person and a mean that the crowd
-        tells. "paper": expectation propagation with variational Bayes over pairs of Houlsby and others, every weight
-        and every value apart, as corrected; weights have mean zero.
+        "modern": functions over the items, weights with the full covariance of each user and a learned mean. "paper":
+        expectation propagation with variational Bayes over pairs of Houlsby and others, fully factorised, as corrected;
+        weights have mean zero.
     n_inducing : int, None or "auto", default "auto"
-        Inducing points: items ("modern"), or pairs of those asked about ("paper", FITC). None: none, the functions are
+        Inducing points: items ("modern"), or pairs among those compared ("paper", FITC). None: none, the functions are
         kept at all items. "auto": none up to 200 items; beyond, twice the square root of the number of answers, from
         50 to 300.
     n_inducing_users : int, None or "auto", default "auto"
-        People through whom the weights of all are seen, for "paper" with features of people. None: all; "auto": 25.
+        Users as inducing points of the weights, for "paper" with features of users. None: all; "auto": 25.
     kernel : str or Kernel, default "auto"
-        Of item features; "auto": "matern-3/2" ("modern") or "squared-exponential" ("paper"). A kernel is taken as it
-        is.
+        Of item features; "auto": "matern-3/2" ("modern") or "squared-exponential" ("paper"). A Kernel is used with its
+        hyper-parameters.
     kernel_form, length_scales
         As in :class:`~predilect.GPPL`, without "optimise".
     median : str, default "auto"
-        What "median" stands for: a rule of :class:`~predilect.GPPL`, or one length-scale for standardised features:
+        Meaning of "median": a rule of :class:`~predilect.GPPL`, or one length-scale for standardised features:
         "distance", the median distance of the paper, or "half-distance", the root of half the median squared distance
         of its authors' code. "auto": "root" ("modern") or "half-distance" ("paper").
     own_share : float or "auto", default "auto"
-        Share of a function's variance that an item has to itself; "auto": 0 with inducing points; without, 1/2 for
-        "modern", and for "paper" the 5e-6 that its authors' code adds for numerical reasons.
+        Item-specific share of a function's variance; "auto": 0 with inducing points; without, 1/2 for "modern", and for
+        "paper" the 5e-6 that its authors' code adds for numerical reasons.
     variance : float, default 1.0
         Prior variance of a function at an item.
     user_kernel : str or Kernel, default "squared-exponential"
-        Of features of people, for "paper".
+        Of features of users, for "paper".
     user_nugget : float, default 0.1
         Variance of weights that features do not explain, for "paper": in the authors' code, not in the paper.
     damping, damping_decay : float, default 0.5 and 0.95
-        Step of the messages, and what it is multiplied by in each iteration, for "paper".
+        Step of the messages, and its factor per iteration, for "paper".
     tie_threshold : float or "auto", default "auto"
-        δ; "auto" learns it if there are ties, and is 0 otherwise. The paper has no ties; without any the model is its.
+        δ; "auto" learns it if there are ties, and is 0 otherwise. The paper has no ties.
     tolerance : float or "auto", default "auto"
         Stop once a step without damping would move no margin of an answer by more, in units of the noise of an answer;
         "auto": 0.1.
@@ -119,14 +119,15 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     ----------
     posterior_ : FactorPosterior
     function_importances_ : array of float, shape (n_functions,)
-        Mean square of what each function adds to the margins of the answers; near 0 for one that is pruned.
+        Mean square contribution of each function to the margins of the answers; near 0 for one that is pruned.
     items_, users_ : Vocabulary
-        ``users_`` is None where nobody is told apart: there is then one function, Gaussian process classification.
+        ``users_`` is None where users are not identified: there is then one function, Gaussian process classification.
     personal_ : bool
+        Whether users are identified.
     hyperparameters_ : CollaborativeHyperparameters
     tie_threshold_ : float
     log_evidence_ : float
-        What expectation propagation makes of the log evidence of the answers, in nats; no bound.
+        Approximate log evidence of the answers by expectation propagation, in nats; not a bound.
     report_ : dict
         Convergence, messages that were rejected, functions that are used, what was read and left out.
     n_answers_ : float
@@ -140,8 +141,8 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     collaborative.md; Houlsby, Huszár, Ghahramani and Hernández-Lobato (2012). A sweep takes D (n_answers D + M³) +
     n_users D³ operations ("modern") or 16 passes n_answers D + D M³ ("paper").
 
-    **Differs from the paper**: somebody without answers is taken for a person drawn from among the others, where the
-    paper's weights of mean zero know nothing of a stranger. What differs in the algorithm is told by
+    **Differs from the paper**: an unseen user is predicted as one drawn from among the others, where the paper's
+    weights of mean zero predict nothing. Differences in the algorithm are listed in
     :func:`predilect.inference.collaborative.paper.fit_paper`.
 
     Examples
@@ -220,7 +221,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     @property
     def function_importances_(self) -> FloatArray:
-        """Mean square of what each function adds to the margins of the answers, shape (n_functions,)."""
+        """Mean square contribution of each function to the margins of the answers, shape (n_functions,)."""
         check_is_fitted(self, "posterior_")
         return np.array(self.report_["prior"]["function_importances"], dtype=np.float64)
 
@@ -232,7 +233,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         if not isinstance(self.user_kernel, Kernel):
             check_choice("user_kernel", self.user_kernel, SHAPES)
         if isinstance(self.length_scales, str):
-            check_choice("length_scales", self.length_scales, ("median",))  # its evidence is none to climb
+            check_choice("length_scales", self.length_scales, ("median",))  # its evidence is no objective to maximise
         if self.median in DISTANCE_RULES:
             given["median"] = "auto"
         check_search(SimpleNamespace(kernel=SHAPES[0], **given))

@@ -1,4 +1,4 @@
-"""From what ``CollaborativeGP.fit`` is given to a fitted model, and its posterior as arrays and back."""
+"""Training of ``CollaborativeGP``, and its posterior as arrays and back."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _OWN_SHARE = {"modern": 0.5, "paper": 5e-6}  # of two items 1e-5, as in the auth
 _ITERATIONS = {"modern": 200, "paper": 60}
 _TOLERANCE = 0.1
 _MOST_ITEMS_EXACT, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
-_MOST_POINTS_EVER = 3000  # D M³ operations a sweep, D M² floats
+_MOST_POINTS_EVER = 3000  # D M³ operations per sweep, D M² floats
 _PEOPLE_AS_POINTS = 25
 
 
 class FittedCollaborative(NamedTuple):
-    """What the estimator keeps of a fit."""
+    """Result of a fit that the estimator keeps."""
 
     found: CollaborativeFit
     kernel: Kernel
@@ -64,14 +64,7 @@ class FittedCollaborative(NamedTuple):
 def fit_collaborative(
     model: Any, training: Training, delta: float | None, watch: Watcher | None
 ) -> FittedCollaborative:
-    """Fit ``model``, a CollaborativeGP.
-
-    Raises
-    ------
-    DataError
-        If there are more items without features than dense algebra holds, or features of people were asked for and
-        none came.
-    """
+    """Fit of a CollaborativeGP; DataError for too many items without features, or missing user features."""
     comparisons, space = training.comparisons, training.space
     personal = training.personal
     columns = (comparisons.user, comparisons.left, comparisons.right, comparisons.outcome, comparisons.weight)
@@ -107,7 +100,7 @@ def fit_collaborative(
 
 
 def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, known: BoolArray) -> Kernel:
-    """The covariance of every function: as given, or of the preset's shape at the median of the items seen."""
+    """Covariance of every function: as given, or of the preset's shape at the median of the items seen."""
     if isinstance(model.kernel, Kernel):
         return model.kernel
     seen = np.zeros(len(known), dtype=bool)
@@ -143,7 +136,7 @@ def _length_scales(model: Any, rows: FloatArray, n_features: int) -> FloatArray:
 
 
 def _is_exact(model: Any, known: BoolArray) -> bool:
-    """Whether functions are known at every item, rather than through inducing points."""
+    """Whether functions are kept at every item, rather than through inducing points."""
     few = model.n_inducing == "auto" and len(known) <= _MOST_ITEMS_EXACT
     return few or model.n_inducing is None or not known.any()
 
@@ -162,7 +155,7 @@ def _points(
 def _functions(
     model: Any, kernel: Kernel, features: FloatArray, known: BoolArray, answers: FactorAnswers
 ) -> ExactFunctions | PseudoFunctions:
-    """Through all items, or through pairs drawn from those that were asked about."""
+    """Functions through all items, or through pairs drawn from those compared."""
     exact = _is_exact(model, known)
     if (len(known) if exact else int((~known).sum())) > _MOST_POINTS_EVER:
         raise DataError(
@@ -178,7 +171,7 @@ def _functions(
 
 
 def _people(model: Any, rows: FloatArray) -> Process:
-    """Weights as a process of people's features, through some of them drawn at random or through all."""
+    """Weights as a process of user features, through some users drawn at random or through all."""
     kernel: Kernel = model.user_kernel if isinstance(model.user_kernel, Kernel) else Stationary(
         median_distance_scales(rows, "half-distance", model.random_state), model.user_kernel
     )  # fmt: skip
@@ -193,7 +186,7 @@ def _people(model: Any, rows: FloatArray) -> Process:
 
 
 def _traits(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
-    """As for every model with weights of people; for "paper" features are standardised one by one."""
+    """Traits as in every factor model; for "paper" features are standardised one by one."""
     traits, rows = traits_of_people(model, training)
     if traits is None or model.preset != "paper":
         return traits, rows
@@ -216,13 +209,7 @@ def pack_collaborative(posterior: FactorPosterior, traits: Traits | None) -> tup
 def unpack_collaborative(
     values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
 ) -> tuple[FactorPosterior, Traits | None]:
-    """The posterior that :func:`pack_collaborative` packed.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    """
+    """The posterior that :func:`pack_collaborative` packed; ValueError if the arrays do not fit each other."""
     if values["weights"] != CrowdWeights.__name__:
         return unpack_factor(values, arrays, kernel, features, known)
     posterior, traits = unpack_factor(values | {"weights": "StandardWeights"}, arrays, kernel, features, known)

@@ -1,4 +1,4 @@
-"""``CrowdGPPL``: a consensus of the crowd, and how each person differs from it along a few shared components."""
+"""``CrowdGPPL``: a consensus, and users' deviations from it along shared components."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class CrowdHyperparameters:
-    """What was learned of the prior.
+    """Learned hyper-parameters of the prior.
 
     Attributes
     ----------
@@ -62,23 +62,23 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
 
     The consensus t and the components v_c are Gaussian processes of the features of items, t ~ N(0, K/s_t) and v_c ~
-    N(0, K/s_c); the weights w_u say how much of each component a person has. An answer to "left or right?" is left with
-    probability Φ(f_u(left) - f_u(right)): a utility is measured in units of the noise of one answer.
+    N(0, K/s_c); w_u are a user's weights of the components. An answer to "left or right?" is left with probability
+    Φ(f_u(left) - f_u(right)): a utility is measured in units of the noise of one answer.
 
     Parameters
     ----------
     preset : {"modern", "paper"}, default "modern"
-        "modern": variational inference with exact one-dimensional expectations and a full covariance of each person's
+        "modern": variational inference with exact one-dimensional expectations and a full covariance of each user's
         weights. "paper": the linearised likelihood and factorised weights of Simpson and Gurevych, as corrected.
     n_components : int, default 20
         C. More cost more and predict a little better: 30 on Sushi-A.
     user_features : bool, default False
-        Whether features of people say something of their weights: as their linear prior mean ("modern"), or as a
-        Gaussian process for half of the components ("paper"). Both papers that tried found that it seldom helps.
+        Whether features of users predict their weights: through a linear prior mean ("modern"), or a Gaussian process
+        for half of the components ("paper"). Both papers that tried found that it seldom helps.
     item_features : bool, default True
-        False: items are alike to no other whatever is given (Bayesian matrix factorisation).
+        False: items are uncorrelated whatever is given (Bayesian matrix factorisation).
     consensus : bool, default True
-        False leaves t out; the crowd's board is then the average person's. (Kept in the attribute ``with_consensus``,
+        False leaves t out; the crowd's board is then the average user's. (Kept in the attribute ``with_consensus``,
         since ``consensus()`` gives the crowd's utilities.)
     n_inducing : int, None or "auto", default "auto"
         Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
@@ -86,10 +86,10 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     kernel, kernel_form, length_scales, median
         As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
     own_share : float or "auto", default "auto"
-        Share of the prior variance of a utility that its item has to itself, whatever the features say: K becomes
-        (1 - w) K + w I. "auto": 1/2 for "modern" where the items are the inducing points, and 0 otherwise.
+        Item-specific share w of the prior variance of a utility: K becomes (1 - w) K + w I. "auto": 1/2 for "modern"
+        where the items are the inducing points, and 0 otherwise.
     user_kernel : str or Kernel, default "matern-3/2"
-        Of features of people, for "paper".
+        Of features of users, for "paper".
     consensus_prior, component_prior, weight_prior : pair of float or "auto", default "auto"
         Shape and rate of the Gamma priors of s_t, s_c and, for "paper", of the weights' s_w. "auto" for "modern":
         (1, 10), and for the components the one of (10, 100), (10, 10) and (10, 1) under which held-out answers are
@@ -103,15 +103,15 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     forgetting_rate, delay : float, default 0.9 and 1.0
         r and ε of the steps ρ_i = (i + ε)^-r, for "paper".
     n_restarts : int or "auto", default "auto"
-        Random starts, of which the best goes on; "auto": 3, and 1 beyond 20 000 different answers or 100 points.
+        Random starts, of which the best is continued; "auto": 3, and 1 beyond 20 000 different answers or 100 points.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
-        Stop when the bound rises by less in a sweep, in nats an answer; "auto": 3e-3, and 1e-3 beyond 20 000 different
+        Stop when the bound rises by less in a sweep, in nats per answer; "auto": 3e-3, and 1e-3 beyond 20 000 different
         answers. For "paper" the relative change of its bound; "auto": 3.5e-3. Both stop early on purpose: longer runs
         raise the bound and predict new answers no better.
     max_iterations : int or "auto", default "auto"
-        Sweeps over all functions and people; "auto": 60, for "paper" 200 batches, but at least one pass.
+        Sweeps over all functions and users; "auto": 60, for "paper" 200 batches, but at least one pass.
     n_jobs : int, optional
         Not used yet; results have the same bits for any number.
     random_state : int, default 0
@@ -125,14 +125,15 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     component_importances_ : array of float, shape (n_components,)
         Prior variance that each component gives to a utility, 1/s_c; near 0 for one that is not used.
     items_, users_ : Vocabulary
-        ``users_`` is None where nobody is told apart; there is only a consensus then.
+        ``users_`` is None where users are not identified; there is only a consensus then.
     personal_ : bool
+        Whether users are identified.
     hyperparameters_ : CrowdHyperparameters
     tie_threshold_ : float
     log_evidence_ : float
         Approximate lower bound of the evidence of the answers, in nats.
     report_ : dict
-        Convergence, what was read and left out, what became of the features.
+        Convergence, what was read and left out, which features were used.
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
@@ -142,7 +143,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     Notes
     -----
     modern.md 2 to 6, crowdgppl.md 2.3. A sweep takes C (P C + M³) + n_users C³ operations for P different answers;
-    memory C M² + n_users C² + n_items M. Somebody without answers has the consensus, with the spread between people.
+    memory C M² + n_users C² + n_items M. An unseen user is predicted by the consensus, with the spread between users.
 
     Examples
     --------
@@ -255,7 +256,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
             check_choice("own_share", self.own_share, ("auto",))
         if self.preset == "paper" and isinstance(self.length_scales, str):
-            check_choice("length_scales", self.length_scales, ("median",))  # its bound is none, and has no maximum
+            check_choice("length_scales", self.length_scales, ("median",))  # its bound is not one, and has no maximum
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")

@@ -1,4 +1,4 @@
-"""From what ``CrowdGPPL.fit`` is given to a fitted factor model."""
+"""Training of ``CrowdGPPL``."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _FEW_ROWS = 20_000
 _OWN_SHARE = 0.5
 _REACH = 3.0  # of log hyper-parameters, from where their search starts
 _MOST_ITEMS_AS_POINTS, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
-_MOST_POINTS_EVER = 3000  # C M³ operations a sweep, C M² floats
+_MOST_POINTS_EVER = 3000  # C M³ operations per sweep, C M² floats
 _PEOPLE_AS_POINTS = 500
 
 
 class FittedCrowd(NamedTuple):
-    """What the estimator keeps of a fit."""
+    """Result of a fit that the estimator keeps."""
 
     posterior: FactorPosterior
     kernel: Kernel
@@ -61,14 +61,7 @@ class FittedCrowd(NamedTuple):
 
 
 def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> FittedCrowd:
-    """Fit ``model``, a CrowdGPPL.
-
-    Raises
-    ------
-    DataError
-        If there are more items without features than dense algebra holds, or features of people were asked for and
-        none came.
-    """
+    """Fit of a CrowdGPPL; DataError for too many items without features, or missing user features."""
     answers, space = training.comparisons, training.space
     personal = training.personal
     known = space.known & bool(model.item_features)
@@ -111,7 +104,7 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
 
 
 def _iterations(model: Any) -> int:
-    """Most sweeps, or batches."""
+    """Maximum number of sweeps, or batches."""
     return _ITERATIONS[model.preset] if isinstance(model.max_iterations, str) else int(model.max_iterations)
 
 
@@ -122,7 +115,7 @@ def _tolerance(model: Any, n_rows: int) -> float:
 
 
 def _own_share(model: Any, points: FloatArray | None) -> float:
-    """What items have to themselves; nothing that inducing points could know of where they are not the items."""
+    """Item-specific share; 0 with inducing points other than the items, which could not represent it."""
     if isinstance(model.own_share, str):
         return _OWN_SHARE if model.preset == "modern" and points is None and isinstance(model.kernel, str) else 0.0
     if points is not None and model.own_share > 0.0:
@@ -136,7 +129,7 @@ def _own_share(model: Any, points: FloatArray | None) -> float:
 def _component_prior(
     model: Any, answers: Comparisons, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None
 ) -> tuple[GammaPrior, list[dict[str, float]]]:
-    """The prior of s_c: as given, by held-out answers of everybody, or, where answers are many, the vague one."""
+    """Prior of s_c: as given, by held-out answers of all users, or, where answers are many, the vague one."""
     if not isinstance(model.component_prior, str):
         return GammaPrior(*map(float, model.component_prior)), []
     if not shared["n_components"] or answers.n_rows > _FEW_ROWS:
@@ -158,7 +151,7 @@ def _optimised(
     prior: GammaPrior,
     watch: Watcher | None,
 ) -> tuple[Projection, list[str]]:
-    """The projection at the kernel of the largest bound, and which hyper-parameters ended where the search ends."""
+    """Projection at the kernel of the largest bound, and the hyper-parameters that ended at a limit of the search."""
     *answers, projection = columns
     n_fits = 0
 

@@ -1,4 +1,4 @@
-"""What models share in which people weigh common functions of the items: traits, margins, words, and what is saved."""
+"""Shared code of factor models: traits, margins, descriptions, and saving."""
 
 from __future__ import annotations
 
@@ -33,13 +33,7 @@ _COVARIANCE_OR_VARIANCES = Field(
 
 
 def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
-    """How features of people become traits, and everybody's; nothing unless asked for.
-
-    Raises
-    ------
-    DataError
-        If they were asked for and there are none.
-    """
+    """Map from user features to traits, and all users' traits; None unless asked for, DataError if there are none."""
     if not model.user_features:
         return None, None
     if training.people is None:
@@ -52,18 +46,7 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
 
 
 def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users: Any) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the margins that are asked about, shapes (n,).
-
-    Parameters
-    ----------
-    model : estimator
-        With ``posterior_``, ``traits_`` and ``user_features_``.
-    queries : Queries
-    new : FeatureSpace or None
-        Where the items lie that the model does not know.
-    users : data frame or None
-        Features of people whom the model does not know.
-    """
+    """Mean and variance of the queried margins, (n,); ``new`` items and ``users`` are those not in the fit."""
     posterior, traits = model.posterior_, None
     assert isinstance(posterior, FactorPosterior)
     if users is not None and queries.new_users and model.traits_ is not None and model.user_features_ is not None:
@@ -75,7 +58,7 @@ def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users
 
 
 def describe_features(model: Any, *, item_features: bool = True) -> list[str]:
-    """Which features of items, if they are used, and of people there are, in sentences."""
+    """Sentences on the features of items, if they are used, and of users."""
     lines = []
     if model.features_ is not None and item_features:
         lines.append(f"Item features: {', '.join(model.features_.sources) or 'none of use'}.")
@@ -86,7 +69,7 @@ def describe_features(model: Any, *, item_features: bool = True) -> list[str]:
 
 
 def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of a posterior; projections are made anew from them."""
+    """Plain values and arrays of a posterior, from which projections are rebuilt."""
     p, w = posterior.projection, posterior.weights
     arrays: dict[str, Any] = {
         "m": posterior.v_mean, "C_m": posterior.v_covariance, "component_scale": posterior.v_scale,
@@ -115,10 +98,7 @@ def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict
 
 
 def factor_fields(law: str, *, has_traits: bool) -> Fields:
-    """What the arrays must be with weights whose law has this name.
-
-    P inducing points, M of them with the items without features, C components, T traits of people.
-    """
+    """Shapes of a saved posterior's arrays: P inducing points, M with featureless items, C components, T traits."""
     fields: Fields = {
         "points": optional(numbers("P F")), "component_scale": positive("C"), "m": numbers("M C"),
         "C_m": covariance("C M M"), "t": optional(numbers("M")), "C_t": optional(covariance("M M")),
@@ -145,13 +125,7 @@ def factor_fields(law: str, *, has_traits: bool) -> Fields:
 def unpack_factor(
     values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
 ) -> tuple[FactorPosterior, Traits | None]:
-    """The posterior that :func:`pack_factor` packed.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    """
+    """The posterior that :func:`pack_factor` packed; ValueError if the arrays do not fit each other."""
     projection = Projection.of(kernel, features, known, arrays.get("points"))
     if len(arrays["m"]) != projection.n_points:
         raise ValueError(f"{projection.n_points} points, but values at {len(arrays['m'])}")

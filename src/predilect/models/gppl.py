@@ -1,4 +1,4 @@
-"""``GPPL``: Gaussian-process preference learning, a utility function for all, for each, or for people and items."""
+"""``GPPL``: Gaussian-process preference learning, pooled, separate for each user, or joint over users and items."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ USERS = ("pooled", "separate", "joint")
 
 @dataclass(frozen=True, slots=True)
 class GPPLHyperparameters:
-    """What the prior says.
+    """Hyper-parameters of the prior.
 
     Attributes
     ----------
     scale : float
         s: utilities are N(0, K/s), in units of the noise of one answer.
     kernel : Kernel
-        k of item features; of features of people and items where people are joint.
+        k of item features; of features of users and items where ``users="joint"``.
     """
 
     scale: float
@@ -74,29 +74,29 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     """Gaussian-process preference learning: utilities are a smooth function of the features of items.
 
     f ~ N(0, K/s) with K a kernel of item features and s ~ Gamma; an answer to "left or right?" is left with probability
-    Φ(f(left) - f(right)), so a utility is measured in units of the noise of one answer. Unseen items follow from their
-    features. Items without features are alike to no other; without any features, K is the identity.
+    Φ(f(left) - f(right)), so a utility is measured in units of the noise of one answer. Unseen items are predicted from
+    their features. Items without features are uncorrelated with all others; without any features, K is the identity.
 
     Parameters
     ----------
     users : {"pooled", "separate", "joint"}, default "pooled"
-        "pooled": one function for everybody. "separate": one for each person, learned alone from that person's answers,
-        with s and the kernel shared. "joint": one function of the features of people and items, K_users ⊗ K_items; it
-        needs both, and predicts people without answers.
+        "pooled": one function for all users. "separate": one for each user, learned from that user's answers only,
+        with s and the kernel shared. "joint": one function of the features of users and items, K_users ⊗ K_items; it
+        needs both, and predicts unseen users.
     kernel : str or Kernel, default "matern-3/2"
         Of item features: "squared-exponential", "matern-1/2", "matern-3/2", "matern-5/2", or a kernel of
-        :mod:`predilect.covariance.kernels`, such as a sum or product over features, taken with its hyper-parameters.
+        :mod:`predilect.covariance.kernels`, such as a sum or product over features, used with its hyper-parameters.
     kernel_form : {"isotropic", "product"}, default "isotropic"
         Of the Euclidean distance over all features, or the product over features of a kernel of each.
     length_scales : "median", "optimise", float or array of float, default "median"
         By the median heuristic; from there by L-BFGS on the evidence or its bound; or given, one for all features or
-        one for each column that they make.
+        one for each feature column after encoding.
     median : str, default "auto"
         Rule of :func:`~predilect.covariance.kernels.median_length_scales`; "auto" is "root".
     user_kernel : str or Kernel, default "matern-3/2"
-        Of features of people, for "joint".
+        Of features of users, for "joint".
     n_inducing : int, None or "auto", default "auto"
-        Inducing points M; None: the items. "auto": the items up to 1 000, then 500. (For "joint": pairs of a person and
+        Inducing points M; None: the items. "auto": the items up to 1 000, then 500. (For "joint": pairs of a user and
         an item in place of items.) "separate" needs none.
     inference : {"auto", "variational", "stochastic", "ep", "laplace"}, default "auto"
         "variational": all answers at once. "stochastic": in batches. "auto": in batches beyond 20 000 different
@@ -118,7 +118,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
-        Stop when the bound rises by less in a pass, in nats an answer; "auto": 1e-6, for "separate" 1e-5.
+        Stop when the bound rises by less in a pass, in nats per answer; "auto": 1e-6, for "separate" 1e-5.
     max_iterations : int, default 200
         Passes, or batches, but at least one pass.
     n_jobs : int, optional
@@ -132,15 +132,15 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     ----------
     posterior_ : SparsePosterior, SeparatePosterior or JointPosterior
     items_, users_ : Vocabulary
-        ``users_`` is None where nobody is told apart.
+        ``users_`` is None where users are not identified.
     personal_ : bool
-        Whether people are told apart: not "pooled", and at least two people.
+        Whether predictions are personal: not "pooled", and at least two users.
     hyperparameters_ : GPPLHyperparameters
     tie_threshold_ : float
     log_evidence_ : float
         Lower bound of the evidence of the answers ("variational", "stochastic"), or its approximation, in nats.
     report_ : dict
-        Convergence, what was read and left out, what became of the features.
+        Convergence, what was read and left out, which features were used.
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
@@ -221,7 +221,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
             if self.users == "joint":
                 found = fit_joint_gppl(self, training, delta, watch)
             elif personal:
-                warm_up()  # the loops over people; the others compile next to nothing
+                warm_up()  # the loops over users; the others compile little
                 found = fit_separate_gppl(self, training, delta, executor, watch)
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)

@@ -1,4 +1,4 @@
-"""``JointGP``: one Gaussian process of people and items together, by the features of both."""
+"""``JointGP``: one Gaussian process of users and items, by the features of both."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _USER_SHARE, _ITEM_SHARE = 0.5, 0.2  # where "auto" starts
 
 @dataclass(frozen=True, slots=True)
 class JointHyperparameters:
-    """What was learned of the process.
+    """Learned hyper-parameters of the process.
 
     Attributes
     ----------
     user_kernel, item_kernel : Kernel
-        k_u and k_x with the shares of each person and item; the prior variance of a utility is in k_x, in units of the
+        k_u and k_x with the user- and item-specific shares; the prior variance of a utility is in k_x, in units of the
         noise of one answer.
     user_nugget, item_nugget : float
         Of single answers; 0 for :class:`JointGP`.
@@ -62,31 +62,31 @@ class JointHyperparameters:
 
 
 class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
-    """Gaussian process of people and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
+    """Gaussian process of users and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
 
-    Each of the two is (1 - w) k(features) + w 1[the same], with one length-scale a feature. Without features of people
-    K_users is (1 - w) + w 1[the same]: a taste that all share, and each one's own. An item without features is alike to
-    no other. Expectation propagation on all answers, with hyper-parameters by their evidence.
+    Each of the two is (1 - w) k(features) + w 1[the same], with one length-scale per feature. Without features of users
+    K_users is (1 - w) + w 1[the same]: a shared function, and one for each user. An item without features is
+    uncorrelated with all others. Expectation propagation on all answers, with hyper-parameters by their evidence.
 
     Parameters
     ----------
     kernel, user_kernel : str or Kernel, default "squared-exponential"
-        Of item features, and of features of people.
+        Of item features, and of features of users.
     kernel_form : {"product", "isotropic"}, default "product"
         As in :class:`~predilect.GPPL`.
     length_scales : "optimise", "median", float or array of float, default "optimise"
         "optimise": from the median heuristic by L-BFGS on the evidence. A number or numbers are those of item features;
-        those of people are the median's then.
+        those of users are then set by the median heuristic.
     median : str, default "auto"
         As in :class:`~predilect.GPPL`.
     user_share, item_share : float or "auto", default "auto"
-        w, the share of the variance that a person, or an item, has to itself, beyond the features; "auto" learns it.
+        w, the user- or item-specific share of the variance, beyond the features; "auto" learns it.
     noise : float, default 3.0
         α, standard deviation of the noise of one answer, the unit of ``amplitude``.
     amplitude : float or "auto", default "auto"
-        Prior variance a of a utility, or learn it. Only a/α² can be told from answers, so α decides nothing then.
+        Prior variance a of a utility, or learn it. Only a/α² is identified by answers: with "auto", α has no effect.
     n_tuning : int, optional
-        People, drawn at random, by whose answers hyper-parameters are tuned: by default all; 0: they stay as they are
+        Number of randomly drawn users by whose answers hyper-parameters are tuned: by default all; 0: they stay as
         given, and where "auto" starts.
     max_evaluations : int, default 50
         Of the evidence while tuning.
@@ -99,22 +99,22 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     n_jobs : int, optional
         Not used.
     random_state : int, default 0
-        Seed of the people who are drawn, and of the draws behind rank intervals.
+        Seed of the users who are drawn, and of the draws behind rank intervals.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
 
     Attributes
     ----------
     posterior_ : JointProcess
-        In units of the noise of one answer, as everything that is predicted.
+        In units of the noise of one answer, as all predictions.
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
-        As those of :class:`~predilect.GPPL`.
+        As in :class:`~predilect.GPPL`.
 
     Notes
     -----
     vvm.md 1 and 2 (Abbasnejad, Bonilla and Sanner 2013). The id as one more feature of the paper, a one-hot with one
     length-scale, is the share w. **Differs from the paper**: sites of one dimension, whose evidence is complete. Dense:
-    min(n_answers, n_cells)³ operations an iteration, where cells are the (person, item) with an answer; some thousand
+    min(n_answers, n_cells)³ operations per iteration, where cells are the (user, item) with an answer; some thousand
     at most. :class:`~predilect.GPPL` with ``users="joint"`` has inducing points.
 
     Examples
@@ -171,7 +171,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         start, rows = self._start(), training.comparisons
         answers = JointAnswers(rows.user, rows.left, rows.right, rows.outcome, rows.weight)
         kernel = start_kernel(self, training, start)
-        answers.rows(kernel)  # refuses too many of them before anything takes time
+        answers.rows(kernel)  # refuses too many of them before any long computation
         tuned = Tuned(kernel, None, {"n_tuning": 0})
         if self.n_tuning != 0:
             if watch:
@@ -199,13 +199,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         self._start()  # checks what it reads
 
     def _start(self) -> Start:
-        """Where the search starts.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of its range.
-        """
+        """Start of the search; ValueError if an argument is out of its range."""
         check_positive("noise", self.noise)
         check_positive("amplitude", self.amplitude, "auto")
         held = [] if isinstance(self.amplitude, str) else ["variance"]
@@ -227,7 +221,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         assert isinstance(posterior, JointProcess)
         if new is not None:
             posterior = posterior.with_items(new.matrix, new.known)
-        who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one person, named or not
+        who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one user, named or not
         if users is not None and queries.new_users and self.user_features_ is not None:
             rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
             who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
@@ -259,7 +253,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     @classmethod
     def _fields(cls, document: dict[str, Any]) -> Fields:
-        # R latent values, or margins, that N answers look at.
+        # R latent values, or margins, for N answers.
         return {
             "m": numbers("I"), "C_m": covariance("I I"), "codes": numbers("R 2|R 3"), "user_rows": numbers("U G|U 0"),
             "row_left": codes("N", "R", "int64"), "row_right": optional(codes("N", "R", "int64")),

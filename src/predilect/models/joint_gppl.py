@@ -1,4 +1,4 @@
-"""``GPPL`` with one utility function of people and items together."""
+"""``GPPL`` with one utility function of users and items."""
 
 from __future__ import annotations
 
@@ -30,13 +30,7 @@ JOINT_ARRAYS: Fields = SPARSE_ARRAYS | {
 
 
 def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
-    """Fit ``model``, a GPPL whose ``users`` are joint.
-
-    Raises
-    ------
-    DataError
-        If there are no features of the items, or of the people.
-    """
+    """Fit of a GPPL with ``users="joint"``; DataError without features of the items, or of the users."""
     answers = training.comparisons
     users = aligned(training.people, answers.users, "people", "users=..., --people FILE")
     items = aligned(training.features, answers.items, "items", "items=..., --items FILE")
@@ -63,10 +57,7 @@ def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: W
 def aligned(features: ItemFeatures | None, ids: Vocabulary, what: str, how: str) -> FloatArray:
     """Rows of features for ids, zeros (the mean) where there are none, with a warning.
 
-    Raises
-    ------
-    DataError
-        If there are no features at all, or none that differ.
+    DataError if there are no features at all, or none that differ.
     """
     if features is None or not features.matrix.shape[1]:
         raise DataError(f'users="joint" needs features of the {what} that differ. Give them ({how})')

@@ -1,4 +1,4 @@
-"""From the arguments of a joint process to its kernel, and that kernel with hyper-parameters by the evidence."""
+"""Kernel of a joint process from the estimator's parameters, and its tuning by the evidence."""
 
 from __future__ import annotations
 
@@ -26,30 +26,18 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where the search of hyper-parameters starts.
+    """Start of the search of hyper-parameters."""
 
-    Attributes
-    ----------
-    user_share, item_share : float
-        Of the variance that a person, or an item, has to itself, from 0 to 1.
-    variance : float
-        Prior variance of a utility, in units of the noise of one answer.
-    nuggets : pair of float, or None
-        Those of single answers.
-    held : tuple of str
-        "user_share", "item_share", "variance": what is not searched.
-    """
-
-    user_share: float
+    user_share: float  # user- and item-specific shares of the variance, from 0 to 1
     item_share: float
-    variance: float
-    nuggets: tuple[float, float] | None
-    held: tuple[str, ...]
+    variance: float  # prior variance of a utility, in units of the noise of one answer
+    nuggets: tuple[float, float] | None  # those of single answers
+    held: tuple[str, ...]  # "user_share", "item_share", "variance": not searched
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A kernel with hyper-parameters that were found, the sites there if all answers counted, and how it went."""
+    """Kernel with tuned hyper-parameters, the sites there if all answers counted, and how the search went."""
 
     kernel: JointKernel
     sites: Sites | None
@@ -57,16 +45,9 @@ class Tuned:
 
 
 def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
-    """The kernel of people and items where the search starts.
+    """Kernel of users and items at the start of the search.
 
-    Parameters
-    ----------
-    model : estimator
-        With ``kernel``, ``user_kernel``, ``kernel_form``, ``length_scales``, ``median`` and ``random_state``.
-    training : Training
-        People without features have the mean of the others, with a warning; where nobody has any, all are alike but
-        for the share that is their own. Items without features are alike to no other.
-    start : Start
+    Users without features have the mean of the others, with a warning; if all are without, only their share differs.
     """
     rows, space = training.comparisons, training.space
     people = np.zeros((rows.n_users, 0))
@@ -88,7 +69,7 @@ def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
 
 
 def tune(model: Any, kernel: JointKernel, answers: JointAnswers, delta: float | None, held: tuple[str, ...]) -> Tuned:
-    """Hyper-parameters by the evidence of all answers, or of those of ``n_tuning`` people drawn at random."""
+    """Hyper-parameters by the evidence of all answers, or of those of ``n_tuning`` users drawn at random."""
     n_users = len(kernel.users)
     drawn = np.random.default_rng(model.random_state).permutation(n_users)[: model.n_tuning]
     some = np.sort(drawn)

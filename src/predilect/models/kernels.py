@@ -1,4 +1,4 @@
-"""Kernels by name and as plain values, as constructors and saved models have them."""
+"""Kernels by name and as plain values, for constructors and saved models."""
 
 from __future__ import annotations
 
@@ -17,23 +17,17 @@ __all__ = ["hyperparameters_by_name", "kernel_from_dict", "kernel_to_dict"]
 
 
 def hyperparameters_by_name(kernel: Kernel) -> dict[str, float]:
-    """The hyper-parameters of a kernel as plain values."""
+    """Hyper-parameters of a kernel as plain values."""
     return dict(zip(kernel.names, np.exp(kernel.theta).tolist(), strict=True))
 
 
 def kernel_to_dict(kernel: Any) -> dict[str, Any]:
-    """The class of a kernel, a dataclass, and its attributes, kernels within it likewise."""
+    """Class of a kernel, a dataclass, and its attributes, kernels within it likewise."""
     return {"type": type(kernel).__name__, **{f.name: _plain(getattr(kernel, f.name)) for f in fields(kernel)}}
 
 
 def kernel_from_dict(values: Mapping[str, Any]) -> Kernel:
-    """The kernel that :func:`kernel_to_dict` wrote.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kernel.
-    """
+    """The kernel that :func:`kernel_to_dict` wrote; ValueError if there is no such kernel."""
     name = values["type"]
     if name not in kernels.__all__ or not isinstance(getattr(kernels, name), type):
         raise ValueError(f"there is no kernel called {name!r}")

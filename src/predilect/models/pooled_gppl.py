@@ -1,4 +1,4 @@
-"""``GPPL`` with one utility function for everybody."""
+"""``GPPL`` with one utility function for all users."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ SPARSE_ARRAYS: Fields = {"points": optional(numbers("P F")), "m": numbers("M"), 
 INFERENCE = ("auto", "variational", "stochastic", "ep", "laplace")
 _MOST_ITEMS_DENSE = 1000  # beyond it "auto" takes inducing points
 _MOST_POINTS = 500
-_MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations an iteration
+_MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations per iteration
 
 
 class Fitted(NamedTuple):
-    """What an estimator keeps of a fit."""
+    """Result of a fit that an estimator keeps."""
 
     posterior: Any
     scale: float
@@ -58,7 +58,7 @@ class Fitted(NamedTuple):
 
 
 def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
-    """Fit ``model``, a GPPL whose ``users`` are pooled, to the answers of all people as one."""
+    """Fit of a GPPL with ``users="pooled"``."""
     answers, space = PooledAnswers.of(training.comparisons.pooled()), training.space
     kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
     if model.inference in SCALED:
@@ -110,7 +110,7 @@ def fit_sparse_gppl(
 
 
 def scale_prior(model: Any) -> ScalePrior:
-    """The prior of s that a model's arguments describe, or s itself."""
+    """Prior of s from a model's parameters, or s itself."""
     if isinstance(model.scale, str):
         shape, rate = map(float, model.scale_prior)
         return ScalePrior(shape, rate, float(model.noise_variance))
@@ -167,7 +167,7 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
 
 
 def pack_sparse(posterior: SparsePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of a posterior; the projection is made anew from them."""
+    """Plain values and arrays of a posterior, from which the projection is rebuilt."""
     projection = posterior.projection
     arrays = {"m": posterior.mean, "C_m": posterior.covariance}
     if projection.A is not None:
@@ -178,13 +178,7 @@ def pack_sparse(posterior: SparsePosterior) -> tuple[dict[str, Any], dict[str, A
 def unpack_sparse(
     values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]
 ) -> SparsePosterior:
-    """The posterior that :func:`pack_sparse` packed.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    """
+    """The posterior that :func:`pack_sparse` packed; ValueError if the arrays do not fit each other."""
     projection = Projection.of(kernel, features, known, arrays.get("points"))
     m, C_m = arrays["m"], arrays["C_m"]
     if len(m) != projection.n_points:

@@ -1,4 +1,4 @@
-"""Check what the constructors of models on Gaussian processes are given, and make kernels of it."""
+"""Checks of the parameters of Gaussian-process estimators, and their kernels."""
 
 from __future__ import annotations
 
@@ -52,13 +52,7 @@ def check_positive(name: str, value: Any, *words: Any) -> None:
 
 
 def check_gamma(name: str, value: Any) -> tuple[float, float]:
-    """Shape and rate of a Gamma distribution.
-
-    Raises
-    ------
-    ValueError
-        If they are not two positive numbers.
-    """
+    """Shape and rate of a Gamma distribution; ValueError if they are not two positive numbers."""
     try:
         shape, rate = value
     except (TypeError, ValueError) as error:
@@ -69,13 +63,7 @@ def check_gamma(name: str, value: Any) -> tuple[float, float]:
 
 
 def check_search(model: Any) -> None:
-    """Check kernel, length-scales and what says how to compute, which several models take alike.
-
-    Raises
-    ------
-    ValueError
-        If one is out of its range.
-    """
+    """Check kernel, length-scales and computing parameters that several models share; ValueError if out of range."""
     if not isinstance(model.kernel, Kernel):
         check_choice("kernel", model.kernel, SHAPES)
     check_choice("kernel_form", model.kernel_form, FORMS)
@@ -92,21 +80,9 @@ def check_search(model: Any) -> None:
 
 
 def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int) -> Kernel:
-    """The kernel that a model's arguments describe, where a search of length-scales starts.
+    """Kernel of a model's parameters, at the start of a search of length-scales; ``features`` (n, d) of what has some.
 
-    Parameters
-    ----------
-    model : estimator
-        With ``kernel_form``, ``length_scales`` and ``median``.
-    kernel : str or Kernel
-        A name, or a kernel that is taken as it is.
-    features : array of float, shape (n, d)
-        Of what has features.
-
-    Raises
-    ------
-    ValueError
-        If there are several length-scales, but not one for each feature.
+    ValueError if there are several length-scales, but not one for each feature.
     """
     if isinstance(kernel, Kernel):
         return kernel
@@ -130,12 +106,12 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int
 
 
 def optimises(model: Any) -> bool:
-    """Whether length-scales are to be learned."""
+    """Whether length-scales are learned."""
     return isinstance(model.length_scales, str) and model.length_scales == "optimise"
 
 
 def scales_of(kernel: Kernel, n_features: int) -> FloatArray:
-    """Length-scales by feature, for distances between items; ones where a kernel has none. Shape (n_features,)."""
+    """Length-scales by feature, (n_features,), for distances between items; ones where a kernel has none."""
     scales = np.ones(n_features)
     for part in kernel.kernels if isinstance(kernel, Product) else (kernel,):
         inner, columns = (part.kernel, list(part.columns)) if isinstance(part, Selected) else (part, slice(None))

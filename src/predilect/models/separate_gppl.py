@@ -1,4 +1,4 @@
-"""``GPPL`` with one utility function for each person, learned alone."""
+"""``GPPL`` with an independent utility function for each user."""
 
 from __future__ import annotations
 
@@ -38,13 +38,7 @@ _MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 def fit_separate_gppl(
     model: Any, training: Training, delta: float | None, executor: ThreadPoolExecutor | None, watch: Watcher | None
 ) -> Fitted:
-    """Fit ``model``, a GPPL whose ``users`` are separate.
-
-    Raises
-    ------
-    DataError
-        If there are more items than dense algebra can hold.
-    """
+    """Fit of a GPPL with ``users="separate"``; DataError if there are more items than dense algebra can hold."""
     answers, space = training.comparisons, training.space
     if answers.n_items > _MOST_ITEMS:
         raise DataError(
@@ -66,7 +60,7 @@ def fit_separate_gppl(
 
 
 def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the margins that are asked about, shapes (n,); ``new`` items lie after those of the fit."""
+    """Mean and variance of the queried margins, (n,); ``new`` items have codes after those of the fit."""
     posterior, h, space = model.posterior_, model.hyperparameters_, model.space_
     assert isinstance(posterior, SeparatePosterior)
     if new is not None:
@@ -87,13 +81,7 @@ def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[st
 
 
 def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space: FeatureSpace) -> SeparatePosterior:
-    """The posterior that :func:`pack_separate` packed.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    """
+    """The posterior that :func:`pack_separate` packed; ValueError if the arrays do not fit each other."""
     number_within("scale", scale, 1.0 / LARGEST, LARGEST)
     K = item_covariance(kernel, space.matrix, space.known)
     m, C_m, spread = arrays["m"], arrays["C_m"], arrays["spread"]

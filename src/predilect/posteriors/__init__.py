@@ -1,1 +1,1 @@
-"""What is known after the answers: Gaussian sites, and the posteriors that they and the prior make."""
+"""Gaussian sites, and the posteriors that they and the prior make."""

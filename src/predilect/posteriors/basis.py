@@ -1,4 +1,4 @@
-"""Utilities that hang on a few functions of the items, with what is left to each item."""
+"""Utilities as linear functions of basis functions of the items, with an item-specific residual."""
 
 from __future__ import annotations
 
@@ -14,46 +14,25 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """f_u = Φ β_u + e_u: a function of the items, and what each item has to itself (population.md section 6).
+    """f_u = Φ β_u + e_u: basis functions of the items, and item-specific residuals (population.md section 6)."""
 
-    Attributes
-    ----------
-    Phi : array of float, shape (n_items, M)
-        Φ.
-    rho : array of float, shape (n_items,)
-        Variance over people of e_ui; empty if Φ says everything.
-    offset, offset_variance : arrays of float, shape (n_items,)
-        Posterior of the mean of e_ui over people, item by item; empty like ``rho``.
-    own_scale : float
-        What ``rho`` is per unit of an item's share of the prior variance; for new items.
-    """
-
-    Phi: FloatArray
-    rho: FloatArray
-    offset: FloatArray
+    Phi: FloatArray  # Φ, (n_items, M)
+    rho: FloatArray  # variance over people of e_ui, (n_items,); empty without residuals
+    offset: FloatArray  # posterior of the mean over people of e_ui, item by item; empty like ``rho``
     offset_variance: FloatArray
-    own_scale: float
+    own_scale: float  # ``rho`` per unit of an item's share of the prior variance, for new items
 
     @property
     def has_own(self) -> bool:
-        """Whether items have anything to themselves."""
+        """Whether items have residuals of their own."""
         return len(self.rho) > 0
 
     def mean(self, m: FloatArray) -> FloatArray:
-        """Consensus of the items, shape (n_items,), from that of the functions."""
+        """Consensus of the items, (n_items,), from that of the functions."""
         return self.Phi @ m + self.offset if self.has_own else np.asarray(self.Phi @ m)
 
     def extended(self, Phi: FloatArray, share: FloatArray, consensus_scale: float) -> Basis:
-        """With new items, on which there are no answers, appended.
-
-        Parameters
-        ----------
-        Phi : array of float, shape (n_new, M)
-        share : array of float, shape (n_new,)
-            Their share of the prior variance; empty if they have nothing to themselves.
-        consensus_scale : float
-            s_t.
-        """
+        """With new items without answers: rows ``Phi``, residual ``share`` (n_new,); ``consensus_scale`` is s_t."""
         rows = np.vstack([self.Phi, Phi])
         if not self.has_own and not len(share):
             return Basis(rows, self.rho, self.offset, self.offset_variance, self.own_scale)
@@ -71,16 +50,8 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """How traits of people move their utilities: the prior mean of person u is shifted by B x_u.
+    """Effects B x_u of user traits on the prior mean of user u's utilities."""
 
-    Attributes
-    ----------
-    B : array of float, shape (M, n_traits)
-        On the functions that carry the population covariance.
-    covariance : array of float, shape (M, M)
-        Posterior covariance of the effect of one trait; traits are standardised and uncorrelated, so their effects
-        count as independent.
-    """
-
-    B: FloatArray
+    B: FloatArray  # (M, n_traits), on the basis of the population covariance
+    # (M, M), posterior of one trait's effect; traits are uncorrelated, their effects independent
     covariance: FloatArray

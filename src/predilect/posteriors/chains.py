@@ -1,4 +1,4 @@
-"""How the pairs that are asked about stand to what their people answered."""
+"""How queried pairs relate to a user's answers: unseen items, and pairs implied by transitivity."""
 
 from __future__ import annotations
 
@@ -16,24 +16,11 @@ IMPLIED = 3  # after 0, 1 and 2, the number of items without an answer
 
 
 def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-    """On how many of two items people have no answer, 0 to 2; 3 where one is above the other by transitivity.
+    """Kind of each queried pair, int8 (n,): 0 to 2 items without an answer by that user, or :data:`IMPLIED`.
 
-    Parameters
-    ----------
-    people : People
-    users, left, right : arrays of int, shape (n,)
-        Codes; a user of -1 has no answers, and nobody has any on an item from ``n_items`` on.
-
-    Returns
-    -------
-    kind : array of int8, shape (n,)
-        3 (:data:`IMPLIED`) where a chain of the person's strict answers leads from one item to the other and none
-        leads back. Ties are no part of a chain, an answer to the very pair is one.
-
-    Notes
-    -----
-    O(log k_u) a pair for its items; for pairs of two known items O(log n) to sort them and, for each first item that
-    is asked about, O(n_u + k_u) once.
+    Implied: a chain of strict answers leads from one item to the other and none leads back. Ties are no part of a
+    chain, an answer to the very pair is one. A user of -1 has no answers, an item from ``n_items`` on is new. Sorting,
+    and O(n_u + k_u) once per first item.
     """
     users = np.asarray(users, dtype=np.int64)
     sides = [

@@ -1,4 +1,4 @@
-"""The law of the weights of somebody without answers, where people's weights have a mean that is not zero."""
+"""Population distribution of the weights where they have a mean other than zero."""
 
 from __future__ import annotations
 
@@ -14,29 +14,18 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class CrowdWeights:
-    """w = b + B x + ε with independent ε_c of variance ``spread``; x = 0 for somebody of whom nothing is known.
+    """Weights w = b + B x + ε with independent ε_c; x = 0 where no features are known. modern.md 5, with an intercept.
 
-    Attributes
-    ----------
-    effects : array of float, shape (C, 1 + n_traits)
-        E [b, B]; without features of people n_traits is 0.
-    covariance : array of float, shape (C, 1 + n_traits, 1 + n_traits)
-        Of each row of [b, B].
-    spread : array of float, shape (C,)
-
-    Notes
-    -----
-    modern.md 5 with one trait that everybody has. **Differs from the paper**, where weights have mean zero: then
-    nothing is known of a stranger, however much the crowd agrees.
+    **Differs from the paper**, with weights of mean zero: nothing is known of an unseen user, even if the crowd agrees.
     """
 
-    effects: FloatArray
-    covariance: FloatArray
-    spread: FloatArray
+    effects: FloatArray  # E [b, B], (C, 1 + n_traits)
+    covariance: FloatArray  # of each row of [b, B], (C, 1 + n_traits, 1 + n_traits)
+    spread: FloatArray  # variance of ε, (C,)
 
     @classmethod
     def average(cls, mean: FloatArray, variance: FloatArray) -> CrowdWeights:
-        """Of a person drawn from among people whose weights have these means and variances, shapes (n_users, C)."""
+        """Distribution of a user drawn from those with weights of these means and variances, (n_users, C)."""
         centre = mean.mean(axis=0)
         spread = (variance + (mean - centre) ** 2).mean(axis=0)
         return cls(centre[:, None], np.zeros((len(centre), 1, 1)), spread)

@@ -1,4 +1,4 @@
-"""One latent function's Gaussian prior, conditioned on sites: in the space of items or of answers."""
+"""Gaussian prior of one latent function conditioned on sites, in the space of items or of answers."""
 
 from __future__ import annotations
 
@@ -21,27 +21,16 @@ Space = Literal["items", "answers"]
 
 @dataclass(frozen=True, slots=True)
 class Conditioned:
-    """f ~ N(mean, covariance) after messages N(A f; linear / precision, 1 / precision).
+    """Posterior of f ~ N(mean_0, K) after messages N(A f; linear / precision, 1 / precision).
 
-    With P = Aᵀ T A, e = linear - precision A mean_0 and B = I + T^½ A K Aᵀ T^½ (of the same determinant as I + K P):
-
-    Attributes
-    ----------
-    margin_mean, margin_var : arrays of float, shape (n_answers,)
-        Posterior of the margins A f.
-    alpha : array of float, shape (n_items,)
-        Aᵀ (T^-1 + A K Aᵀ)^-1 T^-1 e, so that the mean is mean_0 + K alpha, at new points too.
-    log_det : float
-        log |B|.
-    quadratic : float
-        alphaᵀ K alpha.
+    With P = Aᵀ T A, e = linear - precision A mean_0 and B = I + T^½ A K Aᵀ T^½ (of the same determinant as I + K P).
     """
 
-    margin_mean: FloatArray
+    margin_mean: FloatArray  # posterior of the margins A f, (n_answers,)
     margin_var: FloatArray
-    alpha: FloatArray
-    log_det: float
-    quadratic: float
+    alpha: FloatArray  # Aᵀ (T^-1 + A K Aᵀ)^-1 T^-1 e, (n_items,): the mean is mean_0 + K alpha, at new points too
+    log_det: float  # log |B|
+    quadratic: float  # alphaᵀ K alpha
     prior: LatentPrior = field(repr=False)
     precision: FloatArray = field(repr=False)
     shift: FloatArray = field(repr=False)
@@ -49,15 +38,15 @@ class Conditioned:
 
     @property
     def jitter(self) -> float:
-        """What the factorisation of B needed."""
+        """Jitter in the factorisation of B."""
         return self.factor.jitter
 
     def mean(self) -> FloatArray:
-        """Posterior mean of f, shape (n_items,)."""
+        """Posterior mean of f, (n_items,)."""
         return self.prior.mean + self.shift
 
     def covariance(self) -> FloatArray:
-        """Posterior covariance of f, shape (n_items, n_items)."""
+        """Posterior covariance of f, (n_items, n_items)."""
         prior = self.prior
         if prior.space == "items":
             V = self.factor.solve_lower(prior.root.T)
@@ -66,7 +55,7 @@ class Conditioned:
         return symmetrise(prior.K - Y.T @ Y)
 
     def reduction(self) -> FloatArray:
-        """R = Aᵀ T^½ B^-1 T^½ A, shape (n_items, n_items): the covariance is K - K R K, at new points too."""
+        """R = Aᵀ T^½ B^-1 T^½ A, (n_items, n_items): the covariance is K - K R K, at new points too."""
         prior = self.prior
         if prior.space == "items":
             P = prior.information(self.precision)
@@ -79,38 +68,16 @@ class Conditioned:
     def extend(
         self, cross: FloatArray, own: FloatArray, mean: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean (m,) and covariance (m, m) of f at new points.
-
-        Parameters
-        ----------
-        cross : array of float, shape (m, n_items)
-            Prior covariance of new points with the old ones.
-        own : array of float, shape (m, m)
-            Prior covariance of the new points.
-        mean : array of float, shape (m,), optional
-            Their prior mean; by default 0.
-        """
+        """Mean (m,) and covariance (m, m) of f at new points, from their prior covariances ``cross`` and ``own``."""
         shift = cross @ self.alpha
         covariance = symmetrise(own - cross @ self.reduction() @ cross.T)
         return shift if mean is None else mean + shift, covariance
 
 
 class LatentPrior:
-    """f ~ N(mean, K), and which of its values the answers look at: ready to be conditioned again and again.
+    """Prior f ~ N(mean, K) with the design of the answers, to be conditioned repeatedly. modern.md A.4.
 
-    Parameters
-    ----------
-    K : array of float, shape (n_items, n_items)
-        Prior covariance; it may be singular.
-    design : Design
-    mean : array of float, shape (n_items,), optional
-        Prior mean; by default 0.
-    space : "items" or "answers", optional
-        Where to work: by default where the matrices are smaller.
-
-    Notes
-    -----
-    modern.md A.4. No inverse of K, and sites may have precision 0.
+    No inverse of K, which may be singular, and sites may have precision 0. ``space`` is the smaller one by default:
 
     - answers: G = A K Aᵀ once; B = I + T^½ G T^½ is factorised each time. 1.7 n³ operations, n = n_answers.
     - items: K = L Lᵀ once (pivoted, without jitter, rank r); I + Lᵀ P L, of the same determinant as B, is factorised
@@ -134,7 +101,7 @@ class LatentPrior:
         return self.design.information(self.A, precision)
 
     def condition(self, sites: Sites) -> Conditioned:
-        """Posterior given messages of all copies of each answer together; precisions must not be negative."""
+        """Posterior given the messages of all copies of each answer together; precisions must not be negative."""
         precision, linear = sites.precision, sites.linear
         e = linear - precision * self.margin_mean
         if self.space == "answers":

@@ -1,10 +1,7 @@
-"""The Gaussian state of a person with very many answers, by dense factorisations instead of rank-one updates.
+"""Gaussian state of a user with very many answers, by dense factorisations (population.md section 2).
 
-A few people may hold most of the answers: thousands on hundreds of items. One rank-one update an answer would stream
-the whole state through the cache thousands of times; a handful of matrix products of the same size is far quicker.
-The results are those of :mod:`predilect.posteriors.compiled.person_state`, which a row of very many copies would cost
-its digits: there Q = Λ - Λ C Λ is a small difference of large numbers, and so is the variance of a margin. Here nothing
-is.
+Results as in :mod:`predilect.posteriors.compiled.person_state`, whose rank-one updates would be slow, and lose digits
+in a row of very many copies: Q = Λ - Λ C Λ and the variance of a margin are small differences of large numbers there.
 """
 
 from __future__ import annotations
@@ -24,57 +21,33 @@ FloatArray = npt.NDArray[np.float64]
 
 # With λ g above it, the variance of a margin comes from the diagonal of B⁻¹, and keeps 12 digits.
 _TOLD = 1e-3
-# S⁻¹ + P serves where S has no direction of nearly no variance, and no answer a precision far beyond the prior's:
+# S⁻¹ + P is accurate where S is well conditioned, and no answer a precision far beyond the prior's:
 # what is lost is about eps times the first, and eps times the square of the second.
 _LARGEST_CONDITION, _TAME = 1e4, 1e3
 
 
 @dataclass(frozen=True, slots=True)
 class DenseState:
-    """A person's posterior under given sites (population.md sections 2 and 3).
+    """Posterior of a user under given sites (population.md sections 2 and 3)."""
 
-    Attributes
-    ----------
-    mean, var : arrays of float, shape (n,)
-        Marginals of the margin of each answer.
-    log_det : float
-        log |I + Λ^½ G Λ^½|.
-    quadratic : float
-        eᵀ C e with e = η - Λ z̄.
-    precision, alpha : arrays of float, shape (n,)
-        The sites' precisions, and α = η - Λ mean.
-    inverse : array of float, shape (n, n), (k, k) or (0, 0)
-        B⁻¹ for B = I + Λ^½ G Λ^½; in item space (S⁻¹ + P)⁻¹ with P = Xᵀ Λ X; empty where there is a factor.
-    factor : Factor or None
-        In item space of I + Lᵀ P L, where S⁻¹ would lose digits.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # marginals of the margin of each answer, (n,)
     var: FloatArray
-    log_det: float
-    quadratic: float
-    precision: FloatArray
-    alpha: FloatArray
+    log_det: float  # log |I + Λ^½ G Λ^½|
+    quadratic: float  # eᵀ C e with e = η - Λ z̄
+    precision: FloatArray  # of the sites, (n,)
+    alpha: FloatArray  # α = η - Λ mean, (n,)
+    # B⁻¹ for B = I + Λ^½ G Λ^½ (n, n); in item space (S⁻¹ + P)⁻¹ with P = Xᵀ Λ X (k, k);
+    # empty where there is a factor
     inverse: FloatArray
-    factor: Factor | None = None
+    factor: Factor | None = None  # in item space that of I + Lᵀ P L, where S⁻¹ would lose digits
 
 
 class DensePerson:
-    """One person's prior, ready to be conditioned on sites again and again.
+    """Prior of one user, to be conditioned on sites repeatedly; sides are positions in the user's own items.
 
-    Parameters
-    ----------
-    left, right : arrays of int, shape (n,)
-        Answers, as positions in the person's own items.
-    prior, mean : arrays of float, shapes (k, k) and (k,)
-        Prior of the utilities of those items: their covariance S where n <= k, and otherwise L, (k, d), with S = L Lᵀ.
-    items : array of int, shape (k,), optional
-        Where n <= k ``prior`` may be that of more items, of which these are the person's own.
-
-    Notes
-    -----
-    Pair space where n <= k: n³ operations each time, and O(n (n + k)) for the sums. Item space otherwise: k³ and n k,
-    or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
+    ``prior`` is S (k, k) where n <= k, or that of more items, of which ``items`` (k,) are the user's; otherwise L (k,
+    d) with S = L Lᵀ. Pair space where n <= k: n³ operations each time, O(n (n + k)) for the sums. Item space otherwise:
+    k³ and n k, or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
     """
 
     def __init__(
@@ -103,14 +76,14 @@ class DensePerson:
 
     @property
     def prior_var(self) -> FloatArray:
-        """Prior variance of the margin of each answer, shape (n,)."""
+        """Prior variance of the margin of each answer, (n,)."""
         if self.in_pair_space:
             return np.asarray(np.diagonal(self.prior))
         spread = self.prior[self.left] - self.prior[self.right]
         return np.asarray(np.einsum("ij,ij->i", spread, spread))
 
     def condition(self, precision: FloatArray, linear: FloatArray) -> DenseState:
-        """Posterior under sites, all copies of a row together; arrays of shape (n,)."""
+        """Posterior under the sites (n,) of all copies of each row together."""
         e = linear - precision * self.z_bar
         if self.in_pair_space:
             G, g = self.prior, np.diagonal(self.prior)
@@ -146,7 +119,7 @@ class DensePerson:
         return DenseState(mean, var, factor.log_det(), quadratic, precision, alpha, np.zeros((0, 0)), factor)
 
     def _by_precision(self, precision: FloatArray, linear: FloatArray, e: FloatArray) -> DenseState:
-        """The posterior from S⁻¹ + P: a third of the operations."""
+        """Posterior from S⁻¹ + P: a third of the operations."""
         S, log_det = inverse_and_log_det(self.prior_precision + self._laplacian(precision))
         shift = S @ self._of_items(e)
         left, right = self.left, self.right
@@ -157,7 +130,7 @@ class DensePerson:
         return DenseState(mean, var, log_det + self.prior_log_det, quadratic, precision, alpha, S)
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
-        """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the person's own items."""
+        """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the user's own items."""
         x = self._of_items(state.alpha)
         left, right = self.left, self.right
         if self.in_pair_space:
@@ -193,20 +166,10 @@ class DensePerson:
 
 
 class CountedPerson:
-    """The same for a person some of whose answers were given very often.
+    """:class:`DensePerson` for a user some of whose answers were given very often; ``prior`` is S (k, k).
 
-    Parameters
-    ----------
-    left, right, mean
-        As in :class:`DensePerson`.
-    prior : array of float, shape (k, k)
-        S.
-
-    Notes
-    -----
-    What the answers say of the items, P = Xᵀ Λ X = F Fᵀ, is what at most k answers of precision 1 with margins Fᵀ f
-    would say, and those are worked on in their pair space: Q = F (I + Fᵀ S F)⁻¹ Fᵀ, never P - P S' P. About 8 k³ + n k
-    operations each time.
+    P = Xᵀ Λ X = F Fᵀ equals at most k answers of precision 1 with margins Fᵀ f, which are worked on in their pair
+    space: Q = F (I + Fᵀ S F)⁻¹ Fᵀ, never P - P S' P. About 8 k³ + n k operations each time.
     """
 
     def __init__(
@@ -237,7 +200,7 @@ class CountedPerson:
         return DenseState(mean, var, factor.log_det(), float(e @ shift), precision, alpha, np.zeros((0, 0)), factor)
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
-        """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the person's own items."""
+        """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the user's own items."""
         assert state.factor is not None
         half = state.factor.solve_lower(self._information(state.precision).T)
         return state.alpha, half.T @ half

@@ -1,4 +1,4 @@
-"""Which values of a latent function each answer looks at: a sparse matrix with one or two entries a row."""
+"""Design matrix of answers about latent values: sparse, one or two entries a row."""
 
 from __future__ import annotations
 
@@ -16,26 +16,16 @@ __all__ = ["Design"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_SLOWER = 30  # operations on rows that are gathered take so much longer than those of a product of matrices
+_SLOWER = 30  # cost of an operation on gathered rows, relative to one in a matrix product
 _ROWS_AT_ONCE = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A, with z = A f: the margin z_p is f(left_p) - f(right_p), or f(left_p) alone.
+    """A, with margins z = A f: z_p is f(left_p) - f(right_p), or f(left_p) alone."""
 
-    Attributes
-    ----------
-    left : array of int, shape (n_answers,)
-        Codes of points of the latent function (items).
-    right : array of int, shape (n_answers,), or None
-        Codes of the items that are subtracted; None where an answer is about one point, as in classification.
-    n_items : int
-        Number of points.
-    """
-
-    left: IntArray
-    right: IntArray | None
+    left: IntArray  # codes of points of the latent function (items), (n_answers,)
+    right: IntArray | None  # codes that are subtracted; None where an answer is about one point (classification)
     n_items: int
 
     @property
@@ -44,29 +34,24 @@ class Design:
         return len(self.left)
 
     def margins(self, f: FloatArray) -> FloatArray:
-        """A f, shape (n_answers,)."""
+        """A f, (n_answers,)."""
         return np.asarray(f[self.left] if self.right is None else f[self.left] - f[self.right])
 
     def gather(self, v: FloatArray) -> FloatArray:
-        """Aᵀ v, shape (n_items,)."""
+        """Aᵀ v, (n_items,)."""
         total = np.bincount(self.left, v, self.n_items)
         if self.right is not None:
             total = total - np.bincount(self.right, v, self.n_items)
         return np.asarray(total, dtype=float)
 
     def variances(self, S: FloatArray) -> FloatArray:
-        """The diagonal of A S Aᵀ, shape (n_answers,); never below 0."""
+        """Diagonal of A S Aᵀ, (n_answers,); never below 0."""
         if self.right is None:
             return np.asarray(np.maximum(np.diagonal(S)[self.left], 0.0))
         return pair_variance(S, self.left, self.right)
 
     def variances_of_root(self, root: FloatArray) -> FloatArray:
-        """The diagonal of A S Aᵀ for S = root rootᵀ, shape (n_answers,), by S or by each answer's row of A root.
-
-        Notes
-        -----
-        n_answers r operations, not n_items² r, where answers are few beside pairs of items.
-        """
+        """Diagonal of A S Aᵀ for S = root rootᵀ, (n_answers,); n_answers r operations where answers are few."""
         if self.right is None or self.n_answers * _SLOWER > self.n_items**2:
             return self.variances(root @ root.T)
         out = np.empty(self.n_answers)
@@ -77,17 +62,17 @@ class Design:
         return out
 
     def gram(self, K: FloatArray) -> FloatArray:
-        """A K Aᵀ, shape (n_answers, n_answers): the prior covariance of the margins."""
+        """A K Aᵀ, (n_answers, n_answers): the prior covariance of the margins."""
         if self.right is None:
             return np.asarray(K[np.ix_(self.left, self.left)])
         return preference(K, self.left, self.right)
 
     def rows(self, X: FloatArray) -> FloatArray:
-        """A X for X of shape (n_items, m): shape (n_answers, m), so only where answers are few."""
+        """A X for X of shape (n_items, m): (n_answers, m), so only where answers are few."""
         return np.asarray(X[self.left] if self.right is None else X[self.left] - X[self.right])
 
     def sparse(self) -> csr_array:
-        """A itself."""
+        """A as a sparse matrix."""
         place = np.arange(self.n_answers)
         if self.right is None:
             return csr_array((np.ones(len(place)), (place, self.left)), shape=(len(place), self.n_items))
@@ -100,10 +85,7 @@ class Design:
         )
 
     def information(self, A: csr_array, precision: FloatArray) -> csr_array:
-        """Aᵀ diag(precision) A, sparse, shape (n_items, n_items); for pairs a weighted graph Laplacian.
-
-        ``A`` is :meth:`sparse`, made once.
-        """
+        """Aᵀ diag(precision) A, sparse, for pairs a weighted graph Laplacian; ``A`` is :meth:`sparse`, made once."""
         if self.right is None:
             place = np.arange(self.n_items)
             return csr_array((self.gather(precision), (place, place)), shape=(self.n_items, self.n_items))

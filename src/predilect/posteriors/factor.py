@@ -1,4 +1,4 @@
-"""The posterior of the factor model f_u(i) = t(i) + Σ_c w_uc v_c(i): people, items and pairs, factored."""
+"""Posterior of the factor model f_u(i) = t(i) + Σ_c w_uc v_c(i)."""
 
 from __future__ import annotations
 
@@ -20,48 +20,27 @@ __all__ = ["FactorPosterior"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_DENSE_ITEMS = 2000  # up to so many items the covariance of one person is formed
+_DENSE_ITEMS = 2000  # items up to which one user's covariance is formed
 
 
 @dataclass(frozen=True, slots=True)
 class FactorPosterior:
-    """q(t) Π_c q(v_c) Π_u q(w_u), with the functions at M points and at all items through one projection.
+    """q(t) Π_c q(v_c) Π_u q(w_u), with functions at M points and one projection to the items.
 
-    Attributes
-    ----------
-    projection : Projection
-        From the points to the items.
-    t_mean, t_covariance : arrays of float, shapes (M,) and (M, M), or None
-        The consensus at the points; None in a model without one.
-    t_scale : float
-        s_t, the inverse scale of its prior: what lies between the points has variance R/s_t.
-    v_mean, v_covariance : arrays of float, shapes (M, C) and (C, M, M)
-        The components at the points.
-    v_scale : array of float, shape (C,)
-        s_c.
-    w_mean : array of float, shape (n_users, C)
-        Weights of the people.
-    w_covariance : array of float, shape (n_users, C, C) or (n_users, C)
-        Their covariance, or variances if the weights of a person are independent.
-    weights : WeightPrior
-        Law of the weights of somebody without answers.
-
-    Notes
-    -----
-    modern.md (3.1), crowdgppl.md 2.4. **Differs from the paper**: 2020 prints no variance of what lies between the
-    points; here it is R/s, shared by everybody, times E w² for a component.
+    modern.md (3.1), crowdgppl.md 2.4. **Differs from the paper**: 2020 prints no residual variance between the points;
+    here it is R/s for the consensus, and R/s times E w² for a component.
     """
 
     projection: Projection
-    t_mean: FloatArray | None
+    t_mean: FloatArray | None  # consensus at the points, (M,), with covariance (M, M); None in a model without one
     t_covariance: FloatArray | None
-    t_scale: float
-    v_mean: FloatArray
+    t_scale: float  # s_t: the residual between the points has variance R/s_t
+    v_mean: FloatArray  # components at the points, (M, C), with covariance (C, M, M)
     v_covariance: FloatArray
-    v_scale: FloatArray
-    w_mean: FloatArray
-    w_covariance: FloatArray
-    weights: WeightPrior = field(default_factory=StandardWeights)
+    v_scale: FloatArray  # s_c, (C,)
+    w_mean: FloatArray  # weights of the users, (n_users, C)
+    w_covariance: FloatArray  # (n_users, C, C), or variances (n_users, C) if the weights of a user are independent
+    weights: WeightPrior = field(default_factory=StandardWeights)  # distribution of the weights of an unseen user
 
     @property
     def n_items(self) -> int:
@@ -75,35 +54,20 @@ class FactorPosterior:
 
     @property
     def n_components(self) -> int:
-        """C."""
+        """Number of components, C."""
         return int(self.v_mean.shape[1])
 
     @property
     def importances(self) -> FloatArray:
-        """Prior variance that each component gives to a utility, shape (C,): 1/s_c, or 1/(s_v s_w) where both are."""
+        """Prior variance that each component gives to a utility, (C,): 1/s_c, or 1/(s_v s_w) where both are."""
         return np.asarray(self.weights.law(self.n_components, None)[1][0] / self.v_scale)
 
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, traits: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right).
+        """Mean and variance of f_u(left) - f_u(right), (n,); modern.md (3.1). n C² operations.
 
-        Parameters
-        ----------
-        users : array of int, shape (n,)
-            Codes of people; -1 is somebody without answers.
-        left, right : arrays of int, shape (n,)
-            Codes of items.
-        traits : array of float, shape (n, n_traits), optional
-            Features of the people, read where ``users`` is -1; without them nothing is known of the person.
-
-        Returns
-        -------
-        mean, variance : arrays of float, shape (n,)
-
-        Notes
-        -----
-        modern.md (3.1); n C² operations besides the moments of the distinct pairs.
+        ``traits`` (n, n_traits) are read where ``users`` is -1, an unseen user.
         """
         who = np.asarray(users, dtype=np.int64)
         codes = np.asarray(left, dtype=np.int64) * self.n_items + np.asarray(right, dtype=np.int64)
@@ -126,18 +90,14 @@ class FactorPosterior:
         return mean, var
 
     def person(self, user: int, traits: FloatArray | None = None) -> Utilities:
-        """The utilities of one person (-1: somebody without answers, with ``traits`` of shape (n_traits,))."""
+        """Utilities of one user; -1: an unseen user with ``traits`` (n_traits,)."""
         rows = None if traits is None else np.asarray(traits, dtype=float)[None, :]
         mu, Sigma, who = self._laws(np.array([user], dtype=np.int64), rows)
         full = Sigma[who[0]] if Sigma.shape[2] == Sigma.shape[1] else np.diag(Sigma[who[0], :, 0])
         return self._utilities(mu[who[0]], full)
 
     def crowd(self) -> Utilities:
-        """The consensus t: what the model expects of a person of whom nothing is known, the mean weight being zero.
-
-        In a model without a consensus that would be nothing at all, and the crowd is the average of the people: weights
-        Σ_u w_u / n_users.
-        """
+        """Consensus t; without one in the model the average of the users, with weights Σ_u w_u / n_users."""
         C = self.n_components
         if self.t_mean is not None or not C:
             return self._utilities(np.zeros(C), np.zeros((C, C)))
@@ -146,7 +106,7 @@ class FactorPosterior:
         return self._utilities(self.w_mean.mean(axis=0), total if total.ndim == 2 else np.diag(total))
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of the utilities of a person; dense."""
+        """Mean (n_items,) and covariance (n_items, n_items) of the utilities of a user; dense."""
         return self.person(user).dense()
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
@@ -156,12 +116,7 @@ class FactorPosterior:
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of people's utilities, centred over the items; shapes (n_users, n_items).
-
-        Notes
-        -----
-        crowdgppl.md 2.4, of centred functions: n_users n_items C² operations. ``executor`` is not used.
-        """
+        """Mean and variance of users' utilities, centred over the items, (n_users, n_items); crowdgppl.md 2.4."""
         mu, Sigma, who = self._laws(np.asarray(users, dtype=np.int64), None)
         mu, Sigma = mu[who], Sigma[who]
         if Sigma.shape[2] != Sigma.shape[1]:
@@ -181,7 +136,7 @@ class FactorPosterior:
         return mean, variance
 
     def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> FactorPosterior:
-        """With new items appended, whose utilities follow from their features; see :meth:`Projection.with_items`."""
+        """With new items appended, predicted from their features; see :meth:`Projection.with_items`."""
         return replace(self, projection=self.projection.with_items(features, known))
 
     def _laws(
@@ -190,7 +145,7 @@ class FactorPosterior:
         """Mean and covariance of weights, and the row of each entry of ``users`` in them."""
         mu = self.w_mean
         Sigma = self.w_covariance if self.w_covariance.ndim == 3 else self.w_covariance[:, :, None]
-        Sigma = np.ascontiguousarray(Sigma)  # what a view lacks, and a second compilation would be for
+        Sigma = np.ascontiguousarray(Sigma)  # a view would need a second compilation
         unknown = np.flatnonzero(users < 0)
         if not len(unknown):
             return mu, Sigma, users
@@ -200,7 +155,7 @@ class FactorPosterior:
             block = np.zeros((len(prior_var), self.n_components, self.n_components))
             block[:, np.arange(self.n_components), np.arange(self.n_components)] = prior_var
         who = users.copy()
-        # Without traits all are alike, and one row stands for them.
+        # Without traits all unseen users are alike: one row serves them.
         who[unknown] = len(mu) + (np.zeros(len(unknown), dtype=np.int64) if traits is None else np.arange(len(unknown)))
         return np.vstack([mu, prior_mean]), np.concatenate([Sigma, block]), who
 

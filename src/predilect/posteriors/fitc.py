@@ -1,4 +1,4 @@
-"""A Gaussian process through pseudo-inputs (FITC), conditioned on sites: n m² operations and n m memory."""
+"""Gaussian process through pseudo-inputs (FITC), conditioned on sites: n m² operations, n m memory."""
 
 from __future__ import annotations
 
@@ -17,64 +17,35 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FitcConditioned:
-    """The posterior given sites.
+    """FITC posterior given sites."""
 
-    Attributes
-    ----------
-    mean, var : arrays of float, shape (n,)
-        Marginals.
-    log_z : float
-        log ∫ N(f; 0, K') Π_i exp(linear_i f_i - precision_i f_i²/2) df.
-    point_mean, point_covariance : arrays of float, shapes (m,) and (m, m)
-        Of the values at the pseudo-inputs.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # marginals, (n,)
     var: FloatArray
-    log_z: float
-    point_mean: FloatArray
+    log_z: float  # log ∫ N(f; 0, K') Π_i exp(linear_i f_i - precision_i f_i²/2) df
+    point_mean: FloatArray  # of the values at the pseudo-inputs, (m,), with covariance (m, m)
     point_covariance: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Fitc:
-    """The prior K' = K_nm K_m⁻¹ K_mn + Δ with Δ = diag(K - K_nm K_m⁻¹ K_mn).
+    """FITC prior K' = K_nm K_m⁻¹ K_mn + Δ with Δ = diag(K - K_nm K_m⁻¹ K_mn)."""
 
-    Attributes
-    ----------
-    factor : Factor
-        Of K_m.
-    cross : array of float, shape (n, m)
-        K_nm.
-    own : array of float, shape (n,)
-        Δ, at least 0.
-    """
-
-    factor: Factor
-    cross: FloatArray
-    own: FloatArray
+    factor: Factor  # of K_m
+    cross: FloatArray  # K_nm, (n, m)
+    own: FloatArray  # Δ, (n,), at least 0
 
     @classmethod
     def of(cls, K_m: FloatArray, K_nm: FloatArray, diagonal: FloatArray) -> Fitc:
-        """From covariances of pseudo-inputs (m, m), with the points (n, m), and variances of the points (n,).
-
-        Raises
-        ------
-        NotPositiveDefiniteError
-            If K_m is singular even with the largest jitter.
-        """
+        """From covariances (m, m), (n, m) and variances (n,); NotPositiveDefiniteError if K_m is singular."""
         factor = factorise(K_m)
         half = factor.solve_lower(K_nm.T)
         own = diagonal - np.einsum("mn,mn->n", half, half)
         return cls(factor, K_nm, np.maximum(own, 0.0))
 
     def condition(self, sites: Sites) -> FitcConditioned:
-        """Posterior given sites of precision 0 or more.
+        """Posterior given sites of precision 0 or more. collaborative.md 4, without dividing by a precision.
 
-        Notes
-        -----
-        collaborative.md 4, divided by no precision. Whitened, B = L_K (I + Wᵀ T' W) L_Kᵀ with W = K_nm L_K⁻ᵀ and
-        T' = τ/(1 + Δτ): a nearly singular K_m does no harm.
+        Whitened, B = L_K (I + Wᵀ T' W) L_Kᵀ, W = K_nm L_K⁻ᵀ, T' = τ/(1 + Δτ): a nearly singular K_m does no harm.
         """
         tau, nu = sites.precision, sites.linear
         spread = 1.0 + self.own * tau

@@ -1,4 +1,4 @@
-"""The posterior of one utility function shared by everybody: the pooled model, and the consensus of a population."""
+"""Posterior of one utility function shared by all users: the pooled model, and the consensus of a population."""
 
 from __future__ import annotations
 
@@ -18,26 +18,18 @@ IntArray = npt.NDArray[np.integer]
 
 
 def centre(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Utilities centred over the items: only differences exist. Shapes (n,) and (n, n), as given."""
+    """Mean (n,) and covariance (n, n) of utilities centred over the items: only differences are identified."""
     row = covariance.mean(axis=0)
     return mean - mean.mean(), covariance - row[None, :] - row[:, None] + row.mean()
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianPosterior:
-    """f ~ N(mean, covariance) over items, or f = Φ m with m ~ N(mean, covariance), the same for every person.
+    """Pooled utilities f ~ N(mean, covariance), or f = Φ m with m ~ N(mean, covariance), the same for every user."""
 
-    Attributes
-    ----------
-    mean : array of float, shape (M,)
-    covariance : array of float, shape (M, M)
-    Phi : array of float, shape (n_items, M), optional
-        Functions of the items; by default m are the utilities of the items, M = n_items.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # (M,), of the items by default
     covariance: FloatArray
-    Phi: FloatArray | None = None
+    Phi: FloatArray | None = None  # basis functions of the items, (n_items, M)
 
     @property
     def n_items(self) -> int:
@@ -45,7 +37,7 @@ class GaussianPosterior:
         return len(self.mean if self.Phi is None else self.Phi)
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f(left) - f(right); ``users`` makes no difference. Shapes (n,)."""
+        """Mean and variance of f(left) - f(right), (n,); ``users`` makes no difference."""
         return self.person().margins(left, right)
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
@@ -53,11 +45,11 @@ class GaussianPosterior:
         return self.person().dense()
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """The same as :meth:`utilities`: one function stands for everybody."""
+        """The same as :meth:`utilities`: one function for all users."""
         return self.utilities()
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities in the form that boards are made of."""
+        """Utilities in the form that boards are made from."""
         if self.Phi is None:
             return Utilities.of(self.mean, self.covariance)
         return Utilities(self.Phi @ self.mean, self.covariance, self.Phi, np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -67,16 +59,9 @@ class GaussianPosterior:
         return self.person()
 
     def extended(self, A: FloatArray, R: FloatArray, *, consensus_scale: float) -> GaussianPosterior:
-        """With new items appended: mean A f, covariance s_t R + A C Aᵀ (population.md section 6).
+        """With new items: mean A f, covariance s_t R + A C Aᵀ (population.md section 6).
 
-        Parameters
-        ----------
-        A : array of float, shape (n_new, n_items)
-            K_*o K_oo⁻¹.
-        R : array of float, shape (n_new, n_new)
-            K_** - A K_o*.
-        consensus_scale : float
-            s_t.
+        A = K_*o K_oo⁻¹ (n_new, n_items), R = K_** - A K_o* (n_new, n_new); ``consensus_scale`` is s_t.
         """
         cross = A @ self.covariance
         block = np.block([[self.covariance, cross.T], [cross, consensus_scale * R + cross @ A.T]])

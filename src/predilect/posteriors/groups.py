@@ -1,4 +1,4 @@
-"""The answers of several people as one set of rows, so that many are changed at once."""
+"""Answers of several users as one set of rows, so that many are updated at once."""
 
 from __future__ import annotations
 
@@ -19,39 +19,18 @@ CodeArray = npt.NDArray[np.int64]
 
 
 class Group(NamedTuple):
-    """Rows of several people: a key is the person's place times the number of kinds of answers, plus the kind.
-
-    Attributes
-    ----------
-    rows : Rows
-        Answers and their sites.
-    kinds : int64[n_kinds]
-        Keys of one person's answers, ascending, that occur among these people and in the change.
-    traits, tie_factor : float64[n_people, n_traits], float64[n_people]
-    """
+    """Rows of several users: a key is the user's position times the number of kinds of answers, plus the kind."""
 
     rows: Rows
-    kinds: CodeArray
-    traits: FloatArray
-    tie_factor: FloatArray
+    kinds: CodeArray  # keys of one user's answers that occur here or in the change, ascending
+    traits: FloatArray  # (n_people, n_traits)
+    tie_factor: FloatArray  # (n_people,)
 
     @classmethod
     def of(cls, posterior: PopulationPosterior, users: CodeArray, traits: FloatArray, key: CodeArray) -> Group:
-        """People of a posterior.
+        """Users of a posterior, with distinct ascending codes; ``key`` are the answers that will come or go.
 
-        Parameters
-        ----------
-        posterior : PopulationPosterior
-        users : array of int, shape (n_people,)
-            Distinct codes, ascending; from the number of known people on they are new.
-        traits : array of float, shape (n_new, n_traits)
-            Of all new people, in the order of their codes.
-        key : array of int
-            Keys of the answers that will come or go.
-
-        Notes
-        -----
-        O(their answers), whatever the others'.
+        Codes from the number of known users on are new, with ``traits`` (n_new, n_traits). O(their answers).
         """
         overlay, n_base = posterior.overlay.people, posterior.people.n_users
         base = users[[user < n_base and user not in overlay for user in users.tolist()]]
@@ -74,11 +53,11 @@ class Group(NamedTuple):
         )
 
     def keys(self, owner: CodeArray, key: CodeArray) -> CodeArray:
-        """Keys in the group of answers of its people, given by their places among them."""
+        """Keys in the group of answers, from the positions of their users in it."""
         return np.asarray(owner * len(self.kinds) + self.kinds.searchsorted(key))
 
     def layout(self, rows: Rows, like: PopulationPosterior) -> tuple[People, Sites]:
-        """The people with other rows, as a layout."""
+        """Layout of the users with other rows."""
         left, right, outcome = sides_of(self.kinds[rows.key % len(self.kinds)])
         people = lay_out_columns(
             rows.key // len(self.kinds), left, right, outcome, rows.weight, n_items=like.n_items, traits=self.traits,

@@ -1,4 +1,4 @@
-"""One utility function of people and items together, by the features of both."""
+"""Posterior of one utility function of user and item features, through inducing points."""
 
 from __future__ import annotations
 
@@ -25,28 +25,16 @@ _PEOPLE_FOR_AVERAGE = 2000
 
 @dataclass(frozen=True, slots=True)
 class JointPosterior:
-    """f(x_u, x_i) ~ GP with covariance k_users(x_u, x_u') k_items(x_i, x_i') / s, given the answers.
+    """f(x_u, x_i) ~ GP with covariance k_users(x_u, x_u') k_items(x_i, x_i') / s, given the answers. crowdgppl.md 1.
 
-    Attributes
-    ----------
-    process : SparsePosterior
-        Over (person, item) pairs; their rows of features are those of the person, then those of the item.
-    user_kernel, item_kernel : Kernel
-        The two factors of its kernel.
-    user_features : array of float, shape (n_users, d_users)
-    item_features : array of float, shape (n_items, d_items)
-
-    Notes
-    -----
-    crowdgppl.md 1; Guo, Bonilla and others. A person without features, as somebody of whom nothing is known, is taken
-    for one with the mean features, zeros.
+    Guo, Bonilla and others. A user without features, such as an unseen one, has the mean features, zeros.
     """
 
-    process: SparsePosterior
+    process: SparsePosterior  # over (user, item) pairs: rows of user features, then item features
     user_kernel: Kernel
     item_kernel: Kernel
-    user_features: FloatArray
-    item_features: FloatArray
+    user_features: FloatArray  # (n_users, d_users)
+    item_features: FloatArray  # (n_items, d_items)
 
     @property
     def n_items(self) -> int:
@@ -62,21 +50,7 @@ class JointPosterior:
         traits: FloatArray | None = None,
         executor: ThreadPoolExecutor | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), shapes (n,).
-
-        Parameters
-        ----------
-        users, left, right : arrays of int, shape (n,)
-            Codes; -1 for somebody without answers.
-        traits : array of float, shape (n, d_users), optional
-            Features of those with code -1, row by row; by default the mean.
-        executor : ThreadPoolExecutor, optional
-            Not used.
-
-        Notes
-        -----
-        n M (d + M) operations for M inducing points.
-        """
+        """Mean and variance of f_u(left) - f_u(right), (n,); ``traits`` (n, d_users) are read where ``users`` is -1."""
         people = self._people(users, traits)
         mean, var = np.empty(len(users)), np.empty(len(users))
         for start in range(0, len(users), _ROWS_AT_ONCE):
@@ -89,21 +63,18 @@ class JointPosterior:
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities of one person; -1: of somebody with the mean features."""
+        """Utilities of one user; -1: a user with the mean features."""
         who = np.repeat(self._people(np.array([user]), None), self.n_items, axis=0)
         return self._at(np.hstack([who, self.item_features])).person()
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities."""
+        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
         return self.person(user).dense()
 
     def crowd(self) -> Utilities:
-        """The average utilities of the people.
+        """Average utilities of the users: a product kernel again, so that rows of all users need not be made.
 
-        Notes
-        -----
-        The average over people of a product kernel is a product again: the rows of everybody need not be made. Of more
-        than 2 000 people every so-manieth enters the prior variance of the average.
+        Beyond 2 000 users a regular subsample enters the prior variance of the average.
         """
         projection, S, s = self.process.projection, self.process.covariance, self.process.scale
         n = self.user_features.shape[1]
@@ -123,7 +94,7 @@ class JointPosterior:
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of people's utilities, centred over the items; shapes (n_users, n_items)."""
+        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
         mean, var = np.empty((len(users), self.n_items)), np.empty((len(users), self.n_items))
         for row, user in enumerate(users.tolist()):
             m, C = centre(*self.utilities(user))
@@ -131,7 +102,7 @@ class JointPosterior:
         return mean, var
 
     def with_items(self, features: FloatArray) -> JointPosterior:
-        """With more items, by their features, shape (n_new, d_items)."""
+        """With more items, by their features (n_new, d_items)."""
         items = np.vstack([self.item_features, features])
         return JointPosterior(self.process, self.user_kernel, self.item_kernel, self.user_features, items)
 

@@ -1,4 +1,4 @@
-"""Everybody's utilities of a joint process at once: its product structure makes people cost as much as one of them."""
+"""Utilities of all users of a joint process at once, through its product structure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,10 @@ _ENTRIES_AT_ONCE = 5_000_000
 
 
 def people_of(process: JointProcess, users: IntArray) -> Iterator[Utilities]:
-    """The utilities of people by code, one after the other, as ``process.person`` gives them.
+    """Utilities of users by code, one after the other, equal to ``process.person``.
 
-    Notes
-    -----
-    Person u has covariance K_uu K_x - K_x B_u K_x with B_u[a, b] = Σ k_u R k_u over the rows of items a and b, which
-    are matrix products for all people together: 2 n_users n_rows² operations in all, where one person after the other
-    takes n_items times as many.
+    Covariance K_uu K_x - K_x B_u K_x with B_u[a, b] = Σ k_u R k_u over the rows of items a and b: matrix products for
+    all users together, 2 n_users n_rows² operations; one user at a time takes n_items times as many.
     """
     codes = process.rows.codes.astype(np.int64)
     users = np.asarray(users, dtype=np.int64)
@@ -58,24 +55,12 @@ def people_of(process: JointProcess, users: IntArray) -> Iterator[Utilities]:
 
 
 def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> JointProcess:
-    """What kept utilities f_S of people say of everybody and everything, through the prior of the process.
+    """Joint process given only the utilities f_S kept of (``users``, ``items``), S; vvm.md 3.
 
-    Parameters
-    ----------
-    process : JointProcess
-    users, items : arrays of int, shape (n_kept,)
-        S, as (person, item) by code.
-
-    Returns
-    -------
-    JointProcess
-        With mean K_*S K_SS⁻¹ μ_S and covariance K_** - K_*S (K_SS⁻¹ - K_SS⁻¹ Σ_SS K_SS⁻¹) K_S*: new people and new
-        items by their features, as before. The full process where S is every row that answers look at.
-
-    Notes
-    -----
-    vvm.md 3. With W = K_SS⁻¹ K_S,rows the two are W α and W R Wᵀ: no difference of near-equal matrices. n_kept³ / 3 +
-    n_kept n_rows (n_kept + n_rows) operations, n_kept² memory.
+    Mean K_*S K_SS⁻¹ μ_S and covariance K_** - K_*S (K_SS⁻¹ - K_SS⁻¹ Σ_SS K_SS⁻¹) K_S*: unseen users and items follow
+    from their features, as before. The full process where S is every row of the answers. With W = K_SS⁻¹ K_S,rows the
+    two are W α and W R Wᵀ: no difference of near-equal matrices. n_kept³ / 3 + n_kept n_rows (n_kept + n_rows)
+    operations.
     """
     # Nuggets are of single answers' margins, not of utilities.
     prior = replace(process.kernel, nuggets=None)
@@ -87,7 +72,7 @@ def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> Joi
 
 
 def _cross(prior: JointKernel, users: IntArray, items: IntArray, codes: FloatArray) -> FloatArray:
-    """Prior covariance of utilities with rows, which are utilities or margins; shape (n_kept, n_rows)."""
+    """Prior covariance of utilities with rows, which are utilities or margins; (n_kept, n_rows)."""
     u, a, *b = codes.T.astype(np.int64)
     K_x = prior.items.covariance()
     of_items = K_x[:, a] - K_x[:, b[0]] if b else K_x[:, a]

@@ -1,4 +1,4 @@
-"""Utilities of people and items together, given messages of the answers: exact algebra, for some thousand answers."""
+"""Joint process of users and items given messages of the answers: exact algebra, for some thousand answers."""
 
 from __future__ import annotations
 
@@ -25,24 +25,15 @@ _ROWS_AT_ONCE = 4000
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What answers look at: the latent values, as rows of codes, and which of them each answer compares.
+    """Latent values, as rows of codes, and the rows that each answer compares."""
 
-    Attributes
-    ----------
-    codes : array of float, shape (n, 2) or (n, 3)
-        (person, item), or (person, left, right) where each answer has a margin of its own.
-    left : array of int, shape (n_answers,)
-    right : array of int, shape (n_answers,), or None
-        None where a row is a margin.
-    """
-
-    codes: FloatArray
-    left: IntArray
-    right: IntArray | None
+    codes: FloatArray  # (n, 2): (user, item), or (n, 3): (user, left, right) where each answer has a margin of its own
+    left: IntArray  # rows, (n_answers,)
+    right: IntArray | None  # None where a row is a margin
 
     @classmethod
     def of(cls, user: IntArray, left: IntArray, right: IntArray, *, margins: bool, n_items: int) -> Rows:
-        """Of answers by their codes; with ``margins`` one row an answer, otherwise one for each (person, item)."""
+        """From answers by their codes; with ``margins`` one row per answer, otherwise one for each (user, item)."""
         if margins:
             return cls(np.column_stack([user, left, right]).astype(float), np.arange(len(user)), None)
         cells = np.concatenate([user, user]).astype(np.int64) * n_items + np.concatenate([left, right])
@@ -51,7 +42,7 @@ class Rows:
         return cls(codes, place[: len(user)], place[len(user) :])
 
     def prior(self, kernel: JointKernel) -> LatentPrior:
-        """Their prior, worked with where the matrices are smaller."""
+        """Prior of the rows, in the space where the matrices are smaller."""
         return LatentPrior(kernel(self.codes), Design(self.left, self.right, len(self.codes)))
 
 
@@ -59,22 +50,14 @@ class Rows:
 class JointProcess:
     """f ~ GP(0, K_users ⊗ K_items), given messages of the answers.
 
-    Attributes
-    ----------
-    kernel : JointKernel
-    rows : Rows
-    alpha : array of float, shape (n,)
-    reduction : array of float, shape (n, n)
-        The posterior at other points has mean C α and covariance K - C R Cᵀ, with C their covariance with the rows.
-    n_users, n_items : int
-        Of the fit: more may have come to the tables of the kernel since.
+    At other points, with covariance C with the rows, the posterior has mean C α and covariance K - C R Cᵀ.
     """
 
     kernel: JointKernel
     rows: Rows
-    alpha: FloatArray
-    reduction: FloatArray
-    n_users: int
+    alpha: FloatArray  # α, (n,)
+    reduction: FloatArray  # R, (n, n)
+    n_users: int  # of the fit; the tables of the kernel may have grown since
 
     @classmethod
     def of(cls, kernel: JointKernel, rows: Rows, sites: Sites) -> JointProcess:
@@ -90,19 +73,7 @@ class JointProcess:
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the margin of one answer, its own nugget included; shapes (n,).
-
-        Parameters
-        ----------
-        users, left, right : arrays of int, shape (n,)
-            Codes; -1 for somebody of whom nothing is known, with the mean features.
-        executor : ThreadPoolExecutor, optional
-            Not used.
-
-        Notes
-        -----
-        n_rows operations a mean, n_rows² a variance.
-        """
+        """Mean and variance of one answer's margin, its nugget included, (n,); -1: a user with the mean features."""
         users = np.asarray(users, dtype=np.int64)
         process = self._with_nobody() if (users < 0).any() else self
         who = np.where(users < 0, len(process.kernel.users) - 1, users)
@@ -121,18 +92,18 @@ class JointProcess:
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities of one person; -1: of somebody with the mean features."""
+        """Utilities of one user; -1: a user with the mean features."""
         process = self._with_nobody() if user < 0 else self
         weight = np.zeros(len(process.kernel.users))
         weight[user] = 1.0
         return process._average(weight)
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities."""
+        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
         return self.person(user).dense()
 
     def crowd(self) -> Utilities:
-        """The average utilities of the people of the fit."""
+        """Average utilities of the users of the fit."""
         weight = np.zeros(len(self.kernel.users))
         weight[: self.n_users] = 1.0 / self.n_users
         return self._average(weight)
@@ -144,31 +115,31 @@ class JointProcess:
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of people's utilities, centred over the items; shapes (n_users, n_items)."""
+        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
         found = [self.person(int(user)).centred_marginals() for user in users]
         shape = (len(users), self.n_items)
         return np.array([m for m, _ in found]).reshape(shape), np.array([v for _, v in found]).reshape(shape)
 
     def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> JointProcess:
-        """With items appended that nobody was asked about."""
+        """With items appended that have no answers."""
         items = self.kernel.items.with_rows(features, known)
         return replace(self, kernel=replace(self.kernel, items=items))
 
     def with_users(self, features: FloatArray) -> JointProcess:
-        """With people appended who were not asked; zeros are the mean features."""
+        """With users appended who have no answers; zeros are the mean features."""
         return replace(self, kernel=replace(self.kernel, users=self.kernel.users.with_rows(features)))
 
     def _with_nobody(self) -> JointProcess:
         return self.with_users(np.zeros((1, self.kernel.users.features.shape[1])))
 
     def _factors(self) -> tuple[FloatArray, FloatArray]:
-        """Covariances of everybody, and of every item, with the rows; shapes (n_users, n) and (n_items, n)."""
+        """Covariances of all users, and of every item, with the rows; (n_users, n) and (n_items, n)."""
         u, a, *b = self.rows.codes.T.astype(np.int64)
         K = self.kernel.items.covariance()
         return self.kernel.users.covariance()[:, u], K[:, a] - K[:, b[0]] if b else K[:, a]
 
     def _average(self, weight: FloatArray) -> Utilities:
-        """Utilities of the average of people with these weights."""
+        """Utilities of the average of users with these weights."""
         of_users, of_items = self._factors()
         cross = (weight @ of_users) * of_items
         K_u = self.kernel.users.covariance()

@@ -1,4 +1,4 @@
-"""The law of a population: what is known of a person's utilities before the person's own answers."""
+"""Population distribution: the prior of a user's utilities."""
 
 from __future__ import annotations
 
@@ -16,30 +16,16 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """f_u ~ N(mean + shift x_u, S) with S = Σ, or S = Φ Σ Φᵀ + diag(ρ) where utilities hang on a basis.
+    """Population distribution f_u ~ N(mean + shift x_u, S) with S = Σ, or S = Φ Σ Φᵀ + diag(ρ) with a basis."""
 
-    Attributes
-    ----------
-    Sigma : array of float, shape (M, M)
-        Σ: how people differ, on the basis.
-    mean : array of float, shape (n_items,)
-        The consensus of the items.
-    Phi : array of float, shape (n_items, M)
-        Φ; no columns where the items themselves are the basis (M = n_items).
-    rho : array of float, shape (n_items,)
-        Variance that a person's utility of an item has to itself; empty where there is none.
-    shift : array of float, shape (n_items, n_traits)
-        How traits of people move their utilities; no columns if there are none.
-    cov : array of float, shape (n_items, M)
-        Σ or Φ Σ, as the compiled loops take it.
-    """
-
-    Sigma: FloatArray
-    mean: FloatArray
+    Sigma: FloatArray  # Σ, (M, M): the population covariance, on the basis
+    mean: FloatArray  # consensus of the items, (n_items,)
+    # Φ, (n_items, M); no columns where the items are the basis (M = n_items)
     Phi: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    # variance of the item-specific residual, (n_items,); empty without
     rho: FloatArray = field(default_factory=lambda: np.zeros(0))
-    shift: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
-    cov: FloatArray = field(init=False)
+    shift: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # effects of traits, (n_items, n_traits)
+    cov: FloatArray = field(init=False)  # Σ or Φ Σ, (n_items, M), as the compiled loops take it
 
     def __post_init__(self) -> None:
         if not self.shift.shape[1]:
@@ -50,11 +36,11 @@ class Law:
 
     @property
     def has_basis(self) -> bool:
-        """Whether utilities hang on a basis other than the items."""
+        """Whether there is a basis other than the items."""
         return bool(self.Phi.shape[1])
 
     def covariance(self, items: npt.NDArray[np.integer]) -> FloatArray:
-        """S of some items, shape (k, k)."""
+        """S of some items, (k, k)."""
         if not self.has_basis:
             return np.asarray(self.Sigma[np.ix_(items, items)])
         block = self.cov[items] @ self.Phi[items].T
@@ -63,12 +49,12 @@ class Law:
         return np.asarray(block)
 
     def root(self, items: npt.NDArray[np.integer]) -> FloatArray:
-        """L with S = L Lᵀ of some items, shape (k, k), or (k, M) where Φ says everything."""
+        """L with S = L Lᵀ of some items, (k, k), or (k, M) without item-specific residuals."""
         if self.has_basis and not len(self.rho):
-            # S has rank M at most: a factor of S itself would need jitter, which many answers tell from nothing.
+            # S has rank M at most: a factor of S itself would need jitter, which shows once answers are many.
             return np.asarray(self.Phi[items] @ factorise(self.Sigma).lower)
         return factorise(self.covariance(items)).lower
 
     def person_mean(self, items: npt.NDArray[np.integer], traits: FloatArray) -> FloatArray:
-        """Prior mean of some items for a person with the given traits, shape (k,)."""
+        """Prior mean of some items for a user with the given traits, (k,)."""
         return np.asarray(self.mean[items] + self.shift[items] @ traits)

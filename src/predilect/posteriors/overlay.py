@@ -1,7 +1,6 @@
-"""People whose answers changed since the layout of everybody was made: kept beside it, one by one.
+"""Pending updates: users whose answers changed since the flat layout of all users was made.
 
-A layout is flat arrays over all answers, and putting one answer in would move half of them. So a changed person gets
-small arrays of their own, and a look-up finds those first; :func:`joined` brings both together again.
+Inserting an answer would move half of the flat arrays. Changed users have small ones, until :func:`joined` merges all.
 """
 
 from __future__ import annotations
@@ -28,34 +27,21 @@ _LIKE_THE_CROWD = np.ones(1)
 
 
 class Person(NamedTuple):
-    """One person's answers and their sites; arrays as in :class:`~predilect.posteriors.people.People`.
+    """One user's answers and their sites; arrays as in :class:`~predilect.posteriors.people.People`."""
 
-    Attributes
-    ----------
-    items : int32[k]
-        Own items, ascending codes.
-    left, right, outcome, weight : int32, int32, int8, float64 [n]
-        Answers, sides as positions in ``items``.
-    precision, linear : float64[n]
-        Sites of one copy of each answer.
-    traits : float64[1, n_traits]
-    tie_factor : float64[1]
-        What the tie threshold is multiplied by for this person.
-    """
-
-    items: npt.NDArray[np.int32]
-    left: npt.NDArray[np.int32]
+    items: npt.NDArray[np.int32]  # own items, (k,), ascending codes
+    left: npt.NDArray[np.int32]  # positions in ``items``, (n,)
     right: npt.NDArray[np.int32]
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
-    precision: FloatArray
+    precision: FloatArray  # sites of one copy of each answer, (n,)
     linear: FloatArray
-    traits: FloatArray
-    tie_factor: FloatArray = _LIKE_THE_CROWD
+    traits: FloatArray  # (1, n_traits)
+    tie_factor: FloatArray = _LIKE_THE_CROWD  # multiplies the tie threshold, (1,)
 
     @classmethod
     def silent(cls, traits: FloatArray) -> Person:
-        """Someone without answers."""
+        """User without answers."""
         nothing, flat = np.zeros(0, dtype=np.int32), np.zeros(0)
         return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, flat, flat, traits)
 
@@ -76,19 +62,19 @@ class Person(NamedTuple):
         )
 
     def rows(self) -> Rows:
-        """The answers, each once, with their sites."""
+        """Distinct answers, with their sites."""
         key = keys_of(self.items[self.left], self.items[self.right], self.outcome)
         return Rows.of(key, self.weight, (self.precision, self.linear))
 
     def answers_by_item(self, n_items: int) -> FloatArray:
-        """Number of the person's answers on each item; shape (n_items,)."""
+        """Number of the user's answers on each item; (n_items,)."""
         counts = np.zeros(n_items)
         np.add.at(counts, self.items[self.left], self.weight)
         np.add.at(counts, self.items[self.right], self.weight)
         return counts
 
     def layout(self, n_items: int, largest_state: int = LARGEST_STATE) -> tuple[People, Sites]:
-        """As a layout of one person."""
+        """Layout of this user only."""
         people = People(
             np.array([0, len(self.outcome)]), np.array([0, len(self.items)]), self.items, self.left, self.right,
             self.outcome, self.weight, n_items, [(0, 1)], largest_state, self.traits, self.tie_factor,
@@ -97,16 +83,9 @@ class Person(NamedTuple):
 
 
 class Changed(Mapping[int, Person]):
-    """People by code; never altered: :meth:`plus` makes another, and shares with it all that is the same.
+    """Users by code, immutable: :meth:`plus` makes another, which shares all that is the same.
 
-    Parameters
-    ----------
-    people : mapping of int to Person, optional
-
-    Notes
-    -----
-    The people lie in many small dicts, of which :meth:`plus` copies those that change: whoever reads at that moment
-    goes on reading what was there, and a change among thousands of people takes about a microsecond.
+    Many small dicts, of which :meth:`plus` copies those that change: safe for readers, a microsecond per change.
     """
 
     __slots__ = ("_parts", "_size")
@@ -119,7 +98,7 @@ class Changed(Mapping[int, Person]):
             self._parts, self._size = more._parts, more._size
 
     def plus(self, people: Mapping[int, Person]) -> Changed:
-        """With more people, or other answers of some."""
+        """With more users, or other answers of some."""
         parts, size = list(self._parts), self._size
         copied = set()
         for user, person in people.items():
@@ -148,20 +127,13 @@ class Changed(Mapping[int, Person]):
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """People who changed, by code; those who are new have codes from the end of the layout on.
-
-    Attributes
-    ----------
-    people : Changed
-    n_added : int
-        How many are new.
-    """
+    """Changed users by code; those who are new (``n_added``) have codes from the end of the layout on."""
 
     people: Changed = field(default_factory=Changed)
     n_added: int = 0
 
     def plus(self, people: Mapping[int, Person], n_new: int) -> Overlay:
-        """With more people, or other answers of some; ``n_new`` of them are new."""
+        """With more users, or other answers of some; ``n_new`` of them are new."""
         return Overlay(self.people.plus(people), self.n_added + n_new)
 
     def holds(self, users: IntArray) -> npt.NDArray[np.bool_] | None:
@@ -176,7 +148,7 @@ class Overlay:
 
 
 def person_of(people: People, sites: Sites, user: int) -> Person:
-    """One person of a layout; the arrays are views."""
+    """One user of a layout; the arrays are views."""
     rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
     return Person(
         people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]], people.left[rows], people.right[rows],
@@ -188,7 +160,7 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
 def side_by_side(
     persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
 ) -> tuple[People, Sites]:
-    """A layout of some people, in their order; n_basis as in :func:`~predilect.posteriors.people.lay_out`."""
+    """Layout of some users, in their order; n_basis as in :func:`~predilect.posteriors.people.lay_out`."""
 
     def column(name: str) -> Any:
         return np.concatenate([getattr(person, name) for person in persons])
@@ -213,7 +185,7 @@ def side_by_side(
 
 
 def picked(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:
-    """A layout of some people of a layout, in their order; O(their answers)."""
+    """Layout of some users of a layout, in their order; O(their answers)."""
     start, stop = people.answer_ptr[users], people.answer_ptr[users + 1]
     answer_ptr, rows = _ranges(start, stop - start)
     start, stop = people.item_ptr[users], people.item_ptr[users + 1]
@@ -238,22 +210,9 @@ def picked(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites
 def joined(
     people: People, sites: Sites, others: tuple[People, Sites], order: IntArray, *, n_basis: int | None = None
 ) -> tuple[People, Sites]:
-    """One layout of people out of two.
+    """One layout of users out of two; O(n_rows) time and memory, without sorting.
 
-    Parameters
-    ----------
-    people, sites
-        The first layout.
-    others : (People, Sites)
-        The second.
-    order : array of int, shape (n_users,)
-        Who is in the new layout: positions in the first, and from its end on in the second.
-    n_basis : int, optional
-        As in :func:`~predilect.posteriors.people.lay_out`.
-
-    Notes
-    -----
-    O(n_rows) time and memory, without sorting.
+    ``order`` (n_users,) says who is in the new layout: positions in the first, and from its end on in ``others``.
     """
     more, more_sites = others
 
@@ -286,6 +245,6 @@ def joined(
 def _ranges(
     start: npt.NDArray[np.int64], length: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Pointers of ranges put in a row, and what they hold."""
+    """Pointers of concatenated ranges, and what they hold."""
     pointer = np.concatenate(([0], np.cumsum(length)))
     return pointer, np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)

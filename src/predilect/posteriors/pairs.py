@@ -1,4 +1,4 @@
-"""Variances of differences of utilities, pair by pair, from what the covariance of the utilities is made of."""
+"""Variances of differences of utilities, pair by pair."""
 
 from __future__ import annotations
 
@@ -10,30 +10,18 @@ __all__ = ["pair_variance", "squared_differences"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_DENSE_ITEMS = 2000  # up to so many items their covariance may be formed
+_DENSE_ITEMS = 2000  # items up to which their covariance may be formed
 _ROWS_AT_ONCE = 20_000
-_IN_CACHE = 2**16  # elements of differences of rows that are made, used and dropped
+_IN_CACHE = 2**16  # elements of a block of differences of rows
 
 
 def pair_variance(
     covariance: FloatArray, left: IntArray, right: IntArray, rows: FloatArray | None = None
 ) -> FloatArray:
-    """Variance of f(left) - f(right) for each pair, shape (n,).
+    """Variance of f(left) - f(right) for each pair, (n,), for f = rows x with x of the given covariance (M, M).
 
-    Never below 0: identical items would otherwise have variances of minus a few ulps.
-
-    Parameters
-    ----------
-    covariance : array of float, shape (M, M)
-        Of the utilities, or of the values that they are linear in.
-    left, right : arrays of int, shape (n,)
-        Codes of items.
-    rows : array of float, shape (n_items, M), optional
-        f = rows x for x with that covariance; by default f is x.
-
-    Notes
-    -----
-    With rows, whichever is least: n M², or n_items M² + n M, or n_items M (M + n_items) + n operations.
+    Never below 0: identical items would otherwise have variances of minus a few ulps. Whichever is least of n M²,
+    n_items M² + n M and n_items M (M + n_items) + n operations.
     """
     if rows is None:
         own = np.diagonal(covariance)
@@ -52,10 +40,7 @@ def pair_variance(
 
 
 def squared_differences(rows: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """|rows[left] - rows[right]|², shape (n,): the variances of pairs where rows rowsᵀ is the covariance.
-
-    In pieces that stay in the cache; n M operations for rows of shape (n_items, M).
-    """
+    """|rows[left] - rows[right]|², (n,), in pieces that stay in the cache; n M operations for rows (n_items, M)."""
     out = np.empty(len(left))
     step = max(_IN_CACHE // max(rows.shape[1], 1), 16)
     for start in range(0, len(left), step):

@@ -1,4 +1,4 @@
-"""Answers laid out person by person, as the compiled loops read them."""
+"""Answers grouped by user (CSR layout), as the compiled loops read them."""
 
 from __future__ import annotations
 
@@ -19,58 +19,35 @@ __all__ = ["LARGEST_STATE", "People", "Sites", "has_many_copies", "lay_out", "la
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6
-_COST_PER_ENTRY = 60.0  # of the items x items sums that each shard has to itself
+_COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
 _MOST_SHARDS = 16
 LARGEST_STATE = 600
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Answers sorted by person, with each person's own list of items.
+    """Answers sorted by user, with each user's own list of items.
 
-    Attributes
-    ----------
-    answer_ptr, item_ptr : int64[n_users + 1]
-        Where each person's answers and items begin.
-    item_idx : int32[...]
-        Each person's own items, ascending global codes.
-    left, right : int32[n_rows]
-        Left and right item of each answer, as positions in the person's own list.
-    outcome : int8[n_rows]
-        +1, 0 or -1.
-    weight : float64[n_rows]
-        How many identical answers a row stands for.
-    n_items : int
-        Number of items in all.
-    shards : list of (start, stop)
-        Ranges of people, cut by work.
-    largest_state : int
-        People with min(answers, items) above it, or above an eighth of it and with more than twice as many answers as
-        items, are *heavy*: dense factorisations serve them better than rank-one updates. So are those with a row of
-        more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes everybody heavy.
-    traits : float64[n_users, n_traits]
-        What is known of the people, for a shift of their prior mean; by default nothing, no columns.
-    tie_factor : float64[n_users]
-        What the tie threshold is multiplied by for each person; by default 1.
-    is_heavy : bool[n_users]
-    heavy : int64[...]
-        Codes of heavy people.
+    ``largest_state``: users with min(answers, items) above it, or above an eighth of it and with more than twice as
+    many answers as items, are *heavy*: dense factorisations are quicker than rank-one updates. So are those with a row
+    of more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes all users heavy.
     """
 
-    answer_ptr: npt.NDArray[np.int64]
+    answer_ptr: npt.NDArray[np.int64]  # start of each user's answers and items, (n_users + 1,)
     item_ptr: npt.NDArray[np.int64]
-    item_idx: npt.NDArray[np.int32]
-    left: npt.NDArray[np.int32]
+    item_idx: npt.NDArray[np.int32]  # each user's own items, ascending global codes
+    left: npt.NDArray[np.int32]  # positions in the user's own items, (n_rows,)
     right: npt.NDArray[np.int32]
-    outcome: npt.NDArray[np.int8]
-    weight: npt.NDArray[np.float64]
+    outcome: npt.NDArray[np.int8]  # +1, 0 or -1, (n_rows,)
+    weight: npt.NDArray[np.float64]  # number of identical answers in a row, (n_rows,)
     n_items: int
-    shards: list[Shard]
+    shards: list[Shard]  # ranges of users, cut by work
     largest_state: int = LARGEST_STATE
-    traits: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    traits: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))  # (n_users, n_traits)
+    # multiplies the tie threshold, (n_users,)
     tie_factor: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     is_heavy: npt.NDArray[np.bool_] = field(init=False)
-    heavy: npt.NDArray[np.int64] = field(init=False)
+    heavy: npt.NDArray[np.int64] = field(init=False)  # codes of heavy users
 
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
@@ -83,17 +60,17 @@ class People:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows (identical answers of a person count once)."""
+        """Number of rows (identical answers of a user count once)."""
         return len(self.outcome)
 
     @property
     def n_users(self) -> int:
-        """Number of people."""
+        """Number of users."""
         return len(self.answer_ptr) - 1
 
     @property
     def n_active(self) -> int:
-        """Number of people with at least one answer."""
+        """Number of users with at least one answer."""
         return int(np.count_nonzero(np.diff(self.answer_ptr)))
 
     @property
@@ -102,7 +79,7 @@ class People:
         return float(self.weight.sum())
 
     def dense(self, user: int, law: Law) -> tuple[npt.NDArray[np.int32], DensePerson | CountedPerson]:
-        """A person's own items, and the person in dense form."""
+        """A user's own items, and the user in dense form."""
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
         mean = law.person_mean(items, self.traits[user])
@@ -117,7 +94,7 @@ class People:
     def sums(
         self, user: int, sites: Sites, law: Law
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """A person's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
+        """A user's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
         if self.is_heavy[user]:
             rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
             w = self.weight[rows]
@@ -131,7 +108,7 @@ class People:
         return items, x, Q
 
     def answers_by_item(self, start: int, stop: int) -> npt.NDArray[np.float64]:
-        """Number of answers on each item of the people from ``start`` on; shape (stop - start, n_items)."""
+        """Number of answers on each item of users ``start`` to ``stop``; (stop - start, n_items)."""
         rows = slice(self.answer_ptr[start], self.answer_ptr[stop])
         who = np.repeat(np.arange(start, stop), np.diff(self.answer_ptr[start : stop + 1]))
         counts = np.zeros((stop - start) * self.n_items)
@@ -148,26 +125,9 @@ def lay_out(
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
 ) -> People:
-    """Lay answers out person by person.
+    """Layout of answers by user, O(n log n) time; DataError if a weight is below 1.
 
-    Parameters
-    ----------
-    comparisons : Comparisons
-    traits : array of float, shape (n_users, n_traits), optional
-        As in :class:`People`.
-    largest_state : int, default 600
-        As in :class:`People`.
-    n_basis : int, optional
-        Columns of the basis that utilities hang on; by default the items are the basis.
-
-    Raises
-    ------
-    DataError
-        If a weight is below 1.
-
-    Notes
-    -----
-    O(n log n) time for n rows; about 40 bytes a row.
+    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
     """
     if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
         raise DataError(
@@ -201,7 +161,7 @@ def lay_out_columns(
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
 ) -> People:
-    """The same from columns of codes, sorted by user; ``traits`` and ``tie_factor`` have a row for each person."""
+    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and ``tie_factor`` have a row for each user."""
     n_users, n = len(traits), len(user)
     user = user.astype(np.int64)
     keys = np.concatenate([user * n_items + left, user * n_items + right])
@@ -234,7 +194,7 @@ def shards_of(
     largest_state: int,
     n_basis: int | None,
 ) -> list[Shard]:
-    """Ranges of people with about equal work."""
+    """Ranges of users with about equal work."""
     heavy = _are_heavy(answer_ptr, item_ptr, weight, largest_state)
     return cut(
         _costs(np.diff(answer_ptr), np.diff(item_ptr), heavy, n_basis or 0),
@@ -246,14 +206,14 @@ def shards_of(
 def _costs(
     n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], heavy: npt.NDArray[np.bool_], n_basis: int
 ) -> npt.NDArray[np.float64]:
-    """Multiply-adds of one EM pass over a person with n answers on k items (a replay, a sweep, the statistics)."""
+    """Multiply-adds of one EM pass over a user with n answers on k items (a replay, a sweep, the statistics)."""
     d = np.minimum(n, k).astype(float)
     d[heavy] = 0.0  # not worked on in shards
     return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k + 0.5 * n_basis * d * (d + 8.0))
 
 
 def has_many_copies(weight: npt.NDArray[np.float64], largest_state: int = LARGEST_STATE) -> bool:
-    """Whether rank-one updates would lose too many digits to a row of one person."""
+    """Whether rank-one updates would lose too many digits to a row of one user."""
     return bool(weight.max(initial=0.0) > _many_copies(largest_state))
 
 

@@ -1,4 +1,4 @@
-"""The posterior of a population: a consensus, how people differ, and every person through their own answers."""
+"""Posterior of the population model: the consensus, the population covariance, and each user's answers."""
 
 from __future__ import annotations
 
@@ -27,40 +27,20 @@ IntArray = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class PopulationPosterior:
-    """f_u = m + what person u's answers say, m ~ N(m, C_m), for every person u.
+    """Posterior of f_u = m + the deviation of user u, with the consensus m ~ N(m, C_m).
 
-    A person is never stored: two numbers an answer (the sites) and the population say all there is to know, and a
-    person's utilities are rebuilt from them in microseconds.
-
-    Attributes
-    ----------
-    m : array of float, shape (M,)
-        Consensus: of the items (M = n_items), or of the functions of a basis.
-    C_m : array of float, shape (M, M)
-        Posterior covariance of the consensus.
-    Sigma : array of float, shape (M, M)
-        Population covariance: how a new person differs from the consensus.
-    people, sites
-        Every answer and its Gaussian message, but for the people in ``overlay``.
-    basis : Basis, optional
-        What utilities hang on; by default the items themselves.
-    effects : Effects, optional
-        How traits of people move their utilities.
-    overlay : Overlay
-        People whose answers changed since, and new people.
-    law : Law
-        What is known of a person before their own answers.
+    Users' posteriors are not stored: two numbers per answer (the sites) and the population distribution determine them.
     """
 
-    m: FloatArray
-    C_m: FloatArray
-    Sigma: FloatArray
-    people: People
+    m: FloatArray  # consensus of the items (M = n_items), or of the functions of a basis, (M,)
+    C_m: FloatArray  # posterior covariance of the consensus, (M, M)
+    Sigma: FloatArray  # population covariance of deviations from the consensus, (M, M)
+    people: People  # all answers and sites but those of the users in ``overlay``
     sites: Sites
-    basis: Basis | None = None
+    basis: Basis | None = None  # by default the items themselves
     effects: Effects | None = None
-    overlay: Overlay = field(default_factory=Overlay)
-    law: Law = field(init=False)
+    overlay: Overlay = field(default_factory=Overlay)  # users whose answers changed since, and new users
+    law: Law = field(init=False)  # population distribution
 
     def __post_init__(self) -> None:
         basis, effects = self.basis, self.effects
@@ -79,39 +59,29 @@ class PopulationPosterior:
 
     @property
     def n_users(self) -> int:
-        """Number of known people; their codes are below it."""
+        """Number of known users; their codes are below it."""
         return self.people.n_users + self.overlay.n_added
 
     @property
     def n_basis(self) -> int | None:
-        """Number of functions that utilities hang on; None where these are the items."""
+        """Number of basis functions; None where these are the items."""
         return None if self.basis is None else len(self.m)
 
     def answers_of(self, user: int) -> Person:
-        """One person's answers and sites."""
+        """One user's answers and sites."""
         changed = self.overlay.people.get(user)
         return person_of(self.people, self.sites, user) if changed is None else changed
 
     def with_people(self, people: Mapping[int, Person], n_new: int) -> PopulationPosterior:
-        """With other answers of some people, by code, the last ``n_new`` of whom are new; all else is shared."""
-        new = object.__new__(PopulationPosterior)  # dataclasses.replace would work out the law anew
+        """With other answers of some users, by code, the last ``n_new`` of whom are new; all else is shared."""
+        new = object.__new__(PopulationPosterior)  # dataclasses.replace would compute the law again
         for name in self.__slots__:
             object.__setattr__(new, name, getattr(self, name))
         object.__setattr__(new, "overlay", self.overlay.plus(people, n_new))
         return new
 
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
-        """The same with everybody in one layout again.
-
-        Parameters
-        ----------
-        order : array of int, shape (n_users,), optional
-            Codes of people in the order of their new codes; by default nobody's code changes.
-
-        Notes
-        -----
-        O(n_rows) time and memory; sites, and so all predictions, stay as they are.
-        """
+        """The same in one layout, with users in the order of their new codes, by default the same; O(n_rows)."""
         changed = np.arange(self.n_users)
         position = {user: self.people.n_users + place for place, user in enumerate(self.overlay.people)}
         changed[list(position)] = list(position.values())
@@ -130,25 +100,10 @@ class PopulationPosterior:
         traits: FloatArray | None = None,
         executor: ThreadPoolExecutor | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), noise not included.
+        """Mean and variance of f_u(left) - f_u(right), (n,), noise not included, the consensus integrated out.
 
-        Parameters
-        ----------
-        users, left, right : arrays of int, shape (n,)
-            Codes; a user of -1 is someone without answers and gets the population's prediction.
-        traits : array of float, shape (n, n_traits), optional
-            Traits of the people without answers; by default those of the average person, zeros.
-        executor : ThreadPoolExecutor, optional
-            Threads.
-
-        Returns
-        -------
-        mean, variance : arrays of float, shape (n,)
-
-        Notes
-        -----
-        The consensus is integrated out: the variance holds both what is unknown about the person and about m.
-        O(n_u k_u²) a person once, O(k_u²) a query; with a basis O(M (k_u + M)) a query.
+        A user of -1 is unseen, with ``traits`` (n, n_traits), by default the mean, zeros. O(n_u k_u²) per user once,
+        O(k_u²) per query; with a basis O(M (k_u + M)) per query.
         """
         left = np.asarray(left, dtype=np.int64)
         right = np.asarray(right, dtype=np.int64)
@@ -160,14 +115,14 @@ class PopulationPosterior:
         return mean, var
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-        """How pairs stand to what people, by code, answered; see :func:`~predilect.posteriors.chains.kinds_in`."""
+        """Kinds of queried pairs; see :func:`~predilect.posteriors.chains.kinds_in`."""
         kind = np.full(len(users), 2, dtype=np.int8)
         for rows, people, _, codes in self._where(np.asarray(users, dtype=np.int64)):
             kind[rows] = kinds_in(people, codes, left[rows], right[rows])
         return kind
 
     def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
-        """Whether some people, by code, have no answers: they are like anyone drawn from the population."""
+        """Whether users, by code, have no answers: their posterior is the population distribution."""
         users = np.asarray(users, dtype=np.int64)
         silent = np.ones(len(users), dtype=bool)
         for rows, people, _, codes in self._where(users):
@@ -175,7 +130,7 @@ class PopulationPosterior:
         return silent
 
     def tie_factors(self, users: IntArray) -> FloatArray:
-        """What the tie threshold is multiplied by for some people, by code; 1 for someone without answers (-1)."""
+        """Factors of users' tie thresholds, by code; 1 for an unseen user (-1)."""
         users = np.asarray(users, dtype=np.int64)
         factor = np.ones(len(users))
         for rows, people, _, codes in self._where(users):
@@ -183,19 +138,9 @@ class PopulationPosterior:
         return factor
 
     def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
-        """One person's utilities in factored form, for any number of items.
+        """One user's utilities in factored form, for any number of items; -1: unseen, with ``traits`` (n_traits,).
 
-        Parameters
-        ----------
-        user : int, default -1
-            Code of a person; -1 is someone without answers, drawn from the population.
-        traits : array of float, shape (n_traits,), optional
-            Traits of someone without answers; by default those of the average person, zeros.
-
-        Notes
-        -----
-        The state is (β, e_o): the functions of the basis, and what the person's own items have to themselves.
-        O((M + k_u)² k_u) for a person with answers on k_u items.
+        State (β, e_o): the basis functions, and the residuals of the user's k_u own items. O((M + k_u)² k_u).
         """
         if user in self.overlay.people:
             people, sites = self.overlay.people[user].layout(self.n_items, self.people.largest_state)
@@ -203,38 +148,25 @@ class PopulationPosterior:
         return person_in(self, self.people, self.sites, user, traits)
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities; see :meth:`person`."""
+        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities; see :meth:`person`."""
         return self.person(user).dense()
 
     def crowd(self) -> Utilities:
-        """The consensus, the mean of the population of people, in factored form."""
+        """Consensus, the mean of the population, in factored form."""
         nothing = np.zeros(0, dtype=np.int64)
         Phi = None if self.basis is None else self.basis.Phi
         return Utilities(self.law.mean, self.C_m, Phi, nothing, offset_variance(self))
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of the consensus, the mean of the population of people."""
+        """Mean and covariance of the consensus, the mean of the population."""
         return self.crowd().dense()
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Means and variances of people's utilities, centred over the items.
+        """Means and variances of known users' utilities, centred over the items; (n, n_items).
 
-        Parameters
-        ----------
-        users : array of int, shape (n,)
-            Codes of known people.
-        executor : ThreadPoolExecutor, optional
-            Threads.
-
-        Returns
-        -------
-        mean, variance : arrays of float, shape (n, n_items)
-
-        Notes
-        -----
-        O(n_items k_u²) a person, with a basis O(n_items (M + k_u)²); nothing of n_items x n_items a person.
+        O(n_items k_u²) per user, with a basis O(n_items (M + k_u)²); nothing of n_items x n_items per user.
         """
         users = np.asarray(users, dtype=np.int64)
         mean = np.empty((len(users), self.n_items))
@@ -254,22 +186,10 @@ class PopulationPosterior:
         trace: float,
         effects: Effects | None = None,
     ) -> PopulationPosterior:
-        """With new items appended, which no one has answered on (population.md section 6).
+        """With new items appended that have no answers (population.md section 6): A = K_*o K_oo⁻¹, R = K_** - A K_o*.
 
-        Parameters
-        ----------
-        A : array of float, shape (n_new, n_items)
-            K_*o K_oo⁻¹.
-        R : array of float, shape (n_new, n_new)
-            K_** - A K_o*.
-        consensus : GaussianPosterior
-            The consensus over the old and the new items.
-        scale, strength : float
-            s₀ and ν₀.
-        trace : float
-            tr((s₀ K_oo)⁻¹ Σ_oo).
-        effects : Effects, optional
-            Those of traits over the old and the new items, if there are any.
+        ``consensus`` and ``effects`` are over all items; ``scale`` is s₀, ``strength`` ν₀, ``trace`` tr((s₀ K_oo)⁻¹
+        Σ_oo).
         """
         cross = A @ self.Sigma
         spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T
@@ -280,13 +200,13 @@ class PopulationPosterior:
         )
 
     def with_items(self, Phi: FloatArray, share: FloatArray, consensus_scale: float) -> PopulationPosterior:
-        """With new items appended to those that hang on the basis; parameters as :meth:`Basis.extended`."""
+        """With new items appended as linear functions of the basis; parameters as :meth:`Basis.extended`."""
         assert self.basis is not None
         basis = self.basis.extended(Phi, share, consensus_scale)
         return replace(self, people=replace(self.people, n_items=len(basis.Phi)), basis=basis)
 
     def _where(self, users: IntArray) -> Iterator[tuple[IntArray | slice, People, Sites, IntArray]]:
-        """Rows of queries by the layout that holds their people, with the people's codes there."""
+        """Rows of queries by the layout that holds their users, with the users' codes there."""
         held = self.overlay.holds(users)
         if held is None:
             yield slice(None), self.people, self.sites, users
@@ -299,7 +219,7 @@ class PopulationPosterior:
         yield rows, *self._beside(changed.tolist()), codes
 
     def _beside(self, users: list[int]) -> tuple[People, Sites]:
-        """A layout of some of the people who changed."""
+        """Layout of some of the changed users."""
         persons = [self.overlay.people[user] for user in users]
         if not persons:  # with traits of the right number
             persons = [Person.silent(np.zeros((1, self.people.traits.shape[1])))]

@@ -1,4 +1,4 @@
-"""From a function at some points to the function at all items: the sparse Gaussian process of variational methods."""
+"""Projection of a Gaussian process from inducing points to all items."""
 
 from __future__ import annotations
 
@@ -22,57 +22,27 @@ _ROWS_AT_ONCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """f(items) = A f_m + r, where f_m are the values at M points, f_m ~ N(0, K_mm/s), and r ~ N(0, R/s).
+    """f(items) = A f_m + r with values f_m ~ N(0, K_mm/s) at M points and r ~ N(0, R/s). crowdgppl.md 2.2.
 
-    An item without features is alike to no other item: it is a point of its own, after the others, so that what is
-    answered on it is not lost.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    features : array of float, shape (n_items, d)
-    known : array of bool, shape (n_items,)
-        Whether an item has features.
-    points : array of float, shape (M, d)
-        Inducing points.
-    known_points : array of bool, shape (M,)
-        False for points that stand for an item without features.
-    factor : Factor
-        Cholesky factor of K_mm.
-    A : array of float, shape (n_items, M), or None
-        K_nm K_mm⁻¹; None where the points are the items, in their order, and A is the identity.
-    own : array of float, shape (n_items,)
-        Diagonal of R = K_nn - A K_mn; zeros where A is the identity.
-
-    Notes
-    -----
-    crowdgppl.md 2.2. n_items M (d + M) + M³/3 operations, n_items M memory; R is never formed but for the pairs asked.
+    An item without features is uncorrelated with all others: it is a point of its own, after the others, so that its
+    answers count. n_items M (d + M) + M³/3 operations, n_items M memory; R is never formed as a whole.
     """
 
     kernel: Kernel
-    features: FloatArray
-    known: BoolArray
-    points: FloatArray
-    known_points: BoolArray
-    factor: Factor
+    features: FloatArray  # (n_items, d)
+    known: BoolArray  # whether an item has features
+    points: FloatArray  # inducing points, (M, d)
+    known_points: BoolArray  # False for points that stand for an item without features
+    factor: Factor  # of K_mm
+    # K_nm K_mm⁻¹, (n_items, M); None (the identity) where the points are the items, in their order
     A: FloatArray | None
-    own: FloatArray
+    own: FloatArray  # diagonal of R = K_nn - A K_mn; zeros where A is the identity
 
     @classmethod
     def of(cls, kernel: Kernel, features: FloatArray, known: BoolArray, points: FloatArray | None) -> Projection:
-        """The projection of a kernel.
+        """Projection through inducing points for the items with features; None: the items.
 
-        Parameters
-        ----------
-        kernel, features, known
-            As the attributes.
-        points : array of float, shape (n_points, d), or None
-            Inducing points for the items with features; None: the items.
-
-        Raises
-        ------
-        NotPositiveDefiniteError
-            If K_mm is singular even with the largest jitter.
+        NotPositiveDefiniteError if K_mm is singular even with the largest jitter.
         """
         if points is None:
             factor = factorise(item_covariance(kernel, features, known))
@@ -97,18 +67,15 @@ class Projection:
 
     @property
     def n_points(self) -> int:
-        """M: inducing points, items without features among them."""
+        """Number of inducing points M, items without features included."""
         return len(self.factor.lower)
 
     def expand(self, values: FloatArray) -> FloatArray:
-        """A values, for values at the inducing points, shape (M,) or (M, k)."""
+        """A values, for values (M,) or (M, k) at the inducing points."""
         return values if self.A is None else np.asarray(self.A @ values)
 
     def roots(self) -> FloatArray:
-        """B = A L with K_mm = L Lᵀ, shape (n_items, M): f = B u + r with u ~ N(0, I/s).
-
-        Whoever works with u needs no inverse of K_mm, which for close points has none.
-        """
+        """B = A L with K_mm = L Lᵀ, (n_items, M): f = B u + r with u ~ N(0, I/s), without an inverse of K_mm."""
         lower = self.factor.lower
         return np.ascontiguousarray(lower if self.A is None else self.A @ lower)
 
@@ -118,18 +85,7 @@ class Projection:
         return self.factor.lower @ mean, symmetrise(half.T @ half)
 
     def residual_pairs(self, left: IntArray, right: IntArray, roots: FloatArray | None = None) -> FloatArray:
-        """Variance of r(left) - r(right) at s = 1, shape (n,); never below 0.
-
-        Parameters
-        ----------
-        left, right : arrays of int, shape (n,)
-        roots : array of float, shape (n_items, M), optional
-            From :meth:`roots`; by default made for the items that occur, each once, with M² operations.
-
-        Notes
-        -----
-        k(a, a) + k(b, b) - 2 k(a, b) less |B_a - B_b|²; n (d + M) operations.
-        """
+        """Variance of r(left) - r(right) at s = 1, (n,): k(a, a) + k(b, b) - 2 k(a, b) - |B_a - B_b|², at least 0."""
         if self.A is None:
             return np.zeros(len(left))
         a, b, own, known = left, right, self.own, self.known
@@ -148,7 +104,7 @@ class Projection:
         return np.asarray(np.maximum(out, 0.0))
 
     def residual(self) -> FloatArray:
-        """R at s = 1, shape (n_items, n_items); for few items."""
+        """R at s = 1, (n_items, n_items); for few items."""
         if self.A is None:
             return np.zeros((self.n_items, self.n_items))
         root = self.A @ self.factor.lower
@@ -157,15 +113,8 @@ class Projection:
         return R
 
     def with_items(self, features: FloatArray, known: BoolArray) -> Projection:
-        """With more items, whose values follow from the points; those without features get the prior, apart.
+        """With more items, predicted from the points; those without features get the prior, uncorrelated with others.
 
-        Parameters
-        ----------
-        features : array of float, shape (n_new, d)
-        known : array of bool, shape (n_new,)
-
-        Notes
-        -----
         crowdgppl.md 2.2, eq. 20. Where the points were the items, A becomes the identity above K_*n K_nn⁻¹.
         """
         new = self.at(features, known)
@@ -177,14 +126,14 @@ class Projection:
         )  # fmt: skip
 
     def at(self, features: FloatArray, known: BoolArray) -> Projection:
-        """The projection to other items from the same points; parameters as :meth:`with_items`."""
+        """Projection to other items from the same points."""
         A = _rows(self.kernel, self.factor, features, known, self.points, self.known_points)
         own = _own(self.kernel, self.factor, features, known, A)
         return Projection(self.kernel, features, known, self.points, self.known_points, self.factor, A, own)
 
 
 def item_covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray:
-    """K of items, of which some have no features and are alike to no other; shape (n_items, n_items)."""
+    """K of items, those without features uncorrelated with all others; (n_items, n_items)."""
     K = np.zeros((len(known), len(known)))
     K[np.ix_(known, known)] = kernel(features[known])
     alone = np.flatnonzero(~known)
@@ -193,7 +142,7 @@ def item_covariance(kernel: Kernel, features: FloatArray, known: BoolArray) -> F
 
 
 def item_covariance_gradient(kernel: Kernel, features: FloatArray, known: BoolArray, weights: FloatArray) -> FloatArray:
-    """Σ_ij weights_ij ∂K_ij/∂theta of :func:`item_covariance`, shape (n_parameters,)."""
+    """Σ_ij weights_ij ∂K_ij/∂theta of :func:`item_covariance`, (n_parameters,)."""
     total = variance_gradient(kernel, features.shape[1], float(np.diagonal(weights)[~known].sum()))
     if known.any():
         total = total + kernel.gradient(features[known], None, weights[np.ix_(known, known)])
@@ -201,7 +150,7 @@ def item_covariance_gradient(kernel: Kernel, features: FloatArray, known: BoolAr
 
 
 def variance_gradient(kernel: Kernel, n_features: int, weight: float) -> FloatArray:
-    """Weight times the slope of the prior variance of an item without features, shape (n_parameters,)."""
+    """Weight times the slope of the prior variance of an item without features, (n_parameters,)."""
     return kernel.diagonal_gradient(np.zeros((1, n_features)), np.array([weight]))
 
 

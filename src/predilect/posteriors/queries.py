@@ -1,4 +1,4 @@
-"""What is asked of the people of one layout, given the population: the mathematics behind its posterior."""
+"""Margins and utilities of the users of one layout, given the population."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def margins_in(
     traits: FloatArray | None,
     executor: ThreadPoolExecutor | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """The margins of people of one layout."""
+    """Margins of users of one layout."""
     mean, var = np.empty(len(users)), np.empty(len(users))
     silent = (users < 0) | (people.answer_ptr[users + 1] == people.answer_ptr[users])
     rows = np.flatnonzero(silent)
@@ -86,7 +86,7 @@ def margins_in(
 def _margins_by_items(
     posterior: PopulationPosterior, people: People, sites: Sites, user: int, left: IntArray, right: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Margins of one person where the items are the basis; O(k²) a pair, and nothing of n_items x n_items."""
+    """Margins of one user where the items are the basis; O(k²) per pair, and nothing of n_items x n_items."""
     items, x, Q = people.sums(user, sites, posterior.law)
     Sigma, C, known = posterior.Sigma, posterior.C_m, people.traits[user]
     prior = posterior.law.mean
@@ -105,7 +105,7 @@ def _margins_by_items(
 def person_in(
     posterior: PopulationPosterior, people: People, sites: Sites, user: int, traits: FloatArray | None = None
 ) -> Utilities:
-    """One person of one layout."""
+    """Utilities of one user of one layout."""
     known = people.traits[user] if user >= 0 else np.zeros(people.traits.shape[1])
     known = traits if traits is not None and user < 0 else known
     M, basis = len(posterior.m), posterior.basis
@@ -128,7 +128,7 @@ def person_in(
     T, C = _blocks(posterior.Sigma, posterior.law.rho[own]), _blocks(C_m, offset_variance(posterior)[own])
     A = np.hstack([rows, np.eye(len(items))]) if len(own) else rows
     gain = T @ A.T
-    F = gain @ Q  # (I - F A) is what is left of the prior mean
+    F = gain @ Q  # the prior mean counts as (I - F A)
     rest = C - F @ (A @ C)
     covariance = T - F @ gain.T + rest - (rest @ A.T) @ F.T
     move = gain @ x
@@ -140,9 +140,9 @@ def person_in(
 def _person_by_items(
     mean: FloatArray, Sigma: FloatArray, C_m: FloatArray, items: IntArray, x: FloatArray, Q: FloatArray
 ) -> Utilities:
-    """A person with answers where the items are the basis: Σ - F Gᵀ + (I - F A) C (I - F A)ᵀ for the rows A of items.
+    """A user with answers where the items are the basis: Σ - F Gᵀ + (I - F A) C (I - F A)ᵀ for the rows A of items.
 
-    Picking rows takes no product, and what is left are two of n_items² k operations, in one.
+    Picking rows takes no product; two products of n_items² k operations remain, done as one.
     """
     G, C = Sigma[:, items], C_m[:, items]
     F = G @ Q
@@ -155,7 +155,7 @@ def _person_by_items(
 def centred_in(
     posterior: PopulationPosterior, people: People, sites: Sites, users: IntArray, executor: ThreadPoolExecutor | None
 ) -> tuple[FloatArray, FloatArray]:
-    """The centred utilities of people of one layout."""
+    """Centred utilities of users of one layout."""
     mean = np.empty((len(users), posterior.n_items))
     var = np.empty_like(mean)
     plain = posterior.basis is None and posterior.effects is None
@@ -213,7 +213,7 @@ def _pair_variance(
 
 
 def _own_variance(posterior: PopulationPosterior, without: IntArray | None = None) -> FloatArray:
-    """What items have to themselves, of a person and of the consensus; 0 for some of them."""
+    """Item-specific residual variances, of a user and of the consensus; 0 for the items in ``without``."""
     if posterior.basis is None or not posterior.basis.has_own:
         return np.zeros(0)
     variance = posterior.basis.rho + posterior.basis.offset_variance
@@ -223,7 +223,7 @@ def _own_variance(posterior: PopulationPosterior, without: IntArray | None = Non
 
 
 def offset_variance(posterior: PopulationPosterior) -> FloatArray:
-    """What the consensus leaves open of each item alone; empty where items have nothing to themselves."""
+    """Item-specific residual variance of the consensus; empty without residuals."""
     return np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
 
 
@@ -236,7 +236,7 @@ def _answers(posterior: PopulationPosterior, people: People, sites: Sites) -> tu
 
 
 def _blocks(dense: FloatArray, diagonal: FloatArray) -> FloatArray:
-    """A covariance of functions beside independent variances."""
+    """Block-diagonal covariance of a dense block and independent variances."""
     n, k = len(dense), len(diagonal)
     out = np.zeros((n + k, n + k))
     out[:n, :n] = dense

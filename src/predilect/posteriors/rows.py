@@ -1,4 +1,4 @@
-"""Answers as sorted keys, to which others can be added and from which some can be taken back."""
+"""Answers as sorted keys, with addition and removal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KeyArray = npt.NDArray[np.int64]
 _ITEM_BITS, _OUTCOME_BITS = 31, 2
 _ITEM = (1 << _ITEM_BITS) - 1
 _ZERO = np.zeros(1)
-_DUST = 1e-9  # of what was taken back: weights are counts, and sums of them leave rounding behind
+_DUST = 1e-9  # relative: weights are counts, and removal leaves rounding errors
 
 
 def key_of(left: int, right: int, outcome: int) -> int:
@@ -49,25 +49,15 @@ def sides_of(key: KeyArray) -> tuple[KeyArray, KeyArray, npt.NDArray[np.int8]]:
 
 
 class Rows(NamedTuple):
-    """Answers, each key once.
-
-    Attributes
-    ----------
-    key : int64[n]
-        Ascending.
-    weight : float64[n]
-        How many identical answers a row stands for.
-    carried : tuple of float64[n]
-        What goes with a row, such as its site; 0 for a new row.
-    """
+    """Answers with distinct, ascending keys."""
 
     key: KeyArray
-    weight: FloatArray
-    carried: tuple[FloatArray, ...] = ()
+    weight: FloatArray  # number of identical answers in a row
+    carried: tuple[FloatArray, ...] = ()  # site columns or the like, 0 for a new row
 
     @classmethod
     def of(cls, key: KeyArray, weight: FloatArray, carried: tuple[FloatArray, ...] = ()) -> Rows:
-        """From rows in any order; of equal keys the weights add up, and what they carry is averaged."""
+        """From rows in any order; weights of equal keys are added, what they carry is averaged."""
         if (key[1:] > key[:-1]).all():
             return cls(key, weight, carried)
         order = np.argsort(key, kind="stable")
@@ -78,14 +68,14 @@ class Rows(NamedTuple):
         return cls(key[starts], total, tuple(means))
 
     def held(self, key: KeyArray) -> FloatArray:
-        """Weights of the rows with some keys, 0 where there is none; shape (n,)."""
+        """Weights of the rows with some keys, 0 where there is none; (n,)."""
         place, known = self._find(key)
         weight = np.zeros(len(key))
         weight[known] = self.weight[place[known]]
         return weight
 
     def plus(self, key: KeyArray, weight: FloatArray) -> Rows:
-        """With more answers; their keys are distinct, in any order."""
+        """With more answers, of distinct keys in any order."""
         if len(key) == 1:
             return self._plus_one(key, weight)
         place, known = self._find(key)
@@ -115,7 +105,7 @@ class Rows(NamedTuple):
         return Rows(put(self.key, key), put(self.weight, weight), tuple(put(column, _ZERO) for column in self.carried))
 
     def minus(self, key: KeyArray, weight: FloatArray) -> Rows:
-        """Without some answers, all of which are held with at least that weight; their keys are distinct."""
+        """Without some answers of distinct keys, all of them held with at least that weight."""
         place, _ = self._find(key)
         total = self.weight.copy()
         rest = total[place] - weight

@@ -1,4 +1,4 @@
-"""One Gaussian process a person: nothing that one says tells anything of another."""
+"""Independent Gaussian processes, one per user."""
 
 from __future__ import annotations
 
@@ -22,37 +22,23 @@ IntArray = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class SeparatePosterior:
-    """f_u ~ N(0, K/s) for every person u, independent of each other, given that person's answers.
+    """f_u ~ N(0, K/s) for every user u, independent of each other, given that user's answers.
 
-    Of somebody without answers the model knows nothing but the prior; here such a person is taken to be like one of
-    those who answered, nobody knows which.
-
-    Attributes
-    ----------
-    people : PopulationPosterior
-        The population model with its consensus at 0 and Σ = K/s: people's answers and their sites.
-    mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
-        Of the average utilities of the people who answered.
-    spread : array of float, shape (n_items, n_items)
-        Covariance of the utilities of one of them, drawn at random.
+    An unseen user, of whom the model knows only the prior, is predicted as a random one of those who answered.
     """
 
-    people: PopulationPosterior
-    mean: FloatArray
+    people: PopulationPosterior  # population model with consensus 0 and Σ = K/s
+    mean: FloatArray  # of the average of the users who answered, (n_items,), with covariance (n_items, n_items)
     covariance: FloatArray
-    spread: FloatArray
+    spread: FloatArray  # covariance of the utilities of a random one of them, (n_items, n_items)
 
     @classmethod
     def of(cls, people: PopulationPosterior, H: FloatArray, D: FloatArray, r: FloatArray) -> SeparatePosterior:
-        """From everybody's sites.
+        """Posterior and population average from all sites, and the sums H, D, r over users.
 
-        Parameters
-        ----------
-        people : PopulationPosterior
-        H, D, r : arrays of float, shapes (n_items, n_items), the same, and (n_items,)
-            Sums over people as in :class:`~predilect.inference.expectation.Expectation`. Person u has mean Σ Xᵀα and
-            covariance Σ - Σ XᵀQX Σ, so the average has mean m = Σ r / U and, as people are independent, covariance
-            (U Σ - Σ H Σ) / U²; the covariances of all, and of their means about m, add up to Σ + Σ D Σ / U - m mᵀ.
+        User u has mean Σ Xᵀα and covariance Σ - Σ XᵀQX Σ, so the average has mean m = Σ r / U and, as users are
+        independent, covariance (U Σ - Σ H Σ) / U²; the covariances of all, and of their means about m, add up to Σ + Σ
+        D Σ / U - m mᵀ. Sums as in :class:`~predilect.inference.expectation.Expectation`.
         """
         U, Sigma = people.people.n_active, people.Sigma
         mean = Sigma @ r / U
@@ -67,7 +53,7 @@ class SeparatePosterior:
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), shapes (n,); -1 for somebody without answers."""
+        """Mean and variance of f_u(left) - f_u(right), (n,); -1 for an unseen user."""
         mean, var = self.mean[left] - self.mean[right], pair_variance(self.spread, left, right)
         known = users >= 0
         if known.any():
@@ -75,15 +61,15 @@ class SeparatePosterior:
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities of one person; -1 for somebody without answers."""
+        """Utilities of one user; -1 for an unseen one."""
         return self.people.person(user) if user >= 0 else Utilities.of(self.mean, self.spread)
 
     def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities."""
+        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
         return self.person(user).dense()
 
     def crowd(self) -> Utilities:
-        """The average utilities of the people who answered."""
+        """Average utilities of the users who answered."""
         return Utilities.of(self.mean, self.covariance)
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
@@ -93,19 +79,11 @@ class SeparatePosterior:
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of people's utilities, centred over the items; shapes (n_users, n_items)."""
+        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
         return self.people.centred_utilities(users, executor=executor)
 
     def with_items(self, everything: Projection, scale: float) -> SeparatePosterior:
-        """Over more items, of which the first are these.
-
-        Parameters
-        ----------
-        everything : Projection
-            From these items as points to all.
-        scale : float
-            s.
-        """
+        """Over more items, of which the first are these: ``everything`` projects from these to all; ``scale`` is s."""
         A, R = everything.A, everything.residual() / scale
         assert A is not None
         Sigma = A @ self.people.Sigma @ A.T + R

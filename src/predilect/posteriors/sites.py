@@ -1,4 +1,4 @@
-"""Sites: what approximate inference makes of answers, and the form in which answers add up."""
+"""Sites: Gaussian messages of the answers, which add up."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Sites"]
 
 @dataclass(slots=True)
 class Sites:
-    """Gaussian message of one copy of each answer: precision and precision times mean, two numbers a row."""
+    """Gaussian message of one copy of each answer: precision and precision times mean, two numbers per row."""
 
     precision: npt.NDArray[np.float64]
     linear: npt.NDArray[np.float64]
 
     @classmethod
     def flat(cls, n_rows: int) -> Sites:
-        """Sites that say nothing yet."""
+        """Sites of precision 0."""
         return cls(np.zeros(n_rows), np.zeros(n_rows))
 
     def copy(self) -> Sites:
@@ -31,7 +31,7 @@ class Sites:
         return Sites(weight * self.precision, weight * self.linear)
 
     def towards(self, other: Sites, step: float) -> Sites:
-        """A convex mix in natural parameters: ``step`` of the way to other sites."""
+        """Convex combination in natural parameters: ``step`` of the way to other sites."""
         return Sites(
             (1.0 - step) * self.precision + step * other.precision, (1.0 - step) * self.linear + step * other.linear
         )

@@ -1,4 +1,4 @@
-"""The posterior of one utility function known through its values at inducing points."""
+"""Posterior of one utility function through inducing points."""
 
 from __future__ import annotations
 
@@ -20,27 +20,15 @@ IntArray = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class SparsePosterior:
-    """f = A f_m + r with f_m ~ N(mean, covariance) and r ~ N(0, R/scale), the same for every person.
+    """f = A f_m + r with f_m ~ N(mean, covariance) and r ~ N(0, R/scale), the same for every user.
 
-    Attributes
-    ----------
-    projection : Projection
-        A and R.
-    mean : array of float, shape (M,)
-        Of f at the inducing points.
-    covariance : array of float, shape (M, M)
-    scale : float
-        E s, the inverse scale of the prior.
-
-    Notes
-    -----
     crowdgppl.md 2.2, eqs. 14 and 20 corrected: A S Aᵀ + (K_nn - A K_mn)/E s.
     """
 
-    projection: Projection
-    mean: FloatArray
+    projection: Projection  # A and R
+    mean: FloatArray  # of f at the inducing points, (M,)
     covariance: FloatArray
-    scale: float
+    scale: float  # E s, the inverse scale of the prior
 
     @property
     def n_items(self) -> int:
@@ -48,12 +36,7 @@ class SparsePosterior:
         return self.projection.n_items
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f(left) - f(right), residual included; ``users`` makes no difference. Shapes (n,).
-
-        Notes
-        -----
-        Operations as :func:`~predilect.posteriors.pairs.pair_variance` and :meth:`Projection.residual_pairs` have them.
-        """
+        """Mean and variance of f(left) - f(right), (n,), residual included; ``users`` makes no difference."""
         left, right = np.asarray(left), np.asarray(right)
         f = self.projection.expand(self.mean)
         var = pair_variance(self.covariance, left, right, self.projection.A)
@@ -65,11 +48,11 @@ class SparsePosterior:
         return self.projection.expand(self.mean), symmetrise(S + self.projection.residual() / self.scale)
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """The same as :meth:`utilities`: one function stands for everybody."""
+        """The same as :meth:`utilities`: one function for all users."""
         return self.utilities()
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities in the form that boards are made of: of very many items coarser than :meth:`margins`."""
+        """Utilities in the form that boards are made from: for very many items coarser than :meth:`margins`."""
         return Utilities.through(self.projection, self.mean, self.covariance, 1.0 / self.scale)
 
     def crowd(self) -> Utilities:
@@ -77,12 +60,5 @@ class SparsePosterior:
         return self.person()
 
     def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> SparsePosterior:
-        """With items appended that nobody was asked about.
-
-        Parameters
-        ----------
-        features : array of float, shape (n_new, d)
-        known : array of bool, shape (n_new,)
-            Whether an item has features; one without has the prior, apart from all others.
-        """
+        """With items appended that have no answers; those without features get the prior, uncorrelated with others."""
         return replace(self, projection=self.projection.with_items(features, known))

@@ -1,4 +1,4 @@
-"""Utilities of one person, or of the crowd, in a form whose size does not grow with items x items."""
+"""Utilities of one user or of the consensus, in a form without items x items matrices."""
 
 from __future__ import annotations
 
@@ -17,31 +17,18 @@ __all__ = ["Utilities"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
-_DENSE_ITEMS = 2000  # up to so many items the residual's covariance is formed
+_DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
 
 
 @dataclass(frozen=True, slots=True)
 class Utilities:
-    """f = mean + [Φ, E_o] s + e with s ~ N(0, covariance) and independent e_i of variance ``own``.
-
-    Attributes
-    ----------
-    mean : array of float, shape (n_items,)
-    covariance : array of float, shape (M + k, M + k)
-        Of the functions of the basis, and of what k items have to themselves.
-    Phi : array of float, shape (n_items, M), or None
-        The basis; None where the items are the basis, and the covariance is theirs.
-    items : array of int, shape (k,)
-        The k items.
-    own : array of float, shape (n_items,)
-        Variance that the other items have to themselves; empty if there is none.
-    """
+    """f = mean + [Φ, E_o] s + e with s ~ N(0, covariance) and independent e_i of variance ``own``."""
 
     mean: FloatArray
-    covariance: FloatArray
-    Phi: FloatArray | None
-    items: IntArray
-    own: FloatArray
+    covariance: FloatArray  # (M + k, M + k), of the basis functions and of k items' residuals
+    Phi: FloatArray | None  # (n_items, M); None where the items are the basis
+    items: IntArray  # the k items
+    own: FloatArray  # residual variance of the other items, (n_items,); empty without residuals
 
     @classmethod
     def of(cls, mean: FloatArray, covariance: FloatArray) -> Self:
@@ -50,13 +37,10 @@ class Utilities:
 
     @classmethod
     def through(cls, projection: Projection, mean: FloatArray, covariance: FloatArray, residual: float) -> Self:
-        """Of f = A f_m + r with f_m ~ N(mean, covariance) and r ~ N(0, ``residual`` R).
+        """Utilities f = A f_m + r with f_m ~ N(mean, covariance) and r ~ N(0, ``residual`` R).
 
-        Notes
-        -----
-        Up to 2 000 items with their exact covariance. Beyond, of R the diagonal: items that are alike keep what the
-        inducing points know of them in common, and are taken for unlike in the rest. Variances of single utilities are
-        right, those of differences between close neighbours too large.
+        Exact up to 2 000 items; beyond, with the diagonal of R: variances of single utilities are right, those of
+        differences between close neighbours too large.
         """
         A, f = projection.A, projection.expand(mean)
         if A is None:
@@ -66,7 +50,7 @@ class Utilities:
         return cls.of(f, symmetrise(A @ covariance @ A.T + residual * projection.residual()))
 
     def rows(self) -> FloatArray:
-        """[Φ, E_o], shape (n_items, M + k)."""
+        """[Φ, E_o], (n_items, M + k)."""
         assert self.Phi is not None
         rows = np.zeros((len(self.mean), len(self.covariance)))
         rows[:, : self.Phi.shape[1]] = self.Phi
@@ -84,13 +68,13 @@ class Utilities:
         return self.mean, symmetrise(covariance)
 
     def margins(self, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f(left) - f(right), shapes (n,)."""
+        """Mean and variance of f(left) - f(right), (n,)."""
         mean = self.mean[left] - self.mean[right]
         var = pair_variance(self.covariance, left, right, None if self.Phi is None else self.rows())
         return mean, var + self.own[left] + self.own[right] if len(self.own) else var
 
     def centred_marginals(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of each utility, centred over the items; shapes (n_items,)."""
+        """Mean and variance of each utility, centred over the items; (n_items,)."""
         n = len(self.mean)
         if self.Phi is None:
             row = self.covariance.mean(axis=0)
@@ -103,7 +87,7 @@ class Utilities:
         return self.mean - self.mean.mean(), var
 
     def draws(self, n_draws: int, rng: np.random.Generator, root: FloatArray) -> FloatArray:
-        """Joint draws, shape (n_draws, n_items), with ``root`` a factor of the covariance."""
+        """Joint draws, (n_draws, n_items), with ``root`` a factor of the covariance."""
         normal = rng.standard_normal((n_draws, root.shape[1])) @ root.T
         if self.Phi is None:
             return self.mean + normal

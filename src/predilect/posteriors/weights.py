@@ -1,4 +1,4 @@
-"""The law of the weights of somebody who has not answered: nothing known, linear in features, or a Gaussian process."""
+"""Population distribution of the factor weights: standard, linear in features, or a Gaussian process."""
 
 from __future__ import annotations
 
@@ -16,22 +16,16 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class WeightPrior(Protocol):
-    """Mean and variance of the weights of people without answers."""
+    """Mean and variance of the weights of unseen users."""
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Shapes (n, C) for traits of shape (n, n_traits), or (1, C) if nothing is known."""
+        """Shapes (n, C) for traits (n, n_traits), or (1, C) without any."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StandardWeights:
-    """w_c ~ N(0, variance), whatever is known of the person.
-
-    Attributes
-    ----------
-    variance : array of float, shape (C,), or None
-        None: 1.
-    """
+    """w_c ~ N(0, variance), whatever the features; a variance (C,) of None is 1."""
 
     variance: FloatArray | None = None
 
@@ -44,21 +38,13 @@ class StandardWeights:
 
 @dataclass(frozen=True, slots=True)
 class LinearWeights:
-    """w = B x + ε with ε ~ N(0, I): modern.md 5.
+    """w = B x + ε with ε ~ N(0, I): modern.md 5."""
 
-    Attributes
-    ----------
-    effects : array of float, shape (C, n_traits)
-        E B.
-    covariance : array of float, shape (C, n_traits, n_traits)
-        Of each row of B.
-    """
-
-    effects: FloatArray
-    covariance: FloatArray
+    effects: FloatArray  # E B, (C, n_traits)
+    covariance: FloatArray  # of each row of B, (C, n_traits, n_traits)
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """See :class:`WeightPrior`; unknown features are those of the average person, zero."""
+        """See :class:`WeightPrior`; unknown features have the mean, zero."""
         if traits is None:
             return np.zeros((1, n_components)), np.ones((1, n_components))
         spread = np.einsum("nk,ckl,nl->nc", traits, self.covariance, traits)
@@ -67,28 +53,16 @@ class LinearWeights:
 
 @dataclass(frozen=True, slots=True)
 class ProcessWeights:
-    """Some components have w_c = a Gaussian process of people's features, at points; the others N(0, variance).
+    """Weights w_c of some components as Gaussian processes of user features; the others N(0, variance)."""
 
-    Attributes
-    ----------
-    projection : Projection
-        From the points to the people.
-    process : array of bool, shape (C,)
-        Which components are processes.
-    mean, covariance : arrays of float, shapes (M, C) and (C, M, M)
-        At the points; read where ``process``.
-    variance : array of float, shape (C,)
-        1/s of the prior of each.
-    """
-
-    projection: Projection
-    process: npt.NDArray[np.bool_]
-    mean: FloatArray
+    projection: Projection  # from the points to the users
+    process: npt.NDArray[np.bool_]  # components that are processes, (C,)
+    mean: FloatArray  # at the points, (M, C), with covariance (C, M, M); read where ``process``
     covariance: FloatArray
-    variance: FloatArray
+    variance: FloatArray  # 1/s of the prior of each, (C,)
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """See :class:`WeightPrior`: the Gaussian process at the person's features, crowdgppl.md 2.2, eq. 20."""
+        """See :class:`WeightPrior`: the Gaussian process at the user's features, crowdgppl.md 2.2, eq. 20."""
         if traits is None:
             return np.zeros((1, n_components)), self.variance[None, :].copy()
         n, old = len(traits), self.projection.n_items

@@ -1,4 +1,4 @@
-"""Cut people into shards and map a function over them in threads, with the same bits for any number of threads."""
+"""Shards of users, and an ordered map over them in threads: the same bits for any number of threads."""
 
 from __future__ import annotations
 
@@ -32,23 +32,9 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 
 def cut(costs: npt.NDArray[np.float64], cost_per_shard: float, most: int) -> list[Shard]:
-    """Cut people into consecutive ranges of about equal cost.
+    """Consecutive ranges (start, stop) of users of about equal cost, ``cost_per_shard`` or more, at most ``most``.
 
-    The cut depends on the data alone, never on the number of threads: sums over shards are taken in the shards' order,
-    so a result has the same bits however many threads worked on it.
-
-    Parameters
-    ----------
-    costs : array of float, shape (n_people,)
-        Expected work of each person, in any unit.
-    cost_per_shard : float
-        Work below which a shard is not worth its overhead, in the same unit.
-    most : int
-        At most so many shards.
-
-    Returns
-    -------
-    shards : list of (start, stop)
+    A cut depends on the data, never on the number of threads: sums over shards, taken in order, have the same bits.
     """
     n_people = len(costs)
     total = float(costs.sum())
@@ -61,10 +47,7 @@ def cut(costs: npt.NDArray[np.float64], cost_per_shard: float, most: int) -> lis
 def map_shards(
     function: Callable[[Shard], Result], shards: Sequence[Shard], executor: ThreadPoolExecutor | None, n_ahead: int = 2
 ) -> Iterator[Result]:
-    """Yield ``function(shard)`` in the order of the shards, working at most ``n_ahead`` shards ahead.
-
-    The bound keeps memory at ``n_ahead`` results however many shards there are.
-    """
+    """``function(shard)`` in the order of the shards, at most ``n_ahead`` ahead, which bounds the memory of results."""
     if executor is None or len(shards) == 1:
         for shard in shards:
             yield function(shard)
@@ -80,14 +63,14 @@ def map_shards(
 
 @functools.cache
 def _blas() -> ThreadpoolController:
-    """The BLAS libraries of this process; to find them takes ten milliseconds, many times a prediction."""
-    import scipy.linalg  # noqa: F401  (which brings a BLAS of its own)
+    """BLAS libraries of this process; finding them takes ten milliseconds, many times a prediction."""
+    import scipy.linalg  # noqa: F401  (loads a BLAS of its own)
 
     return ThreadpoolController().select(user_api="blas")
 
 
 class _OneThread:
-    """BLAS at one thread while anybody in the process asks for that; as it was when the last one has done."""
+    """BLAS at one thread while anyone in the process asks for that; restored when the last one has finished."""
 
     def __init__(self) -> None:
         self._lock, self._n_inside = threading.Lock(), 0
@@ -119,10 +102,7 @@ _one_thread = _OneThread()
 
 @contextmanager
 def workers(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
-    """A pool of threads (None for one thread), with BLAS held at one thread of its own.
-
-    BLAS threads inside threads slow each other down, and their number would change the last bits of a sum.
-    """
+    """Pool of threads (None for one), with BLAS at one thread: its own would slow these, and change bits of sums."""
     n_threads = resolve_n_jobs(n_jobs)
     with _one_thread:
         if n_threads == 1:
@@ -132,5 +112,5 @@ def workers(n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
         try:
             yield executor
         finally:
-            # After an error or Ctrl-C nothing that still waits in the queue is wanted.
+            # After an error or Ctrl-C the queue is dropped.
             executor.shutdown(wait=True, cancel_futures=True)

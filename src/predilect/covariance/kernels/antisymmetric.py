@@ -1,4 +1,4 @@
-"""The kernel of functions that change sign with their argument."""
+"""Kernel of odd functions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Antisymmetric(Combinable):
-    """[k(x, y) - k(x, -y)] / 2: every function it describes has f(-x) = -f(x), and f(0) = 0.
+    """Kernel of odd functions, [k(x, y) - k(x, -y)] / 2: f(-x) = -f(x), and f(0) = 0.
 
     Attributes
     ----------
     kernel : Kernel
-        With k(-x, -y) = k(x, y), as the stationary ones have it and the linear one.
+        With k(-x, -y) = k(x, y), as stationary kernels and the linear one have it.
 
     Notes
     -----
@@ -50,7 +50,7 @@ class Antisymmetric(Combinable):
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """[k(x_i, y_j) - k(x_i, -y_j)] / 2, shape (n, m)."""
-        K = self.kernel(x, x if y is None else y)  # noise that only the same point shares is no function of x
+        K = self.kernel(x, x if y is None else y)  # white noise is no function of x
         K -= self.kernel(x, -(x if y is None else y))
         K *= 0.5
         return symmetrise(K) if y is None else K
@@ -69,12 +69,7 @@ class Antisymmetric(Combinable):
         return 0.5 * (self.kernel.gradient(x, other, weights) - self.kernel.gradient(x, -other, weights))
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """The same for the diagonal.
-
-        Notes
-        -----
-        A kernel has no gradient by pairs in general: in blocks of ``_BLOCK`` rows, of which the diagonals count.
-        """
+        """The same for the diagonal, from blocks of ``_BLOCK`` rows: a kernel need not have a gradient by pairs."""
         total = np.zeros(len(self.theta))
         for start in range(0, len(x), _BLOCK):
             some, part = x[start : start + _BLOCK], np.diag(weights[start : start + _BLOCK])

@@ -1,4 +1,4 @@
-"""What a kernel is."""
+"""Protocol of kernels, and checks of their input."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FloatArray = npt.NDArray[np.float64]
 
 @runtime_checkable
 class Kernel(Protocol):
-    """A covariance function k of rows of features, immutable.
+    """Covariance function k of rows of features, immutable.
 
-    Its hyper-parameters are positive, and searched by their logarithms: ``theta``, shape (n_parameters,), named by
-    ``names``. Rows are given as float arrays of shape (n, d); n may be 0. Where ``y`` is left out, the second rows are
-    the first, row by row the same points: white noise covaries with itself only then. What every kernel keeps is in
-    ``tests/contracts/kernel.py``.
+    Hyper-parameters are positive, and searched by their logarithms: ``theta``, shape (n_parameters,), named by
+    ``names``. Rows are float arrays of shape (n, d); n may be 0. Where ``y`` is left out, the second rows are the
+    first, row by row the same points: white noise covaries with itself only then. The properties that every kernel must
+    have are tested in ``tests/contracts/kernel.py``.
     """
 
     @property
@@ -58,18 +58,7 @@ class Kernel(Protocol):
 
 
 def check_rows(x: FloatArray, y: FloatArray | None, n_features: int | None = None) -> None:
-    """Refuse rows that are no two-dimensional arrays, or have another number of features than expected.
-
-    Parameters
-    ----------
-    x, y : arrays of float, shapes (n, d) and (m, d)
-    n_features : int, optional
-        What the kernel expects; None: any number, the same in both.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for rows that are not two-dimensional, or of unequal or unexpected numbers of features."""
     for rows in (x,) if y is None else (x, y):
         if not isinstance(rows, np.ndarray) or rows.ndim != 2:
             came = f"shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
@@ -83,20 +72,9 @@ def check_rows(x: FloatArray, y: FloatArray | None, n_features: int | None = Non
 
 
 def positive(values: npt.ArrayLike, what: str, n: int | None = None) -> FloatArray:
-    """Hyper-parameters as a read-only copy, shape (p,).
+    """Hyper-parameters as a read-only copy, (p,); ``what`` and the expected number ``n`` are for the message.
 
-    Parameters
-    ----------
-    values : array-like of float, shape (p,) or ()
-    what : str
-        What they are, for the message.
-    n : int, optional
-        How many there must be.
-
-    Raises
-    ------
-    ValueError
-        Unless all lie in [1e-100, 1e100]: beyond, squares of scaled features leave the range of a float.
+    ValueError unless all lie in [1e-100, 1e100]: beyond, squares of scaled features leave the range of a float.
     """
     out = np.array(values, dtype=np.float64, ndmin=1)
     if out.ndim != 1 or not len(out) or not ((out >= 1e-100) & (out <= 1e100)).all():
@@ -108,13 +86,7 @@ def positive(values: npt.ArrayLike, what: str, n: int | None = None) -> FloatArr
 
 
 def theta_of(theta: npt.ArrayLike, n: int) -> FloatArray:
-    """Hyper-parameters whose logarithms are ``theta``, shape (n,).
-
-    Raises
-    ------
-    ValueError
-        If there are not n of them. What they may be is left to ``positive``.
-    """
+    """Hyper-parameters whose logarithms are ``theta``, (n,); ValueError if there are not n of them."""
     logs = np.asarray(theta, dtype=np.float64)
     if logs.shape != (n,):
         raise ValueError(f"this kernel has {n} hyper-parameters, but theta has shape {logs.shape}")

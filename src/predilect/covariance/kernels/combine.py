@@ -1,4 +1,4 @@
-"""Kernels made of kernels: sums, products, a variance before one, and one of some of the features."""
+"""Kernels made of kernels: sums, products, scaling, and selection of features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Combinable:
-    """The operators: ``a + b`` is a Sum, ``a * b`` a Product, ``2.0 * a`` a Scaled kernel."""
+    """Operators of kernels: ``a + b`` is a Sum, ``a * b`` a Product, ``2.0 * a`` a Scaled kernel."""
 
     __slots__ = ()
     __array_ufunc__ = None  # a NumPy number times a kernel is a kernel
@@ -37,17 +37,11 @@ class Combinable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Several:
-    """What sums and products share: the hyper-parameters of each kernel, one after the other.
-
-    Attributes
-    ----------
-    kernels : tuple of Kernel
-    labels : tuple of str
-        One for each kernel, before the names of its hyper-parameters: "items.length_scale[2]". By default the name of
-        its class or, for ``Selected``, its columns; numbered where that is not unique.
-    """
+    """Base of sums and products: the hyper-parameters of each kernel, one after the other."""
 
     kernels: tuple[Kernel, ...]
+    # prefix of the names of each kernel's hyper-parameters: "items.length_scale[2]". By default the name of
+    # its class or, for ``Selected``, its columns; numbered where that is not unique.
     labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -80,7 +74,13 @@ class _Several:
 
 
 class Sum(_Several, Combinable):
-    """Σ_k of kernels: the sum of independent functions; alike in one respect is enough ("soft OR").
+    """Sum of kernels, Σ_k: of independent functions; similarity in one respect suffices ("soft OR").
+
+    Attributes
+    ----------
+    kernels : tuple of Kernel
+    labels : tuple of str
+        One for each kernel, before the names of its hyper-parameters; by default the names of the classes.
 
     Notes
     -----
@@ -111,7 +111,13 @@ class Sum(_Several, Combinable):
 
 
 class Product(_Several, Combinable):
-    """Π_k of kernels: alike only if alike in every respect ("soft AND").
+    """Product of kernels, Π_k: similar only if similar in every respect ("soft AND").
+
+    Attributes
+    ----------
+    kernels : tuple of Kernel
+    labels : tuple of str
+        One for each kernel, before the names of its hyper-parameters; by default the names of the classes.
 
     Notes
     -----
@@ -147,12 +153,12 @@ class Product(_Several, Combinable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled(Combinable):
-    """variance · k.
+    """Kernel times a variance.
 
     Attributes
     ----------
     kernel : Kernel
-        Of hyper-parameters that do not scale it already: two that only multiply cannot both be learned.
+        Without a hyper-parameter that scales it already: two that only multiply cannot both be learned.
     variance : float
         > 0; in squared utilities where k(x, x) = 1.
     """
@@ -195,7 +201,7 @@ class Scaled(Combinable):
         return self.variance * self.kernel.pairs(x, y)
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """By the variance it is the weighted sum of the kernel itself."""
+        """Gradient; by the log variance it is the weighted sum of the kernel itself."""
         own = self.variance * float(np.vdot(weights, self.kernel(x, y)))
         return np.concatenate([[own], self.variance * self.kernel.gradient(x, y, weights)])
 
@@ -207,13 +213,13 @@ class Scaled(Combinable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selected(Combinable):
-    """A kernel of some of the features.
+    """Kernel of some of the features.
 
     Attributes
     ----------
     kernel : Kernel
     columns : tuple of int
-        Which features it sees, counted from 0; its own hyper-parameters are counted within these.
+        Features, counted from 0; hyper-parameters of the kernel are counted within these.
     """
 
     kernel: Kernel
@@ -272,7 +278,7 @@ def by_feature(kernels: Sequence[Kernel]) -> tuple[Selected, ...]:
 
 
 def _inside(kernel: Kernel, kind: type[_Several]) -> tuple[Kernel, ...]:
-    """Its kernels, where it is of that kind and nobody gave labels of his own: a + b + c is one sum of three."""
+    """Terms of a kernel of that kind without labels of its own, else the kernel: a + b + c is one sum of three."""
     if isinstance(kernel, kind) and kernel.labels == _default_labels(kernel.kernels):
         return kernel.kernels
     return (kernel,)
@@ -297,7 +303,7 @@ def _label(kernel: Kernel) -> str:
 
 
 def _fold(operation: np.ufunc, parts: Iterator[FloatArray]) -> FloatArray:
-    """The parts joined, in the memory of the first, which nobody else holds."""
+    """Reduction of the parts in the memory of the first, which has no other owner."""
     whole = next(parts)
     for part in parts:
         operation(whole, part, out=whole)

@@ -1,4 +1,4 @@
-"""Distances between scaled rows of features, and the derivatives of what depends on them."""
+"""Distances between scaled rows of features, and the sums that their derivatives need."""
 
 from __future__ import annotations
 
@@ -22,25 +22,16 @@ _NUMBERS_AT_ONCE = 1 << 20
 
 
 def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -> FloatArray:
-    """Σ_d ((x_id - y_jd) / ℓ_d)², shape (n, m).
+    """Σ_d ((x_id - y_jd) / ℓ_d)², (n, m), for length-scales (d,) or (1,); symmetric with a zero diagonal without ``y``.
 
-    Parameters
-    ----------
-    x, y : arrays of float, shapes (n, d) and (m, d)
-        Without ``y`` the rows of ``x``; then symmetric with a diagonal of zeros. Identical rows have distance 0.
-    scales : array of float, shape (d,) or (1,)
-        ℓ > 0.
-
-    Notes
-    -----
-    n m d operations; relative error below 1e-11. From 64 columns on by |x|² + |y|² - 2 x·y, and by differences for the
-    pairs so near that this would cancel. Memory: a few arrays of the result's shape, two copies of x and of y.
+    Identical rows have distance 0. n m d operations; relative error below 1e-11. From 64 columns on by
+    |x|² + |y|² - 2 x·y, and by differences for close pairs, where this would cancel.
     """
     a = x / scales
     b = a if y is None else y / scales
     if x.shape[1] < _WIDE:
         return np.asarray(cdist(a, b, "sqeuclidean"))
-    centre = b.mean(axis=0) if len(b) else 0.0  # of the product alone: it rounds rows that are near to one another
+    centre = b.mean(axis=0) if len(b) else 0.0  # for the product only: centring rounds differences of close rows
     a_c = a - centre
     b_c = a_c if y is None else b - centre
     sizes = _sizes(a_c, b_c)
@@ -51,7 +42,7 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
     if y is None:
         square = 0.5 * (square + square.T)
     near = square < _NEAR * sizes
-    if np.count_nonzero(near) > len(a) + _MANY * near.size:  # besides the diagonal
+    if np.count_nonzero(near) > len(a) + _MANY * near.size:  # apart from the diagonal
         return np.asarray(cdist(a, b, "sqeuclidean"))
     if y is None:
         np.fill_diagonal(near, False)
@@ -62,21 +53,10 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
 
 
 def weighted_squares(x: FloatArray, y: FloatArray | None, weights: FloatArray, square: FloatArray) -> FloatArray:
-    """Σ_ij weights_ij (x_id - y_jd)² for every column d, shape (d,).
+    """Σ_ij weights_ij (x_id - y_jd)² for every column d, (d,); ``square`` (n, m) are the ``squared_distances``.
 
-    Parameters
-    ----------
-    x, y : arrays of float, shapes (n, d) and (m, d)
-        Without ``y`` the rows of ``x``.
-    weights : array of float, shape (n, m)
-        May grow without bound where rows come near each other, as the slope of Matérn-1/2 does.
-    square : array of float, shape (n, m)
-        ``squared_distances`` of the same rows.
-
-    Notes
-    -----
-    One matrix product: n m d operations, and no array of n x m x d. Pairs so near that the product would cancel are
-    added by differences.
+    One matrix product: n m d operations, and no array of n x m x d. Close pairs, for which it would cancel, are added
+    by differences: weights may grow without bound there, as the slope of Matérn-1/2 does.
     """
     y = x if y is None else y
     centre = x.mean(axis=0) if len(x) else 0.0
@@ -95,12 +75,12 @@ def weighted_squares(x: FloatArray, y: FloatArray | None, weights: FloatArray, s
 
 
 def _sizes(a: FloatArray, b: FloatArray) -> FloatArray:
-    """|a_i|² + |b_j|², shape (n, m)."""
+    """|a_i|² + |b_j|², (n, m)."""
     return np.asarray(np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)[None, :])
 
 
 def _in_parts(where: BoolArray, n_columns: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows and columns of what is marked, so few at once that their features need little memory."""
+    """Rows and columns of marked pairs, in pieces whose features need little memory."""
     rows, columns = np.nonzero(where)
     step = max(1, _NUMBERS_AT_ONCE // max(1, n_columns))
     for start in range(0, len(rows), step):

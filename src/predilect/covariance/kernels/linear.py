@@ -1,4 +1,4 @@
-"""The kernel of linear functions: part-worths with a Gaussian prior."""
+"""Kernel of linear functions: part-worths with a Gaussian prior."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linear(Combinable):
-    """k(x, y) = Σ_d v_d x_d y_d / D, of D features.
+    """Linear kernel, k(x, y) = Σ_d v_d x_d y_d / D, of D features.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Length-scales to start from: medians of the differences between rows."""
+"""Median heuristic for length-scales."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIFFERENCES = 50_000_000  # in all; beyond it fewer rows are drawn, for 30 000 
 
 
 def median_length_scales(features: FloatArray, rule: str = "per-feature", random_state: int = 0) -> FloatArray:
-    """The median heuristic for the length-scale of every feature.
+    """Median heuristic for the length-scale of every feature.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def median_length_scales(features: FloatArray, rule: str = "per-feature", random
     Returns
     -------
     length_scales : array of float, shape (d,)
-        In the units of the features. Where m_d is 0, m'_d takes its place; 1 for a feature that is constant: no two
-        of these rows differ in it, so that its length-scale does nothing.
+        In the units of the features. Where m_d is 0, m'_d takes its place; 1 for a constant feature, whose length-scale
+        has no effect.
 
     Raises
     ------
@@ -46,11 +46,11 @@ def median_length_scales(features: FloatArray, rule: str = "per-feature", random
     Notes
     -----
     crowdgppl.md 2.5 (eq. 37 of the preprint, of the article of 2020, the authors' code, and their setting for
-    arguments); modern.md 6 is "per-feature". **Differs from the papers**: "root", since the distance between
-    two rows of d features is about √d medians; without the factor, items of ten features and more are alike to no
-    other. With more than 1 000 rows from as many drawn without replacement; fewer
-    for more than 100 features, so that 5 · 10⁷ differences are taken at most (a few seconds). A feature that is
-    constant in the rows drawn, but not in all, gets the median of what it differs by from that constant.
+    arguments); modern.md 6 is "per-feature". **Differs from the papers**: "root", since the distance between two rows
+    of d features is about √d medians; without the factor, items of ten features and more are almost uncorrelated. Of
+    more than 1 000 rows as many are drawn without replacement; fewer for more than 100 features, so that 5 · 10⁷
+    differences are taken at most (a few seconds). A feature that is constant in the rows drawn, but not in all, gets
+    the median of its nonzero differences from that constant.
 
     **Differs from the code** in the number of rows drawn, and in that a seed fixes them.
     """
@@ -84,7 +84,7 @@ def _draw(features: FloatArray, random_state: int) -> FloatArray:
 
 
 def _median(differences: FloatArray, only_different: bool) -> float:
-    """Median of all differences, or of those that are not 0, also where that of all would be 0; 0 if all are."""
+    """Median of all differences, or of those other than 0, also where that of all would be 0; 0 if all are."""
     n, zeros = len(differences), len(differences) - int(np.count_nonzero(differences))
     if zeros == n:
         return 0.0

@@ -1,4 +1,4 @@
-"""One length-scale for all features from the median of distances, as the collaborative Gaussian process has it."""
+"""Median distance of standardised rows, the length-scale of the collaborative Gaussian process."""
 
 from __future__ import annotations
 
@@ -19,30 +19,12 @@ _MOST_ROWS = 2000
 
 
 def median_distance_scales(features: FloatArray, rule: str, random_state: int = 0) -> FloatArray:
-    """A multiple of every feature's standard deviation, shape (d,): the median distance of standardised rows.
+    """Standard deviation of every feature times the median distance of standardised rows, (d,).
 
-    Parameters
-    ----------
-    features : array of float, shape (n, d)
-    rule : {"distance", "half-distance"}
-        "distance": the median of the distances, as the paper says. "half-distance": the root of half the median of
-        their squares, as its authors' code has it.
-    random_state : int
-        Seeds the draw of 2 000 rows from more.
-
-    Returns
-    -------
-    length_scales : array of float, shape (d,)
-        1 for a feature that is constant; the standard deviations themselves where the median is 0.
-
-    Raises
-    ------
-    ValueError
-        If there is no such rule.
-
-    Notes
-    -----
-    collaborative.md 7 (Houlsby et al. 2012): features standardised to mean 0 and deviation 1, then one length-scale.
+    ``rule`` is "distance", the median of the distances, as in the paper, or "half-distance", the root of half the
+    median of their squares, as in its authors' code. From 2 000 rows at most. 1 for a constant feature; the standard
+    deviations themselves where the median is 0. ValueError if there is no such rule. collaborative.md 7 (Houlsby et al.
+    2012): features standardised to mean 0 and deviation 1, then one length-scale.
     """
     check_rows(features, None)
     if rule not in DISTANCE_RULES:

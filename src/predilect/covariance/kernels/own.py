@@ -1,4 +1,4 @@
-"""A kernel of features, with a share of the variance that every row has to itself."""
+"""Kernel of features with an item-specific share of the variance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Own(Combinable):
-    """(1 - w) k(x, y) + w 1[same row] with w = odds / (1 + odds): the variance is that of k, of stationary k.
+    """(1 - w) k(x, y) + w 1[same row] with w = odds / (1 + odds): the variance stays that of a stationary k.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Own(Combinable):
 
     Notes
     -----
-    vvm.md 5: features with a one-hot of the id beside them, which has one length-scale ℓ, make k · exp(-1[other]/ℓ²)
+    vvm.md 5: features with a one-hot of the id as a further feature of one length-scale ℓ make k · exp(-1[other]/ℓ²)
     of a squared exponential k. That is this kernel with w = 1 - exp(-1/ℓ²). Rows are the same only where the second
-    rows are left out, as in :class:`White`.
+    rows are left out, as in :class:`~predilect.covariance.kernels.White`.
     """
 
     kernel: Kernel
@@ -47,12 +47,12 @@ class Own(Combinable):
 
     @property
     def share(self) -> float:
-        """The w."""
+        """w, the row-specific share of the variance."""
         return self.odds / (1.0 + self.odds)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Odds, and the names of the kernel."""
+        """Name of the odds, then those of the kernel."""
         return ("odds", *self.kernel.names)
 
     @property
@@ -66,7 +66,7 @@ class Own(Combinable):
         return replace(self, kernel=self.kernel.with_theta(np.asarray(theta)[1:]), odds=odds)
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
-        """The kernel, less w, and w for a row and itself without ``y``; shape (n, m)."""
+        """(1 - w) k(x_i, y_j), plus w on the diagonal without ``y``; shape (n, m)."""
         K = self.kernel(x, y)
         K *= 1.0 - self.share
         if y is None:
@@ -82,7 +82,7 @@ class Own(Combinable):
         return (1.0 - self.share) * self.kernel.pairs(x, y)
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """By the odds it is w (1 - w) Σ_ij weights_ij (1[same row] - k)."""
+        """Gradient; by the log odds it is w (1 - w) Σ_ij weights_ij (1[same row] - k)."""
         same = float(np.trace(weights)) if y is None else 0.0
         own = self.share * (1.0 - self.share) * (same - float(np.vdot(weights, self.kernel(x, y))))
         return np.concatenate([[own], (1.0 - self.share) * self.kernel.gradient(x, y, weights)])

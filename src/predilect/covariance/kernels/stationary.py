@@ -1,4 +1,4 @@
-"""Kernels of the distance between two rows of features: squared exponential and Matérn."""
+"""Stationary kernels: squared exponential and Matérn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMS = ("isotropic", "product")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stationary(Combinable):
-    """κ(r) of the distance r between rows that are divided by length-scales; k(x, x) = 1.
+    """Stationary kernel κ(r) of the distance r between rows divided by length-scales; k(x, x) = 1.
 
     Attributes
     ----------
@@ -40,7 +40,8 @@ class Stationary(Combinable):
     Notes
     -----
     crowdgppl.md, kernels (iii): the papers' text has the product, the authors' code the isotropic form with the
-    gradient of the product; here each has its own. n m d operations; a product form of d features makes d passes.
+    gradient of the product; here each form has its own gradient. n m d operations; a product form of d features makes d
+    passes.
     """
 
     length_scales: FloatArray
@@ -143,7 +144,15 @@ class Stationary(Combinable):
 
 
 def matern(length_scales: npt.ArrayLike, order: float = 1.5, form: str = "isotropic") -> Stationary:
-    """The Matérn kernel of order 1/2, 3/2 or 5/2.
+    """Matérn kernel of order 1/2, 3/2 or 5/2.
+
+    Parameters
+    ----------
+    length_scales : array-like of float, shape (d,) or ()
+        ℓ > 0, one for each feature or one for all.
+    order : float, default 1.5
+    form : {"isotropic", "product"}, default "isotropic"
+        As in :class:`Stationary`.
 
     Raises
     ------
@@ -157,12 +166,7 @@ def matern(length_scales: npt.ArrayLike, order: float = 1.5, form: str = "isotro
 
 
 def squared_exponential(x: FloatArray, y: FloatArray, length_scale: float) -> FloatArray:
-    """k(x, y) = exp(-|x - y|² / (2 ℓ²)), shape (n, m), for features in the units of one ℓ > 0.
-
-    Notes
-    -----
-    population.md section 1. The values of ``Stationary(ℓ, "squared-exponential")``.
-    """
+    """exp(-|x - y|² / (2 ℓ²)), (n, m), for one ℓ > 0; population.md section 1."""
     return Stationary(np.array([length_scale]), "squared-exponential")(x, None if y is x else y)
 
 

@@ -1,4 +1,4 @@
-"""What kernels share whose one hyper-parameter is a variance."""
+"""Base of kernels whose one hyper-parameter is a variance."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneVariance:
-    """k(x, x) = variance.
-
-    Attributes
-    ----------
-    variance : float
-        > 0, in squared utilities.
-    """
+    """Kernel with k(x, x) = variance > 0, in squared utilities."""
 
     variance: float = 1.0
 
@@ -32,7 +26,7 @@ class OneVariance:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Variance."""
+        """Name of the variance."""
         return ("variance",)
 
     @property

@@ -1,4 +1,4 @@
-"""The kernel of what every row has to itself."""
+"""White-noise kernel: row-specific variance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class White(OneVariance, Combinable):
-    """k = variance for a row and itself, 0 for any two rows, though their features be equal.
+    """White noise: variance for a row and itself, 0 for any two rows, even of equal features.
 
     Attributes
     ----------
@@ -25,7 +25,8 @@ class White(OneVariance, Combinable):
     Notes
     -----
     Rows are the same only where the second rows are left out: ``kernel(x)`` is variance · I, ``kernel(x, y)`` and
-    ``pairs`` are 0 even where y is x. So an item's share of its own never leaks to another with the same features.
+    ``pairs`` are 0 even where y is x. So an item-specific residual is never shared by another item with the same
+    features.
     """
 
     __slots__ = ()

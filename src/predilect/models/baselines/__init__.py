@@ -1,4 +1,4 @@
-"""The models that the papers compare with: answers of one person alone, of all as one, and three ways between.
+"""Baselines of the papers: separate and pooled Gaussian processes, and three models between the two.
 
 >>> from predilect.models.baselines import HierarchicalGP
 >>> answers = {

@@ -20,29 +20,29 @@ _SCALE = 0.1  # where the inverse prior variance starts
 class BonillaGP(JointGP):
     """Joint Gaussian process ("BO"): (k_u + σ_u² 1[same]) ⊗ (k_x / s + σ_x² 1[same]), by expectation propagation.
 
-    :class:`~predilect.JointGP` with other words for its shares, tuned by the evidence of some people's answers.
+    :class:`~predilect.JointGP` with other parameters for its shares, tuned by the evidence of some users' answers.
 
     Parameters
     ----------
     kernel, user_kernel, kernel_form, length_scales, median
         As in :class:`~predilect.JointGP`.
     nugget : {"user", "observation"}, default "user"
-        What the covariances have beyond the features: "user" adds σ_u² where the person is the same and σ_x² where the
-        item is, so that nobody is quite like their features; "observation", as in the code of Houlsby et al., adds both
-        for each answer alone, which is more noise.
+        Variance that the features do not explain: "user" adds σ_u² where the user is the same and σ_x² where the item
+        is; "observation", as in the code of Houlsby et al., adds both per answer, which is more noise.
     user_nugget, item_nugget : float, default e^-2
         σ_u² and σ_x², or where their search starts.
     scale : float or "auto", default "auto"
         The inverse s of the prior variance, or learn it from 0.1 on. The authors' is 1.
     n_tuning : int or None, default 25
-        People, drawn at random, on whose answers hyper-parameters are tuned; 0: they stay as given; None: all people.
+        Number of randomly drawn users on whose answers hyper-parameters are tuned; 0: no tuning; None: all users.
     max_evaluations, tie_threshold, tolerance, max_iterations, n_jobs, random_state, strict
         As in :class:`~predilect.JointGP`.
 
     Notes
     -----
     baselines.md B4 (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). **Differs from the papers**: expectation
-    propagation for Bonilla's Laplace; the nugget of people is the person's, not the answer's, by default.
+    propagation instead of Bonilla's Laplace approximation; by default the users' nugget is one of the user, not of the
+    answer.
 
     Examples
     --------

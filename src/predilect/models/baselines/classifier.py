@@ -1,4 +1,4 @@
-"""``GPClassifier``: one Gaussian process for the answers of all people as one."""
+"""``GPClassifier``: one Gaussian process for the pooled answers of all users."""
 
 from __future__ import annotations
 
@@ -40,26 +40,27 @@ _SETTINGS = {
 
 
 class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
-    """Gaussian-process classification of pairs with the preference kernel, pooled over people.
+    """Gaussian-process classification of pairs with the preference kernel, pooled over users.
 
     f ~ N(0, K/s), so margins of pairs (i, j) and (k, l) covary by k(i, k) + k(j, l) - k(i, l) - k(j, k). The algebra is
-    that of different answers or of items, whichever are fewer: both say the same.
+    that of different answers or of items, whichever are fewer: the results are the same.
 
     Parameters
     ----------
     inference : {"ep", "laplace", "variational"}, default "ep"
     kernel, kernel_form, length_scales, median, scale, scale_prior
-        As in :class:`SingleUserGP`.
+        As in :class:`~predilect.models.baselines.SingleUserGP`.
     own_share : float, default 0.0
-        Share of the prior variance of a utility that its item has to itself.
+        Share of the prior variance of a utility that is item-specific.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
-        Of "variational": stop when the bound rises by less, in nats an answer; "auto": 1e-6. The others end at rest.
+        For "variational": stop when the bound rises by less, in nats per answer; "auto": 1e-6. The others run to
+        convergence.
     max_iterations : int, default 200
-        Of "variational".
+        For "variational".
     n_jobs : int, optional
-        Not used: one function for all is one piece of work.
+        Not used: there is one function.
     random_state : int, default 0
         Seed of the draws behind rank intervals.
     strict : bool, default False
@@ -70,12 +71,12 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     posterior_ : SparsePosterior
         With the items as its points.
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
-        As those of :class:`~predilect.GPPL`.
+        As in :class:`~predilect.GPPL`.
 
     Notes
     -----
-    baselines.md B1. The setting ``n_inducing=None`` of pooled :class:`~predilect.GPPL`. Features of people are not
-    used. min(n_answers, n_items)³ operations an iteration.
+    baselines.md B1. The setting ``n_inducing=None`` of pooled :class:`~predilect.GPPL`. Features of users are not
+    used. min(n_answers, n_items)³ operations per iteration.
 
     Examples
     --------

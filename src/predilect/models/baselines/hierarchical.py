@@ -1,4 +1,4 @@
-"""``HierarchicalGP``: everybody's utilities are draws from one Gaussian, which is learned."""
+"""``HierarchicalGP``: utilities of users drawn from one Gaussian population distribution, which is learned."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FloatArray = npt.NDArray[np.float64]
 PRESETS = ("modern", "paper")
 _SHARES = (0.1, 0.5, 1.0)  # of "auto"
 _STRENGTH = 20.0
-_START = 30.0  # s before it is learned: answers tell it from its double hardly, and EM is slow to leave small ones
+_START = 30.0  # s before it is learned: hardly identified up to a factor of 2, and EM is slow to leave small values
 _SEARCH_TOLERANCE = 1e-4
 _PAPER_NUGGET = 1e-5
 # Tolerance and most iterations of each preset.
@@ -44,16 +44,16 @@ _STOP = {"modern": (1e-5, 300), "paper": (1e-3, 20)}
 
 @dataclass(frozen=True, slots=True)
 class HierarchicalHyperparameters:
-    """The prior of the population.
+    """Prior of the population distribution.
 
     Attributes
     ----------
     kernel : Kernel
-        k of item features, with the items' own share.
+        k of item features, with the item-specific share.
     scale : float
         s: the prior mode of Σ is s K.
     strength, consensus_strength : float
-        ν₀ and κ₀, in people.
+        ν₀ and κ₀, in users.
     """
 
     kernel: Kernel
@@ -74,26 +74,26 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     Parameters
     ----------
     preset : {"modern", "paper"}, default "modern"
-        "modern": a normal-inverse-Wishart prior of μ and Σ, to be found in ``strength``, ``consensus_strength``,
-        ``scale`` and ``own_share``. "paper": plain maximum likelihood from Σ = K on, with length-scale 1 and 20
-        iterations. "auto" in the other arguments is what the preset says.
+        "modern": a normal-inverse-Wishart prior of μ and Σ, set by ``strength``, ``consensus_strength``, ``scale`` and
+        ``own_share``. "paper": plain maximum likelihood from Σ = K on, with length-scale 1 and 20 iterations. "auto" in
+        the other arguments is the preset's value.
     kernel : str or Kernel, default "squared-exponential"
-        Of item features; without features items are alike to no other.
+        Of item features; items without features are uncorrelated with all others.
     kernel_form, length_scales, median
         As in :class:`~predilect.GPPL`; length-scales are not learned, and "median" is 1 for "paper".
     own_share : float or "auto", default "auto"
-        w, the share of K that an item has to itself; "auto" is the one of .1, .5 and 1 with the highest objective where
-        items have features, for "paper" 1e-5.
+        w, the item-specific share of K; "auto" is the one of .1, .5 and 1 with the highest objective where items have
+        features, for "paper" 1e-5.
     strength : float or "auto", default "auto"
-        ν₀, people's worth of belief in Σ = sK; "auto" is 20, for "paper" 0.
+        ν₀, weight of the prior Σ = sK in numbers of users; "auto" is 20, for "paper" 0.
     consensus_strength : float or "auto", default "auto"
-        κ₀, people's worth of belief in μ = 0; "auto" is 1, for "paper" 0.
+        κ₀, weight of the prior μ = 0 in numbers of users; "auto" is 1, for "paper" 0.
     scale : float or "auto", default "auto"
         s; "auto" learns it, for "paper" 1.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
-        Stop when the objective rises by less in an iteration, in nats an answer; "auto": 1e-5, for "paper" 1e-3.
+        Stop when the objective rises by less in an iteration, in nats per answer; "auto": 1e-5, for "paper" 1e-3.
     max_iterations : int or "auto", default "auto"
         "auto": 300, for "paper" 20.
     n_jobs : int, optional
@@ -108,13 +108,13 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     posterior_ : PopulationPosterior
         ``m`` is μ, ``Sigma`` Σ.
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
-        As those of :class:`~predilect.GPPL`; ``log_evidence_`` is Σ_u log Z_u at μ and Σ.
+        As in :class:`~predilect.GPPL`; ``log_evidence_`` is Σ_u log Z_u at μ and Σ.
 
     Notes
     -----
     baselines.md B3. **Differs from the paper**: expectation propagation in the space of utilities, and the prior of
-    "modern"; the stop rule looks at the objective, not at entries of μ and Σ. Somebody without answers has N(μ, Σ); a
-    new item follows from its features and everybody's utilities of the others; features of people are not used.
+    "modern"; the stop rule looks at the objective, not at entries of μ and Σ. An unseen user has N(μ, Σ); a new item
+    follows from its features and all users' utilities of the others; features of users are not used.
     :class:`~predilect.Population` is this model with a better search, and with its prior chosen by held-out answers.
 
     Examples
@@ -216,7 +216,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         if new is not None:
             prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
             n, half = posterior.n_items, prior.factor.solve_lower(posterior.Sigma)
-            # What people differ by on a new item: the inverse-Wishart's mean given Σ of the others.
+            # Variance over users of a new item: the inverse-Wishart's mean given Σ of the others.
             trace = float(np.trace(prior.factor.solve_lower(half.T)))
             spread = (h.strength * h.scale + trace) / (h.strength + n)
             posterior = with_new_items(

@@ -1,4 +1,4 @@
-"""``GPVU``: factors that people share, and a Gaussian process that each has to themselves."""
+"""``GPVU``: shared factors, and an independent Gaussian process for each user."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FactorHyperparameters:
-    """What was learned of the processes.
+    """Learned hyper-parameters of the processes.
 
     Attributes
     ----------
     kernel : Kernel
         k of item features.
     scale : float
-        g: the process that each person has to themselves is N(0, g K).
+        g: each user's own process is N(0, g K).
     """
 
     kernel: Kernel
@@ -64,17 +64,17 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
     n_factors : int, default 3
         C; at most one less than there are items is used.
     kernel : str or Kernel, default "squared-exponential"
-        Of item features; without features items are alike to no other.
+        Of item features; items without features are uncorrelated with all others.
     kernel_form, length_scales, median
         As in :class:`~predilect.GPPL`; length-scales are not learned.
     own_share : float, default 0.5
-        Share of K that an item has to itself. The paper's is 0.
+        Item-specific share of K. The paper's is 0.
     scale : float or "auto", default "auto"
         g, or learn it.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
-        Stop when the evidence rises by less in an iteration, in nats an answer; "auto": 3e-5.
+        Stop when the evidence rises by less in an iteration, in nats per answer; "auto": 3e-5.
     max_iterations : int, default 300
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
@@ -90,13 +90,13 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
     factors_ : array of float, shape (n_items, n_factors)
         V, up to a rotation; columns in the order of the variance they explain.
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
-        As those of :class:`~predilect.GPPL`.
+        As in :class:`~predilect.GPPL`.
 
     Notes
     -----
     baselines.md B7. **Differs from the paper**: expectation propagation; an M step that is exact with the weights
-    integrated out; g is learned, and length-scales are the median's. A new item follows from its features and
-    everybody's utilities of the others; features of people are not used.
+    integrated out; g is learned, and length-scales are set by the median heuristic. A new item follows from its
+    features and all users' utilities of the others; features of users are not used.
 
     Examples
     --------

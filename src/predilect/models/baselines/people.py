@@ -1,4 +1,4 @@
-"""Baselines that know everybody by one Gaussian prior of utilities: predictions, new items, and what is saved."""
+"""Shared code of baselines with a Gaussian population distribution: predictions, new items, and saving."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CROWD_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I 
 
 
 def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the margins that are asked about; shapes (n,)."""
+    """Mean and variance of the queried margins, (n,)."""
     warm_up()
     with workers(model.n_jobs) as executor:
         return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
@@ -35,16 +35,9 @@ def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) 
 def with_new_items(
     posterior: PopulationPosterior, prior: Projection, new: FeatureSpace, *, spread: float, consensus_spread: float
 ) -> PopulationPosterior:
-    """With items appended that nobody was asked about, f_new = A f + r given everybody's utilities f of the others.
+    """With items appended that have no answers, f_new = A f + r given all users' utilities f of the others.
 
-    Parameters
-    ----------
-    posterior : PopulationPosterior
-    prior : Projection
-        Of the items of the fit, with themselves as points: A = K_*o K_oo⁻¹ and R = K_** - A K_o*.
-    new : FeatureSpace
-    spread, consensus_spread : float
-        The covariance of r is R times this: over people, and of the consensus.
+    A = K_*o K_oo⁻¹; the covariance of r is K_** - A K_o* times ``spread``, for the consensus ``consensus_spread``.
     """
     n = posterior.n_items
     everything = prior.with_items(new.matrix, new.known)
@@ -65,13 +58,7 @@ def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
 
 
 def unpack_crowd(arrays: dict[str, Any], n_items: int) -> PopulationPosterior:
-    """The posterior that :func:`pack_crowd` packed.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    """
+    """The posterior that :func:`pack_crowd` packed; ValueError if the arrays do not fit each other."""
     m, C_m, Sigma = arrays["m"], arrays["C_m"], arrays["Sigma"]
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     return PopulationPosterior(m, C_m, Sigma, unpack_people(arrays, n_items), sites)

@@ -1,4 +1,4 @@
-"""What the baselines share: their kernels, and checks of what they are given."""
+"""Kernels and parameter checks of the baselines."""
 
 from __future__ import annotations
 
@@ -16,21 +16,7 @@ MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 
 
 def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:
-    """Check kernel, length-scales, own share, tolerance and seed.
-
-    Parameters
-    ----------
-    model : estimator
-    learned : bool
-        Whether length-scales may be "optimise".
-    share_is_searched : bool, default False
-        Whether the own share may be "auto".
-
-    Raises
-    ------
-    ValueError
-        If one is out of its range.
-    """
+    """Check kernel, length-scales ("optimise" if ``learned``), own share, tolerance and seed, or raise ValueError."""
     check_search(model)
     if isinstance(model.length_scales, str) and not learned:
         check_choice("length_scales", model.length_scales, ("median",))
@@ -42,19 +28,7 @@ def check_process(model: Any, *, learned: bool, share_is_searched: bool = False)
 
 
 def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any = None) -> Kernel:
-    """(1 - w) k + w 1[same item], with the kernel and the length-scales that a model's arguments describe.
-
-    Parameters
-    ----------
-    model : estimator
-        With ``kernel``, ``kernel_form``, ``length_scales``, ``median`` and ``random_state``.
-    space : FeatureSpace
-        Features of the items.
-    own : float
-        w.
-    length_scales : float, optional
-        In place of the model's.
-    """
+    """(1 - w) k + w 1[same item], w = ``own``, with a model's kernel and its length-scales, or ``length_scales``."""
     scales = model.length_scales if length_scales is None else length_scales
     how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=scales, median=model.median)
     kernel = make_kernel(how, model.kernel, space.matrix[space.known], model.random_state)
@@ -64,7 +38,7 @@ def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any 
 
 
 def number_or(value: Any, automatic: float) -> float:
-    """A number, or what "auto" stands for."""
+    """A number, or the value of "auto"."""
     return automatic if isinstance(value, str) else float(value)
 
 

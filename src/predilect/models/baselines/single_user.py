@@ -1,4 +1,4 @@
-"""``SingleUserGP``: a Gaussian process for each person, learned from that person's answers alone."""
+"""``SingleUserGP``: an independent Gaussian process for each user."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
-    """Gaussian-process classification of each person's pairs alone, by expectation propagation ("SU").
+    """Gaussian-process classification of each user's pairs separately, by expectation propagation ("SU").
 
-    f_u ~ N(0, K/s) for every person, independent of each other; the kernel and s are everybody's.
+    f_u ~ N(0, K/s) for every user, independent of each other; the kernel and s are shared.
 
     Parameters
     ----------
     kernel : str or Kernel, default "squared-exponential"
-        Of item features; without features items are alike to no other.
+        Of item features; items without features are uncorrelated with all others.
     kernel_form, length_scales, median
         As in :class:`~predilect.GPPL`.
     own_share : float, default 0.5
-        Share of the prior variance of a utility that its item has to itself. The paper's is 0.
+        Share of the prior variance of a utility that is item-specific. The paper's is 0.
     scale : float or "auto", default "auto"
         s, or learn it. The paper's is 1.
     scale_prior : pair of float, default (1.0, 1.0)
@@ -56,7 +56,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
-        Stop when the evidence rises by less, in nats an answer; "auto": 1e-5.
+        Stop when the evidence rises by less, in nats per answer; "auto": 1e-5.
     max_iterations : int, default 100
         Of the search for s, δ and length-scales.
     n_jobs : int, optional
@@ -70,13 +70,13 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
     ----------
     posterior_ : SeparatePosterior
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
-        As those of :class:`~predilect.GPPL`.
+        As in :class:`~predilect.GPPL`.
 
     Notes
     -----
-    baselines.md B2 (Houlsby et al. 2012). **Differs from the paper**: s is learned, and items have a share of their
-    own; somebody without answers is taken for one of those who answered, where the paper says 1/2. Features of
-    people are not used. Σ_u n_u min(n_u, k_u)² operations an evaluation, for n_u answers on k_u items.
+    baselines.md B2 (Houlsby et al. 2012). **Differs from the paper**: s is learned, and items have an item-specific
+    share of the variance; an unseen user is predicted as a random one of those who answered, where the paper says 1/2.
+    Features of users are not used. Σ_u n_u min(n_u, k_u)² operations per evaluation, for n_u answers on k_u items.
 
     Examples
     --------

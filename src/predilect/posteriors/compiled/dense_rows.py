@@ -1,7 +1,6 @@
-"""Sums over the answers of a person with many: what the dense form does between its factorisations.
+"""Sums over the answers of a user with many, between the factorisations of the dense form.
 
-``left`` and ``right`` are positions of each answer's items. All arrays are in row order, and what is done to a row is
-contiguous; with the design X of the answers (+1 at left, -1 at right):
+``left``, ``right``: positions of each answer's items; X: their design (+1 at left, -1 at right). Loops run along rows.
 """
 
 from __future__ import annotations

@@ -9,20 +9,9 @@ __all__ = ["add_products"]
 
 @kernel
 def add_products(user, pair, delta, D, mu, Sigma, mean, var):
-    """Add what the components give to the margins of rows of people and pairs: modern.md (3.1) without the consensus.
+    """Add the components' part of the margins of rows (user, pair) to ``mean``, ``var`` (n,): modern.md (3.1).
 
-    Parameters
-    ----------
-    user, pair : int64[n]
-        Rows of ``mu``, ``Sigma`` and of ``delta``, ``D``.
-    delta, D : float64[n_pairs, C]
-        Mean and variance of v_c(left) - v_c(right).
-    mu : float64[n_users, C]
-        Mean of people's weights.
-    Sigma : float64[n_users, C, C or 1]
-        Their covariance, or its diagonal.
-    mean, var : float64[n]
-        Changed in place.
+    ``delta``, ``D`` (n_pairs, C): moments of v_c(left) - v_c(right); ``Sigma`` (n_users, C, C), or (n_users, C, 1).
     """
     C = mu.shape[1]
     full = Sigma.shape[2] == C and C > 1

@@ -1,4 +1,4 @@
-"""How pairs stand to the answers of a person: which items they are on, and what follows from them by transitivity."""
+"""Pairs against the answers of a user: which items are known, and what follows by transitivity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["mark_implied", "places_of_items"]
 
 @kernel
 def places_of_items(users: Any, items: Any, item_ptr: Any, item_idx: Any) -> Any:
-    """Where items are in their people's own lists, -1 for those that are not; users of -1 have none."""
+    """Positions of items in their users' own lists, -1 for those that are not there; users of -1 have none."""
     places = np.full(len(users), -1, dtype=np.int64)
     for t in range(len(users)):
         if users[t] < 0:
@@ -48,7 +48,7 @@ def _reached(start: int, ptr: Any, losers: Any, reach: Any, stack: Any) -> None:
 
 @inner_kernel
 def _by_item(n_items: int, of: Any, to: Any, outcome: Any) -> Any:
-    """Strict answers by one of their sides: where each item's begin, and their other sides."""
+    """Strict answers grouped by one of their sides: pointers by item, and the other sides."""
     ptr = np.zeros(n_items + 1, dtype=np.int64)
     for p in range(len(outcome)):
         if outcome[p] != 0:
@@ -66,16 +66,9 @@ def _by_item(n_items: int, of: Any, to: Any, outcome: Any) -> Any:
 @kernel
 def mark_implied(users: Any, first: Any, second: Any, answer_ptr: Any, item_ptr: Any, left: Any, right: Any,
                  outcome: Any, marks: Any) -> None:  # fmt: skip
-    """Mark pairs of which a chain of strict answers leads from one item to the other, and none back.
+    """Mark in ``marks`` (n,) the pairs that a chain of strict answers implies, with none leading back.
 
-    Parameters
-    ----------
-    users, first, second : int64[n]
-        Sorted by person, then by the first item; items as places in the person's own list.
-    answer_ptr, item_ptr, left, right, outcome
-        As in :class:`~predilect.posteriors.people.People`.
-    marks : bool[n]
-        Written.
+    Sorted by user, then by first item; items are positions in the user's own list.
     """
     t = 0
     while t < len(users):

@@ -1,12 +1,6 @@
-"""Predictions for known people: the loops behind :class:`predilect.posteriors.PopulationPosterior`.
+"""Predictions for known users, the consensus integrated out: E dᵀf and Var dᵀf of population.md section 3.
 
-For a person with own items o and the sums x = Xᵀ α, Q = Xᵀ Q_u X on them (population.md section 3), any direction d
-over items has, with the consensus m ~ N(m, C) integrated out,
-
-    E dᵀf   = dᵀm + cᵀ x                 with c = S_od
-    Var dᵀf = dᵀSd - cᵀ Q c + bᵀ C b     with b = d - Q c placed on the person's items,
-
-where S is the prior covariance of a person's utilities (:mod:`predilect.posteriors.compiled.person_state`).
+S, the prior covariance of utilities of :mod:`predilect.posteriors.compiled.person_state`, takes the place of Σ there.
 """
 
 from __future__ import annotations
@@ -21,7 +15,7 @@ __all__ = ["centred_utilities", "person_sums", "predict_margins"]
 
 @kernel
 def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift):
-    """The sums x (k) and Q (k x k) of person u at the stored sites."""
+    """The sums x (k) and Q (k x k) of user u at the stored sites."""
     first = answer_ptr[u]
     n = answer_ptr[u + 1] - first
     items = item_idx[item_ptr[u] : item_ptr[u + 1]]
@@ -49,10 +43,10 @@ def predict_margins(
     users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m,
     shift, C_m, own_C, C_shift, mean, var,
 ):  # fmt: skip
-    """Mean and variance of the margins of queries grouped by person.
+    """Mean and variance of the margins of queries grouped by user, into ``mean`` and ``var``.
 
-    Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to person ``users[i]``; ``mean`` and ``var`` are filled.
-    ``own_C`` is the variance of the consensus that items have to themselves, ``C_shift`` that of the effect of a trait.
+    Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to user ``users[i]``. ``own_C`` is the item-specific variance of
+    the consensus, ``C_shift`` the posterior covariance of the effect of one trait.
     """
     for i in range(users.shape[0]):
         u = users[i]
@@ -81,7 +75,7 @@ def predict_margins(
 
 @inner_kernel
 def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
-    """Change of the mean, and the variance, of one person's queries, where the items are the basis."""
+    """Change of the mean, and the variance, of one user's queries, where the items are the basis."""
     k = items.shape[0]
     c = np.empty(k)
     e = np.empty(k)
@@ -111,7 +105,7 @@ def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
 
 @inner_kernel
 def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, mean, var):
-    """The same with a basis: b = d - Q c becomes Φᵀ b, and what each item has to itself is added."""
+    """The same with a basis: b = d - Q c becomes Φᵀ b, and item-specific variances are added."""
     k = items.shape[0]
     n = last - first
     M = Phi.shape[1]
@@ -171,10 +165,7 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
 def centred_utilities(
     users, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift, C_m, mean, var
 ):
-    """Mean and variance of every item's utility, centred over all items, for each of ``users``; (n, n_items).
-
-    Only where the items are the basis, and people have no traits.
-    """
+    """Mean and variance of all utilities of ``users``, centred over the items, (n, n_items); no basis, no traits."""
     n_items = m.shape[0]
     Sigma = cov
     Sigma_sum = np.zeros(n_items)

@@ -1,17 +1,9 @@
-"""The Gaussian state of one person and its rank-one algebra, shared by fitting and prediction.
+"""Gaussian state of one user and its rank-one updates, in pair space or item space (population.md section 2).
 
-A person with n answers on k items is worked on in whichever space is smaller:
-
-- *pair space* (n <= k): state C = (G⁻¹ + Λ)⁻¹, n x n, with G = X Σ Xᵀ, and μ, the mean of the margins;
-- *item space* (k < n): state S = the posterior covariance of the person's k utilities, and their mean.
-
-Both are built from the prior by one rank-one update an answer: no inverse, and right for sites of zero.
-Only the lower triangle of a state is kept. Arrays that describe a person's answers are slices of the whole data that
-begin at ``first``; ``la`` and ``lb`` are positions in the person's own list of items.
-
-The prior covariance of two utilities is S_ij = Σ_ij, or, with a basis Φ, φ_i Σ φ_jᵀ + [i = j] ρ_i. The loops are
-given ``cov``, which is Σ itself or Φ Σ (n_items x M); ``Phi``, which has no columns where the items are the basis; and
-the own variances ρ of the items, an empty array where there are none.
+Pair space (n answers <= k items): C = (G⁻¹ + Λ)⁻¹ and the mean μ of the margins; item space: S and mean of the user's
+k utilities. Only lower triangles are kept. Arrays of answers are slices of the whole data from ``first`` on; ``la`` and
+``lb`` are positions in the user's own items. Prior covariance S_ij = Σ_ij, or φ_i Σ φ_jᵀ + [i = j] ρ_i with a basis:
+``cov`` is Σ or Φ Σ, ``Phi`` has no columns where the items are the basis, ρ may be empty.
 """
 
 from __future__ import annotations
@@ -27,7 +19,7 @@ __all__ = ["direction", "pair_statistics", "person_statistics", "prior_mean", "p
 
 @inner_kernel
 def direction(C, mu, a, b, n, c):
-    """Covariance of every state with the margin of answer (a, b); b < 0 names state a itself. Variance, mean."""
+    """Covariance of every state with the margin of answer (a, b), its variance and mean; b < 0 names state a itself."""
     for i in range(a + 1):
         c[i] = C[a, i]
     for i in range(a + 1, n):
@@ -57,7 +49,7 @@ def rank_one(C, mu, c, n, d_lam, d_eta, v, mean):
 
 @inner_kernel
 def prior_mean(u, items, m, shift, traits, own):
-    """Fill the prior mean of the person's own items: that of everybody, shifted by the person's traits."""
+    """Fill the prior mean of the user's own items: the consensus, shifted by the user's traits."""
     for i in range(items.shape[0]):
         own[i] = m[items[i]]
         for j in range(traits.shape[1]):
@@ -66,7 +58,7 @@ def prior_mean(u, items, m, shift, traits, own):
 
 @inner_kernel
 def prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R):
-    """Fill the lower triangle of the person's prior covariance, its mean, and in ``R`` the rows of a basis."""
+    """Fill the lower triangle of the user's prior covariance, its mean, and in ``R`` the rows of a basis."""
     d = n if in_pair_space else k
     for i in range(d):
         mu[i] = own[la[first + i]] - own[lb[first + i]] if in_pair_space else own[i]
@@ -118,7 +110,7 @@ def prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C
 
 @inner_kernel
 def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
-    """Bring the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
+    """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
     log_det = 0.0
     for p in range(n):
         if lam[first + p] == 0.0 and eta[first + p] == 0.0:
@@ -147,7 +139,7 @@ def pair_statistics(weight, lam, eta, first, n, C, mu, alpha, Q):
 
 @inner_kernel
 def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W):
-    """The sums x = Xᵀ α (k) and Xᵀ Q X (k x k), on the person's own items."""
+    """The sums x = Xᵀ α (k) and Xᵀ Q X (k x k), on the user's own items."""
     for i in range(k):
         x[i] = 0.0
         for j in range(k):
