@@ -24,16 +24,9 @@ _READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "si
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read.
+    """All answers, and those of each segment by its value; text says why a segment has none.
 
-    Attributes
-    ----------
-    comparisons : Comparisons
-        All answers.
-    segments : dict of str to Comparisons or str
-        Answers of each segment, sorted by its value; text says why a segment has none.
-    rows_without_segment : int
-        Rows whose segment is missing; they count for the whole only.
+    ``rows_without_segment``: rows whose segment is missing; they count for the whole only.
     """
 
     comparisons: Comparisons
@@ -42,19 +35,9 @@ class Reading:
 
 
 def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Reading:
-    """Read a file of answers, and cut it by a column where that is asked for.
+    """Read a file of answers, and cut it into segments by the column ``by``.
 
-    Parameters
-    ----------
-    path : Path
-    options : ReadingOptions
-    by : str, optional
-        Column that holds the segment of each row.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or there are more segments than anybody would look at.
+    Raises DataError if the file cannot be read, or there are more segments than anybody would look at.
     """
     settings = _settings(options)
     if by is None:

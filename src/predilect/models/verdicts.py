@@ -17,10 +17,7 @@ __all__ = ["keep_verdict", "verdict_of"]
 def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict:
     """The verdict that the model holds, or a new one, which it then holds, unless its answers changed meanwhile.
 
-    Raises
-    ------
-    DataError
-        If a setting is out of range, or there are no answers to try the models on.
+    Raises DataError if a setting is out of range, or there are no answers to try the models on.
     """
     now = copy.copy(model)
     held: Verdict | None = now.verdict_
@@ -40,5 +37,5 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
 
 
 def keep_verdict(model: Any, verdict: Verdict) -> None:
-    """Let a model hold a verdict on its answers, and save it with the rest of its report."""
+    """Keep a verdict in a model, and in its report, which is saved."""
     vars(model).update({"verdict_": verdict, "report_": model.report_ | {"verdict": plain(verdict.to_dict())}})
