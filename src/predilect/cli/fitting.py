@@ -51,10 +51,7 @@ class Fitter:
         return check(comparisons, None if self.features is None else self.features.ids)
 
     def fit(self, talk: Talk, comparisons: Comparisons, findings: list[Finding]) -> tuple[Ranking, Choice]:
-        """Fit the model that is to be returned, judge it, and make its board.
-
-        Raises DataError if the answers cannot be ranked, ConvergenceError if ``strict`` and the fit does not converge.
-        """
+        """Fit the model that is to be returned, judge it, and make its board; raises DataError, ConvergenceError."""
         personal = self.personal is not Personal.no
         verdict = None
         before = len(talk.warned)

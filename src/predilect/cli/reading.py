@@ -24,10 +24,7 @@ _READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "si
 
 @dataclass(frozen=True)
 class Reading:
-    """All answers, and those of each segment by its value; text says why a segment has none.
-
-    ``rows_without_segment``: rows whose segment is missing; they count for the whole only.
-    """
+    """All answers, those of each segment by its value (or why it has none), and the number of rows without segment."""
 
     comparisons: Comparisons
     segments: dict[str, Comparisons | str] = field(default_factory=dict)
@@ -35,10 +32,7 @@ class Reading:
 
 
 def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Reading:
-    """Read a file of answers, and cut it into segments by the column ``by``.
-
-    Raises DataError if the file cannot be read, or there are more segments than anybody would look at.
-    """
+    """Answers of a file, cut into segments by the column ``by``; DataError if it cannot be read, or has too many."""
     settings = _settings(options)
     if by is None:
         return Reading(read_comparisons(path, unpack_limit=options.unpack_limit, **settings))

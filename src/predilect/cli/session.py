@@ -86,10 +86,7 @@ class Talk:
         sys.stdout.flush()
 
     def table(self, table: pl.DataFrame) -> None:
-        """Print a table as CSV to standard output: unchanged for a program, without control characters for a terminal.
-
-        Raises DataError if a CSV cannot hold a column.
-        """
+        """Print a table as CSV, without control characters for a terminal; DataError if a CSV cannot hold a column."""
         from predilect.report.tables import refuse_nested
 
         refuse_nested(table)

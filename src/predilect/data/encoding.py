@@ -82,10 +82,7 @@ def plan_outputs(
 def encode(
     outputs: Sequence[Output], columns: Mapping[str, pl.Series], what: str
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Matrix of the planned columns, shape (n_rows, n_outputs), and a line for every column with unknown categories.
-
-    Raises DataError if a column is missing, holds text where numbers are expected, or holds an infinite number.
-    """
+    """Matrix of the planned columns, (n_rows, n_outputs), and lines on unknown categories; raises DataError."""
     lacking = list(dict.fromkeys(output.source for output in outputs if output.source not in columns))
     if lacking:
         raise DataError(

@@ -25,10 +25,7 @@ __all__ = [
 
 
 def open_frame(frame: Any) -> tuple[Any, str]:
-    """Data frame of any kind (whatever narwhals reads, or a dict of columns) in memory, and the name of its library.
-
-    A dict counts as "polars". Raises DataError for anything that is not a table.
-    """
+    """Data frame of any kind in memory, and the name of its library ("polars" for a dict); raises DataError."""
     if isinstance(frame, Mapping):
         lengths = {str(name): len(column) for name, column in frame.items()}
         if len(set(lengths.values())) > 1:
@@ -140,10 +137,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def clean_ids(series: pl.Series, column: str) -> pl.Series:
-    """Ids as text or 64-bit integers, null for None, NaN, empty or blank text; raises DataError for others.
-
-    Text is otherwise unchanged: " a" and "a" are two ids. ``column`` is the name for messages.
-    """
+    """Ids as text (otherwise unchanged) or int64, null for None, NaN, empty or blank text; raises DataError."""
     dtype = series.dtype
     if dtype == pl.Null:
         return series.cast(pl.String)

@@ -32,10 +32,7 @@ class Footer(NamedTuple):
 
 
 def read_footer(path: Path) -> Footer:
-    """Columns and groups of rows in the footer of a file.
-
-    DamagedParquet if it is none, or columns are nested deeper than polars can follow.
-    """
+    """Columns and groups of rows in the footer; DamagedParquet if it is none, or nests too deep for polars."""
     with path.open("rb") as file:
         footer = _Compact(_footer(file)[0]).struct()
     columns: list[bytes] = []

@@ -170,7 +170,7 @@ def read_item_map(
 def read_table(
     path: str | Path, wanted: Wanted | None = None, *, unpack_limit: float = UNPACK_LIMIT
 ) -> tuple[list[str], pl.DataFrame]:
-    """Names of all columns of a file, and the columns that ``wanted(names)`` asks for (None: all); raises DataError.
+    """All column names of a file, and the columns that ``wanted(names)`` asks for (None: all); raises DataError.
 
     Text files keep every value as it is written. Of a .parquet file only the columns read count for ``unpack_limit``.
     """

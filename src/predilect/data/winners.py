@@ -175,10 +175,7 @@ def _refuse_tie_items(
 
 
 def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary) -> str:
-    """Message for winner values that mean nothing, at positions ``rows``.
-
-    A value that names one of ``items``, or nearly, is a slip, and neither a tie nor to be left out.
-    """
+    """Message for winner values that mean nothing; one that nearly names one of ``items`` is a slip, not a tie."""
     bad = words.gather(rows.tolist())
     first = "; ".join(
         f"row {row + 1}, " + ("empty" if word is None else f'"{shown(word)}"')

@@ -58,10 +58,7 @@ class Board:
 
 
 def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:
-    """DataError unless means are finite and variances not negative, up to rounding.
-
-    A fit gives no others; a saved model that was edited may.
-    """
+    """DataError unless means are finite and variances not negative: a saved model may have been edited."""
     finite = np.isfinite(mean) & np.isfinite(variance)
     rounding = _ROUNDING * (1.0 + float(np.abs(variance[finite]).max(initial=0.0)))
     wrong = ~finite | (variance < -rounding)

@@ -40,12 +40,8 @@ _COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)
 class CalibrationBins:
     """Reliability diagram: sums over answers by the probability of their likeliest outcome, in ten bins of (0, 1].
 
-    Bins of different test sets are pooled by ``+``.
-
-    Attributes
-    ----------
-    count, confidence, correct : arrays of float, shape (10,)
-        Number of answers; sum of the probabilities of their likeliest outcomes; number that had that outcome.
+    Arrays have shape (10,): number of answers; sum of the probabilities of their likeliest outcomes; number that had
+    that outcome. Bins of different test sets are pooled by ``+``.
     """
 
     count: FloatArray
@@ -59,10 +55,7 @@ class CalibrationBins:
 
 
 def accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-    """Share of answers whose outcome is the likeliest of the three.
-
-    Outcomes that are equally likely share the credit: a fair coin scores ½.
-    """
+    """Share of answers whose outcome is the likeliest of the three; equally likely ones share the credit."""
     y, logp, w = _checked(outcome, log_proba, weight)
     return float(np.average(credit_of(y, logp), weights=w))
 
@@ -86,10 +79,7 @@ def answer_losses(outcome: npt.ArrayLike, log_proba: npt.ArrayLike) -> FloatArra
 
 
 def log_loss(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-    """Mean three-class log loss, in nats an answer.
-
-    On data without ties it is the two-class log loss if ties have probability 0.
-    """
+    """Mean three-class log loss in nats an answer; the two-class one if ties have probability 0."""
     _, _, w = _checked(outcome, log_proba, weight)
     return float(np.average(answer_losses(outcome, log_proba), weights=w))
 

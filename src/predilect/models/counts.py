@@ -17,10 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
-    """Answers by person and item without the zeros, in CSR form; weights count.
-
-    ``ptr`` has shape (n_users + 1,), ``item`` and ``count`` shape (n_entries,).
-    """
+    """Weighted answers by person and item in CSR form: ``ptr`` (n_users + 1,), ``item``, ``count`` (n_entries,)."""
 
     ptr: npt.NDArray[np.int64]
     item: npt.NDArray[np.int32]

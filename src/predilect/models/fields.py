@@ -104,10 +104,7 @@ def optional(field: Field) -> Field:
 
 
 def check_sizes(table: Fields, sizes: Mapping[str, int], described: Mapping[str, Any]) -> Sizes:
-    """All sizes by name, from types and shapes alone; ValueError if an array is missing, or of another type or shape.
-
-    ``sizes`` are known; ``described`` holds type and shape of each array; those not in the table are left alone.
-    """
+    """All sizes by name, from the types and shapes ``described``; ValueError if an array is missing or does not fit."""
     known = dict(sizes)
     for name, field in table.items():
         if name not in described:

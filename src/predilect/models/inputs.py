@@ -19,10 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def read_answers(X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False) -> Comparisons:
-    """Comparisons, unchanged or made from a frame and, perhaps, separate outcomes.
-
-    ``with_ties``: in outcomes for a model with ties 0 is one, as was settled when it was fitted.
-    """
+    """Comparisons from a frame and, perhaps, outcomes, in which 0 is a tie for a model ``with_ties``."""
     if isinstance(X, Comparisons):
         if y is not None:
             raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
@@ -33,10 +30,7 @@ def read_answers(X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Answers, with the items that only the features name, and features of items and people.
-
-    ``space``: features of the items, in the order of the vocabulary.
-    """
+    """Answers, with the items that only the features name, and features; ``space`` is in vocabulary order."""
 
     comparisons: Comparisons
     features: ItemFeatures | None
@@ -50,10 +44,7 @@ class Training:
 
 
 def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None) -> Training:
-    """Read the arguments of ``fit``; ``delta`` is the tie threshold, if it is given.
-
-    Raises DataError if there is nothing to learn from, or ties that the threshold rules out.
-    """
+    """Input of ``fit``; DataError if there is nothing to learn from, or ties that the threshold ``delta`` rules out."""
     comparisons = read_answers(X, y)
     if not comparisons.n_rows:
         raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")

@@ -33,10 +33,7 @@ _COUNTS: Fields = {"count_ptr": pointer("U+1", "Z"), "count_item": codes("Z", "I
 
 
 class Keeping(ABC):
-    """Base of estimators that say how their posterior is packed into arrays.
-
-    ``model_name``: "model" in model.json; ``hyperparameters_type``: a dataclass whose fields are numbers, or kernels.
-    """
+    """Base of estimators that pack their posterior into arrays; ``model_name`` is "model" in model.json."""
 
     model_name: ClassVar[str]
     hyperparameters_type: ClassVar[Any]

@@ -63,10 +63,7 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
 
 
 def check_settings(model: Any) -> None:
-    """ValueError if a setting of the computation is neither "auto" nor in its range.
-
-    That is tolerance, max_passes, random_state, basis, n_inducing and user_features.
-    """
+    """ValueError if an argument that says how to compute is neither "auto" nor in its range."""
     tolerance = model.tolerance
     automatic = isinstance(tolerance, str) and tolerance == "auto"
     number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)

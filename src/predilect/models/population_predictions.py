@@ -24,10 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 def population_margins(
     model: Any, queries: Queries, new: FeatureSpace | None, users: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of f_u(left) - f_u(right) for each pair, shapes (n,); population.md section 6.
-
-    ``new`` is the feature space of unseen items, ``users`` a frame with features of unseen users.
-    """
+    """Mean and variance of f_u(left) - f_u(right) for each pair, shapes (n,); population.md section 6."""
     posterior = model.posterior_
     if new is not None:
         posterior = extend(posterior, model.hyperparameters_, model.space_, new, model.functions_)
@@ -50,11 +47,7 @@ def _traits_of_new(model: Any, queries: Queries, users: Any) -> FloatArray | Non
 
 
 def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
-    """Probabilities of left, tie and right, shape (n, 3).
-
-    Where people have tie thresholds of their own, those of an unseen user are averaged over the distribution of
-    thresholds.
-    """
+    """Probabilities of left, tie and right, shape (n, 3), averaged over the tie thresholds of unseen users."""
     found, open_ = Calibration.of(model.hyperparameters_), _open(model, queries.users)
     thresholds = _thresholds(model, queries.users)
     chances = np.zeros((len(mean), 3))

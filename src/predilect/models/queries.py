@@ -103,10 +103,7 @@ def read_queries(
 
 
 def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Encoded features of new items or people (sorted ids) as far as a frame holds them, and the mask of those it does.
-
-    Raises DataError if the frame lacks the id or a feature, or has two rows for one of them.
-    """
+    """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError."""
     table, _ = open_frame(frame)
     names = column_names(table)
     id_column = guess_one(names, features.id_names)

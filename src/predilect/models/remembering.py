@@ -29,11 +29,7 @@ _Held = tuple[Comparisons | None, tuple[_Note, ...], tuple[_Note, ...]]  # answe
 
 
 class Memory:
-    """Answer log with tasks, immutable and brought up to date when it is read.
-
-    ``comparisons`` are those of the fit; None if they are not known, as in a model that was loaded. Then nothing is
-    noted.
-    """
+    """Answer log with tasks, brought up to date when it is read; with ``comparisons`` None nothing is noted."""
 
     def __init__(self, comparisons: Comparisons | None) -> None:
         self._held: _Held = (comparisons, (), ())

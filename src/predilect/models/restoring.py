@@ -30,10 +30,7 @@ def sizes_of(document: dict[str, Any]) -> dict[str, int]:
 
 
 def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Set the attributes that every fitted model has.
-
-    Raises ValueError, TypeError or KeyError if something is missing, or not what it must be.
-    """
+    """Set the attributes that every fitted model has; ValueError, TypeError or KeyError for damaged input."""
     check_computing(model)
     model.items_ = _vocabulary(document["items"], "items")
     model.users_ = None if document["users"] is None else _vocabulary(document["users"], "users")

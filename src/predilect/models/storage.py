@@ -30,10 +30,7 @@ _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 
 
 def save_population(model: Any, path: Path, *, overwrite: bool = False) -> None:
-    """Write a fitted :class:`~predilect.Population` to a folder, whole or not at all.
-
-    Raises FileExistsError if the path exists and ``overwrite`` is False, OSError if the folder cannot be written.
-    """
+    """Write a fitted population model to a folder, whole or not at all; raises FileExistsError, OSError."""
     refuse_to_replace(path, overwrite)
     consolidate(model)
     write_model(path, *_to_document(model), overwrite=overwrite)

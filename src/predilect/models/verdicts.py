@@ -15,10 +15,7 @@ __all__ = ["keep_verdict", "verdict_of"]
 
 
 def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict:
-    """The verdict that the model holds, or a new one, which it then holds, unless its answers changed meanwhile.
-
-    Raises DataError if a setting is out of range, or there are no answers to try the models on.
-    """
+    """The verdict that the model holds, or a new one, kept unless answers changed meanwhile; raises DataError."""
     now = copy.copy(model)
     held: Verdict | None = now.verdict_
     if held is not None and held.settings == settings:

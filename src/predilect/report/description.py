@@ -27,10 +27,7 @@ _EACH = {
 
 
 def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]:
-    """Which model it is, what a score means, how the fit went and where the prior came from.
-
-    ``wanted_personal``: whether personal rankings were asked for.
-    """
+    """Which model it is, what a score means, how the fit went and where the prior came from, in sentences."""
     model, comparisons = ranking.model, ranking.comparisons
     lines = [_name(model, comparisons.n_users, comparisons.has_users, wanted_personal), scale.meaning]
     if isinstance(model, Population) and (noise := _noise_line(model)):

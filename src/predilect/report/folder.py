@@ -33,10 +33,7 @@ class RankOutput:
     document: Mapping[str, Any]
 
     def write(self, place: Path, jobs: int | None, watch: Callable[[str, int], None]) -> list[str]:
-        """Write every file into an empty folder, and tell ``watch`` which; raises OSError.
-
-        Returns the names, in the order in which somebody would open them.
-        """
+        """Write every file into an empty folder; their names, in the order in which somebody would open them."""
         writers: dict[str, Callable[[Path], Any]] = {
             "leaderboard.csv": self._write_csv,
             "leaderboard.json": self._write_json,

@@ -43,10 +43,7 @@ class OutputFolder:
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
-        """A folder to write into, which becomes the output when the block ends well, and is removed otherwise.
-
-        Raises OutputError if something could not be written.
-        """
+        """A folder that becomes the output when the block ends well, and is removed otherwise; raises OutputError."""
         with self._staged() as new:
             self._refuse()
             new.mkdir()
@@ -86,10 +83,7 @@ class OutputFolder:
 
 
 class OutputFile:
-    """Output file that appears complete or not at all; a device or a pipe is written straight into.
-
-    ``force`` replaces a file that exists. Raises DataError if the file must not or cannot be made there.
-    """
+    """Output file that appears complete or not at all, or DataError; a device or a pipe is written straight into."""
 
     def __init__(self, path: Path, force: bool = False) -> None:
         _refuse_place(path, path, "--out")

@@ -26,10 +26,7 @@ def can_plot() -> bool:
 
 
 def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Path]) -> None:
-    """Draw the best 150 items of a board into files, in the format that each name ends in.
-
-    The board has the best item first, on ``scale``; the same board gives the same bytes.
-    """
+    """Draw the best 150 items of a board into files, by their suffix; the same board gives the same bytes."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

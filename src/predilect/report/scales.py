@@ -31,10 +31,7 @@ class Scale:
         return {"name": self.name, "per_probit": self.per_probit, "unit": self.unit, "meaning": self.meaning}
 
     def ties(self, threshold: float, spread: float = 0.0) -> str:
-        """Meaning of the tie threshold, in probit units; empty without ties.
-
-        With a spread of its logarithm over people the numbers are of the median person.
-        """
+        """Meaning of the tie threshold, in probit units, for the median person; empty without ties."""
         if threshold <= 0.0:
             return ""
         equal = math.erf(threshold / math.sqrt(2.0))
