@@ -1,4 +1,4 @@
-"""How a message says what to set: in the words of the command, or of the function, that whoever reads it called."""
+"""How a message says what to set: in the words of the interface, command or function, that the reader called."""
 
 from __future__ import annotations
 
@@ -20,14 +20,11 @@ _INTERFACE: ContextVar[Interface] = ContextVar("interface", default="function")
 
 @contextmanager
 def spoken_to(interface: Interface) -> Iterator[None]:
-    """Whoever reads the messages of what is done inside came by this interface.
+    """Interface for the messages inside the block.
 
-    Parameters
-    ----------
-    interface : {"command", "function", "fit", "pairs"}
-        The terminal; ``Comparisons.from_frame`` and ``read_comparisons``; a model's ``fit``, ``score`` and the like,
-        which take a frame of answers but none of the arguments that say how it is read; or what takes a frame of
-        pairs, which can only have other names of columns.
+    "command": the terminal; "function": ``Comparisons.from_frame`` and ``read_comparisons``; "fit": a model's ``fit``,
+    ``score`` and the like, which take a frame of answers but none of the arguments that say how it is read; "pairs":
+    what takes a frame of pairs, which can only have other names of columns.
     """
     token = _INTERFACE.set(interface)
     try:
@@ -37,15 +34,7 @@ def spoken_to(interface: Interface) -> Iterator[None]:
 
 
 def option(name: str, value: Any) -> str:
-    """How to set an argument of ``Comparisons.from_frame``, for whoever reads the message.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    value : str, bool or list of str
-        What to set it to; "NAME" stands for the name of a column.
-    """
+    """How to set an argument of ``Comparisons.from_frame``, for messages; the value "NAME" is the name of a column."""
     interface = _INTERFACE.get()
     if interface == "command":
         flag = _FLAGS.get(name, name.replace("_", "-"))

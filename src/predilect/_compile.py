@@ -1,4 +1,4 @@
-"""How Predilect compiles its few numerical loops: Numba, cached on disk, and announced when it takes long."""
+"""Compilation of the numerical loops: Numba, cached on disk, and announced when it takes long."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ _NumbaCache: Any = FunctionCache  # whose types differ between versions
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a scalar function or a loop with ``numba.njit``, without the GIL and cached on disk.
 
-    Where neither the installation nor the user's cache folder can be written (a read-only container, say), the function
-    is compiled anew by each process instead of failing. The wrapper for C, which nothing calls, is left out: each takes
-    time to compile.
+    Where neither the installation nor the user's cache folder can be written (a read-only container, say), each process
+    compiles anew instead of failing. The wrapper for C, which nothing calls, is left out: each takes time to compile.
     """
     return _njit(function, no_cfunc_wrapper=True)
 
@@ -49,7 +48,7 @@ def _njit(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Turn a scalar function into a NumPy universal function, so that arrays and loops share one formula."""
+    """NumPy universal function of a scalar function, so that arrays and loops share one formula."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         vectorize: Any = numba.vectorize  # which has no types
@@ -71,7 +70,7 @@ def _cache_of(function: Callable[..., Any]) -> Any:
 
 
 class _Cache(_NumbaCache):  # type: ignore[misc]
-    """Numba's cache, in which a file that is damaged, or cannot be written, is one that is not there."""
+    """Numba's cache, in which a file that is damaged, or cannot be written, counts as missing."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)

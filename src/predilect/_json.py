@@ -15,14 +15,7 @@ __all__ = ["plain", "typed"]
 
 
 def plain(value: Any, *, words: bool = True) -> Any:
-    """Plain values: arrays and other iterables become lists, NumPy's numbers Python's.
-
-    Parameters
-    ----------
-    value : object
-    words : bool, default True
-        Whether numbers that are not finite become the words "inf", "-inf" and "nan", or null.
-    """
+    """Plain values: lists and Python's numbers; those not finite become words, or null without ``words``."""
     if isinstance(value, Mapping):
         return {str(key): plain(part, words=words) for key, part in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -35,22 +28,7 @@ def plain(value: Any, *, words: bool = True) -> Any:
 
 
 def typed(kind: Any, value: Any, name: str = "") -> Any:
-    """A plain value as an annotation has it, the inverse of :func:`plain`.
-
-    Parameters
-    ----------
-    kind : type
-        str, bool, int, float, None, an array of float, or a dataclass, tuple, mapping, Literal or union of such.
-    value : object
-        From JSON.
-    name : str
-        For messages.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
+    """A plain value as an annotation has it, the inverse of :func:`plain`; ValueError if it is something else."""
     origin, args = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, dict):
         hints = get_type_hints(kind)

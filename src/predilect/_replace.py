@@ -1,7 +1,7 @@
-"""A file or folder that takes the place of another in one step, whatever ends the process.
+"""Replacement of a file or folder in one step, whatever ends the process.
 
-It is made in a hidden folder beside its place. The process that works in such a folder holds a lock on it, which ends
-with the process: a hidden folder that nobody holds was left behind, and goes at the next write.
+The new one is made in a hidden folder beside its place. The process that works in such a folder holds a lock on it,
+which ends with the process: a hidden folder without a lock is a leftover, and is removed at the next write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEW, _OLD, _GONE = "new", "old", "gone-"
 _IN_THE_WAY = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 if sys.platform == "win32":
     _IN_THE_WAY.add(errno.EACCES)
-# What systems and disks say that cannot do something: exchange two names, lock a folder, write a folder through.
+# What systems and disks say that cannot do something: exchange two names, lock a folder, flush a folder.
 _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM, errno.EXDEV, errno.EBADF, errno.ENOLCK}
 
 _RENAME_EXCHANGE = 2  # RENAME_SWAP of macOS has the same number
@@ -36,24 +36,10 @@ _HERE = -100  # AT_FDCWD of Linux
 
 @contextmanager
 def staged(path: Path) -> Iterator[Path]:
-    """Where to make what :func:`put_in_place` then puts at ``path``; nothing of it stays when the block ends.
+    """A path at which to make what :func:`put_in_place` then puts at ``path``; removed when the block ends.
 
-    What processes that were killed left behind is cleaned up first.
-
-    Parameters
-    ----------
-    path : Path
-        Not a link; its parent exists.
-
-    Yields
-    ------
-    new : Path
-        On the same disk and of the same name; there is nothing yet.
-
-    Raises
-    ------
-    OSError
-        If nothing can be made beside ``path``.
+    On the same disk and of the same name; nothing is there yet. ``path`` is no link, and its parent exists. Leftovers
+    of processes that were killed are removed first. Raises OSError if nothing can be made beside ``path``.
     """
     _clean(path)
     hidden, lock = _hidden(path)
@@ -67,20 +53,10 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 def put_in_place(new: Path, path: Path) -> None:
-    """Put what was made at the place that :func:`staged` gave where it belongs, instead of what is there.
+    """Replace ``path`` by ``new``, which is at the place that :func:`staged` gave.
 
-    Parameters
-    ----------
-    new, path : Path
-        What :func:`staged` gave, and what it was given.
+    Raises OSError if it cannot be done; the old one is there again when the block of :func:`staged` has ended.
 
-    Raises
-    ------
-    OSError
-        If it cannot be done. What was there is there again when the block of :func:`staged` has ended.
-
-    Notes
-    -----
     Everything is on the disk before it takes its place. Linux and macOS exchange two folders in one step. Elsewhere,
     and on disks that cannot, the old one is moved away first: for a moment nothing is there, and if the process is
     killed in it, the next write puts the old one back.
@@ -157,7 +133,7 @@ def _hidden(path: Path) -> tuple[Path, int | None]:
 
 
 def _clean(path: Path) -> None:
-    """Remove hidden folders of this name that nobody holds."""
+    """Remove hidden folders of this name without a lock."""
     pattern = re.compile(re.escape(f".{path.name}{_MARK}") + "[a-z0-9_]{8}")
     for hidden in path.parent.iterdir():
         if not pattern.fullmatch(hidden.name):
@@ -174,13 +150,7 @@ def _clean(path: Path) -> None:
 
 
 def _lock(folder: Path) -> int:
-    """A descriptor that holds a folder for this process.
-
-    Raises
-    ------
-    OSError
-        BlockingIOError if another process holds it, FileNotFoundError if it is gone.
-    """
+    """Descriptor that locks a folder; BlockingIOError if another process holds it, FileNotFoundError if it is gone."""
     if sys.platform == "win32":
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
     import fcntl
@@ -197,7 +167,7 @@ def _lock(folder: Path) -> int:
 
 
 def _sync(path: Path) -> None:
-    """Have the disk keep a file, or the names in a folder."""
+    """Flush a file, or the names in a folder, to the disk."""
     if sys.platform == "win32" and path.is_dir():
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Text from data on its way into a message: no terminal obeys it, and somebody can read it."""
+"""Text from data in messages, safe for a terminal and readable."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ __all__ = ["ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning",
 
 
 class _Told(Exception):
-    """What is said on purpose; ids and names in it may come from anybody, and no terminal obeys them."""
+    """Base of errors and warnings raised on purpose; ids and names in a message are made safe for a terminal."""
 
     def __str__(self) -> str:
         return message(super().__str__())

@@ -15,7 +15,7 @@ __all__ = ["ask"]
 
 
 class StrategyName(StrEnum):
-    """What is sought."""
+    """Criterion of the next question."""
 
     bald = "bald"
     entropy = "entropy"
@@ -105,7 +105,7 @@ def ask(
 
 
 def _pairs_or_items(path: Path, unpack_limit: float) -> Any:
-    """A table of pairs as it is, of items as the list of them."""
+    """Table of pairs, or list of items."""
     from predilect.data.columns import ITEM, PAIRS, guess_one
     from predilect.data.readers import read_table
 

@@ -1,4 +1,4 @@
-"""What ``rank`` and ``check`` say: the intake, the findings, the model, the board."""
+"""What ``rank`` and ``check`` print: the intake, the findings, the model, the board."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SEGMENT_ROWS = 10
 
 
 def say_intake(talk: Talk, comparisons: Comparisons) -> None:
-    """Tell what was read and what was left out."""
+    """Print what was read and what was left out."""
     for line in comparisons.intake.describe():
         talk.say(line)
     who = f"{comparisons.n_users} people" if comparisons.has_users else "nobody told apart"
@@ -33,7 +33,7 @@ def say_intake(talk: Talk, comparisons: Comparisons) -> None:
 
 
 def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
-    """Tell what ``check`` found: warnings as warnings, the rest as notes."""
+    """Print what ``check`` found: warnings as warnings, the rest as notes."""
     for finding in findings:
         if finding.severity == "warning":
             talk.warn(finding.message)
@@ -42,14 +42,14 @@ def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
 
 
 def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool) -> None:
-    """Tell which model it is, what a score means, how the fit went and where the prior came from."""
+    """Print the model, the meaning of a score, how the fit went and where the prior came from."""
     talk.say()
     for line in describe(ranking, scale, wanted_personal):
         talk.say(line)
 
 
 def say_verdict(talk: Talk, choice: Choice) -> None:
-    """Tell what held-out answers say, and which model is returned for it."""
+    """Print what held-out answers say, and which model is returned for it."""
     for sentence in choice.verdict.sentences if choice.verdict is not None else ():
         talk.say(f"Verdict: {sentence}")
     if choice.asked is Personal.auto:
@@ -70,15 +70,7 @@ def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str
 
 
 def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
-    """The first rows of a board.
-
-    Parameters
-    ----------
-    board : polars.DataFrame
-        On ``scale``.
-    scale : Scale
-    rows : int
-    """
+    """The first rows of a board."""
     # The numbers keep their width on a narrow terminal; only names may be cut.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("Rank", justify="right", no_wrap=True, min_width=4)

@@ -39,15 +39,10 @@ class Personal(StrEnum):
 
 
 def asked_for(model: ModelName, personal: Personal | None, pooled: bool) -> Personal:
-    """What the options mean together.
+    """Meaning of the options together; DataError if they contradict each other.
 
     Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all unless something else is
     asked for, GP classification is one ranking for all, and the others are personal.
-
-    Raises
-    ------
-    DataError
-        If they contradict each other.
     """
     if pooled and personal not in (None, Personal.no):
         raise DataError(f"--pooled means --personal no, which contradicts --personal {personal}. Give one of them.")
@@ -81,17 +76,10 @@ def asked_for(model: ModelName, personal: Personal | None, pooled: bool) -> Pers
 
 @dataclass(frozen=True)
 class Choice:
-    """Which model is returned, and why.
+    """The model that is returned, and why.
 
-    Attributes
-    ----------
-    asked : Personal
-    personal : bool
-        Whether the fit that is returned, and those of segments, were asked for personal rankings.
-    verdict : Verdict or None
-        None with ``--no-verdict``.
-    returned : str
-        "pooled", or the name of the model that came out.
+    ``personal``: whether the fit that is returned, and those of segments, were asked for personal rankings;
+    ``verdict``: None with ``--no-verdict``; ``returned``: "pooled", or the name of the model that came out.
     """
 
     asked: Personal
@@ -101,7 +89,7 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """Why, in a sentence."""
+        """The reason in a sentence."""
         name = {"population": "personal"}.get(self.returned, self.returned)
         if self.asked is not Personal.auto:
             return f"Returned: the {name} model, as asked for."

@@ -15,7 +15,7 @@ __all__ = ["compress"]
 
 
 class LossName(StrEnum):
-    """What a compressed model is for."""
+    """Purpose of a compressed model."""
 
     regret = "regret"
     recommendation = "recommendation"
@@ -24,7 +24,7 @@ class LossName(StrEnum):
 
 
 class CriterionName(StrEnum):
-    """What is worth keeping."""
+    """Criterion of the items to keep."""
 
     auto = "auto"
     ucb = "ucb"
@@ -35,7 +35,7 @@ class CriterionName(StrEnum):
 
 
 class PrecisionName(StrEnum):
-    """Digits of what is kept."""
+    """Precision of the numbers kept."""
 
     half = "half"
     single = "single"
@@ -43,7 +43,7 @@ class PrecisionName(StrEnum):
 
 
 class BoundName(StrEnum):
-    """What the criterion ucb means."""
+    """Meaning of the criterion ucb."""
 
     exact = "exact"
     gp_ucb = "gp_ucb"
@@ -163,7 +163,7 @@ def compress(
 def _options_of_ucb(
     criterion: CriterionName, loss: LossName, ucb: BoundName | None, beta: float | None, kappa: float | None
 ) -> dict[str, Any]:
-    """What was given for the criterion ucb, refused where something else chooses."""
+    """Options given for the criterion ucb, refused where something else chooses."""
     from predilect.decisions.criteria import criterion_for
     from predilect.errors import DataError
 

@@ -1,4 +1,4 @@
-"""Fits of the whole and of its segments, with the options of the command."""
+"""Fits of all answers and of segments, with the options of the command."""
 
 from __future__ import annotations
 
@@ -33,25 +33,7 @@ _PLAIN = {
 
 @dataclass(frozen=True)
 class Fitter:
-    """What every fit of a run shares.
-
-    Attributes
-    ----------
-    name : ModelName
-        Which model.
-    features : ItemFeatures or None
-    people : PersonFeatures or None
-    scale : Scale
-    personal : Personal
-        What was asked for.
-    verdict : bool
-        Whether to try the models on held-out answers.
-    seed : int
-    jobs : int or None
-    strict : bool
-    settings : mapping
-        Further arguments of the model.
-    """
+    """Settings that every fit of a run shares; ``settings`` are further arguments of the model."""
 
     name: ModelName
     features: ItemFeatures | None
@@ -65,19 +47,11 @@ class Fitter:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def look(self, comparisons: Comparisons) -> list[Finding]:
-        """What ``check`` finds, with the items that only the features know."""
+        """Findings of ``check``, with the items that only the features know."""
         return check(comparisons, None if self.features is None else self.features.ids)
 
     def fit(self, talk: Talk, comparisons: Comparisons, findings: list[Finding]) -> tuple[Ranking, Choice]:
-        """Fit the model that is to be returned, judge it, and make its board.
-
-        Raises
-        ------
-        DataError
-            If the answers cannot be ranked.
-        ConvergenceError
-            If the fit does not converge and ``strict``.
-        """
+        """Fit the model that is to be returned, judge it, and make its board; raises DataError, ConvergenceError."""
         personal = self.personal is not Personal.no
         verdict = None
         before = len(talk.warned)
@@ -114,13 +88,7 @@ class Fitter:
     def fit_segments(
         self, talk: Talk, segments: Mapping[str, Comparisons | str], personal: bool
     ) -> dict[str, Ranking | Refused]:
-        """Fit each segment by itself, all personal or all pooled.
-
-        Raises
-        ------
-        DataError
-            If none can be ranked.
-        """
+        """Fit each segment by itself, all personal or all pooled; DataError if none can be ranked."""
         results: dict[str, Ranking | Refused] = {}
         for number, (value, comparisons) in enumerate(segments.items(), 1):
             name = one_line(value)

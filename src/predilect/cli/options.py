@@ -71,7 +71,7 @@ JsonFlag = Annotated[
 
 
 class WinnerReading(StrEnum):
-    """What the winner column holds."""
+    """Meaning of the winner column."""
 
     item = "item"
     side = "side"
@@ -174,7 +174,7 @@ class ReadingOptions:
 
 
 class WeightsName(StrEnum):
-    """How people's weights on characteristics are found."""
+    """Inference of people's weights on characteristics."""
 
     heuristic = "heuristic"
     exact = "exact"
@@ -183,7 +183,7 @@ class WeightsName(StrEnum):
 
 @dataclass(frozen=True)
 class GaSPKOptions:
-    """What only ``--model gaspk`` listens to."""
+    """Options of ``--model gaspk``."""
 
     characteristics: Annotated[
         str | None,
@@ -228,17 +228,11 @@ class GaSPKOptions:
     ] = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What was given, as plain values."""
+        """Options that were given, as plain values."""
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
 
     def settings(self, is_asked_for: bool) -> dict[str, Any]:
-        """Arguments of ``GaSPK``.
-
-        Raises
-        ------
-        DataError
-            If one is no number, or given although the model is another.
-        """
+        """Arguments of ``GaSPK``; DataError if one is no number, or given although the model is another."""
         given = self.to_dict()
         if given and not is_asked_for:
             raise DataError(f"--{next(iter(given))} is for --model gaspk. Say that too, or leave it out")
@@ -263,13 +257,7 @@ def _number_or_auto(text: str) -> int | str:
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Give Typer a function in which parameters that are dataclasses are replaced by one option a field.
-
-    Parameters
-    ----------
-    command : callable
-        A command; parameters annotated with a dataclass get an instance of it.
-    """
+    """Command for Typer, with each dataclass parameter replaced by one option a field."""
     hints = get_type_hints(command, include_extras=True)
     given = inspect.signature(command).parameters
     bundles = {name: hints[name] for name in given if is_dataclass(hints[name])}

@@ -24,17 +24,7 @@ _READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "si
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read.
-
-    Attributes
-    ----------
-    comparisons : Comparisons
-        All answers.
-    segments : dict of str to Comparisons or str
-        Answers of each segment, sorted by its value; text says why a segment has none.
-    rows_without_segment : int
-        Rows whose segment is missing; they count for the whole only.
-    """
+    """All answers, those of each segment by its value (or why it has none), and the number of rows without segment."""
 
     comparisons: Comparisons
     segments: dict[str, Comparisons | str] = field(default_factory=dict)
@@ -42,20 +32,7 @@ class Reading:
 
 
 def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Reading:
-    """Read a file of answers, and cut it by a column where that is asked for.
-
-    Parameters
-    ----------
-    path : Path
-    options : ReadingOptions
-    by : str, optional
-        Column that holds the segment of each row.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or there are more segments than anybody would look at.
-    """
+    """Answers of a file, cut into segments by the column ``by``; DataError if it cannot be read, or has too many."""
     settings = _settings(options)
     if by is None:
         return Reading(read_comparisons(path, unpack_limit=options.unpack_limit, **settings))

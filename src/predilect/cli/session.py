@@ -1,4 +1,4 @@
-"""What a command says and how it ends: messages, progress, warnings, exit codes."""
+"""Messages, progress, warnings and exit codes of a command."""
 
 from __future__ import annotations
 
@@ -39,30 +39,17 @@ class Terminated(KeyboardInterrupt):
 
 
 class Watch(Protocol):
-    """Told of progress: a stage in words, and how far it got."""
+    """Callback of progress: a stage in words, and how far it got."""
 
     def __call__(self, stage: str, done: int) -> None: ...  # noqa: D102  the class says it
 
 
 class Talk:
-    """Where a command's words go.
+    """Output of a command: results on standard output, warnings and errors on standard error, each warning once.
 
-    Standard output is for results; with ``as_json`` for the one document alone, and everything else goes to standard
-    error. Warnings and errors always go to standard error.
-
-    Parameters
-    ----------
-    quiet : bool
-        Say nothing but warnings and errors.
-    as_json : bool
-        Standard output is for a JSON document.
-
-    Attributes
-    ----------
-    warned : list of str
-        Every warning so far.
-    written : str
-        What has been written, for the message after Ctrl-C.
+    With ``as_json`` standard output holds the one document alone, and everything else goes to standard error; ``quiet``
+    leaves warnings and errors. ``warned`` holds every warning so far, ``written`` what was written, for the message
+    after Ctrl-C.
     """
 
     def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
@@ -99,13 +86,7 @@ class Talk:
         sys.stdout.flush()
 
     def table(self, table: pl.DataFrame) -> None:
-        """Print a table as CSV to standard output: as it is for a program, without control characters for a terminal.
-
-        Raises
-        ------
-        DataError
-            If a CSV cannot hold a column.
-        """
+        """Print a table as CSV, without control characters for a terminal; DataError if a CSV cannot hold a column."""
         from predilect.report.tables import refuse_nested
 
         refuse_nested(table)
@@ -116,18 +97,7 @@ class Talk:
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Watch]:
-        """Show what is being done while it is done, if standard error is a terminal.
-
-        Parameters
-        ----------
-        doing : str
-            Shown before each stage.
-
-        Yields
-        ------
-        watch : callable
-            ``watch(stage, done)``, as estimators call it.
-        """
+        """Show ``doing`` and each stage, if standard error is a terminal; yields ``watch(stage, done)``."""
         if self.quiet or not self.err.is_terminal:
             yield _silent
             return
@@ -145,11 +115,8 @@ class Talk:
 def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
     """Run a command: its errors become one message and an exit code, its warnings become notes.
 
-    Raises
-    ------
-    typer.Exit
-        With 1 if the output could not be written, 2 for input that cannot be used, 3 without convergence where that
-        is asked for, 130 after Ctrl-C, 143 after SIGTERM.
+    Raises typer.Exit: 1 if the output could not be written, 2 for input that cannot be used, 3 for no convergence where
+    that is asked for, 130 after Ctrl-C, 143 after SIGTERM.
     """
     talk = Talk(quiet, as_json)
     logging.getLogger("predilect").setLevel(logging.ERROR if quiet else logging.NOTSET)
@@ -200,7 +167,7 @@ def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM raises Terminated, so that what was begun is cleaned up, unless somebody has other plans for it."""
+    """SIGTERM raises Terminated, so that what was begun is cleaned up, unless somebody else handles the signal."""
     # Only the main thread gets signals.
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
@@ -217,7 +184,7 @@ def _terminable() -> Iterator[None]:
 
 
 def _silent(stage: str, done: int) -> None:
-    """Watch without a word."""
+    """Callback of progress that shows nothing."""
 
 
 def _print(console: Console, said: RenderableType, style: str = "", head: Text | None = None) -> None:

@@ -1,4 +1,4 @@
-"""From the columns of a table to coded, canonical answers."""
+"""Coded, canonical answers from the columns of a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT = 1, 2, 3, 4
 
 
 class ReadOptions(TypedDict, total=False):
-    """Options of ``Comparisons.from_frame`` and ``read_comparisons``; the meaning is told there."""
+    """Options of ``Comparisons.from_frame`` and ``read_comparisons``, explained there."""
 
     user: str | bool | None
     left: str | None
@@ -48,26 +48,10 @@ Assembled = tuple[Vocabulary, Vocabulary, Rows, NDArray[np.int32] | None, bool, 
 
 
 def assemble(table: Any, options: ReadOptions) -> Assembled:
-    """Read, check, code and sort the answers of an opened table.
+    """Vocabularies of users and items, canonical rows, tasks (or None), whether there are users, and the intake.
 
-    Parameters
-    ----------
-    table : what ``frames.open_frame`` returned
-    options : ReadOptions
-
-    Returns
-    -------
-    users, items : Vocabulary
-    rows : user, left, right, outcome, weight
-        Canonical arrays, shape (n_rows,).
-    task : int32 array, shape (n_rows,), or None
-    has_users : bool
-    intake : Intake
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read in one clear way, or nothing usable remains.
+    ``table`` is what ``frames.open_frame`` returned. Raises DataError if it cannot be read in one clear way, or nothing
+    usable remains.
     """
     names, outcome = column_names(table), options.get("outcome")
     roles = guess_columns(

@@ -1,4 +1,4 @@
-"""One order of the answers, whatever the order and the orientation in which they came."""
+"""Canonical order of the answers, independent of the order and the orientation in which they came."""
 
 from __future__ import annotations
 
@@ -17,24 +17,10 @@ def canonical_rows(
     outcome: NDArray[np.int8],
     weight: NDArray[np.float64],
 ) -> Rows:
-    """Sort answers by user, pair and outcome, smaller item code on the left; equal ones become one row.
+    """Answers sorted by user, pair and outcome, smaller item code on the left; equal ones merged, shape (n_distinct,).
 
-    Parameters
-    ----------
-    user, left, right : int32 arrays, shape (n,)
-    outcome : int8 array, shape (n,)
-        +1 left better, 0 tie, -1 right better; flipped where the items change sides.
-    weight : float64 array, shape (n,)
-        Added up over equal rows.
-
-    Returns
-    -------
-    user, left, right, outcome, weight : arrays, shape (n_distinct,)
-
-    Notes
-    -----
-    O(n log n). Equal rows are added in the order of their weights, so that the sum has the same bits for any
-    order of the rows.
+    Outcomes are flipped where the items change sides, weights added over equal rows, in the order of the weights, so
+    that the sum has the same bits for any order of the rows. O(n log n).
     """
     swap = left > right
     low, high = np.where(swap, right, left), np.where(swap, left, right)

@@ -1,4 +1,4 @@
-"""What in the answers will make a ranking untrustworthy, in plain words."""
+"""Checks of answers for what makes a ranking untrustworthy, in plain words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Finding:
 
 
 def check(answers: Any, item_ids_with_no_answers: Iterable[Any] | None = None) -> list[Finding]:
-    """Look for what a ranking of these answers cannot be trusted with.
+    """Look for what makes a ranking of these answers untrustworthy.
 
     Parameters
     ----------

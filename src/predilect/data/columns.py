@@ -1,4 +1,4 @@
-"""Which column of a table holds what, from the names in common use."""
+"""Column names in common use for each role."""
 
 from __future__ import annotations
 
@@ -56,29 +56,11 @@ def guess_columns(
     need_winner: bool = True,
     index: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Column for each role: as named by the caller, otherwise guessed.
+    """Column for each role: as named by the caller, otherwise guessed; keys "left", "right" and perhaps other roles.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The columns there are.
-    user, left, right, winner, weight, task : str, optional
-        Names given by the caller. ``user=False``, ``weight=False`` and ``task=False`` mean: no such column. A task
-        is guessed only where there is a user, as task ids need be distinct within a person only.
-    need_winner : bool
-        False when the outcomes come separately.
-    index : sequence of str
-        Names of what a pandas frame has as its index; refused where one would be the column of a role.
-
-    Returns
-    -------
-    dict of str to str
-        Keys "left", "right" and, where there is one, "user", "winner", "weight", "task".
-
-    Raises
-    ------
-    DataError
-        If a named column is not there, or one that is needed cannot be guessed.
+    False for a role means no such column. A task is guessed only where there is a user, as task ids need be distinct
+    within a person only. ``index`` holds names of a pandas frame's index, refused where one would be the column of a
+    role. Raises DataError if a named column is not there, or one that is needed cannot be guessed.
     """
     found: dict[str, str] = {}
     pair = _guess_pair(names, left, right)
@@ -117,13 +99,7 @@ def guess_columns(
 
 
 def refuse_index(index: Sequence[str], names: Sequence[str], role: str) -> None:
-    """Refuse a pandas index that is called as a column is that was not found.
-
-    Raises
-    ------
-    DataError
-        If one of the names of the index is among ``names``.
-    """
+    """DataError if a pandas index has a name from ``names``, those of a column that was not found."""
     name = guess_one(index, names)
     if name is not None:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Answers to "which of these two?" as frozen columns of codes in one canonical order."""
+"""Pairwise answers as frozen columns of codes in one canonical order."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Comparisons:
 
     Rows are sorted by user, left, right and outcome code, with the item of the smaller code on the left; equal
     rows (of one task, where tasks are known) are one row with their weights added, contradicting ones stay apart.
-    Since ids are sorted too, neither the order of the rows that came in nor a swap of left and right changes
-    anything but ``intake``; except that choices are recognised by it where no column says which rows are one task.
+    Since ids are sorted too, the order of the rows that came in and a swap of left and right change nothing but
+    ``intake``; except that choices are recognised by the order where no column says which rows are one task.
 
     Parameters
     ----------
@@ -44,15 +44,14 @@ class Comparisons:
     weight : float64 array, shape (n_rows,)
         How many answers a row stands for; positive.
     has_users : bool
-        False if nobody is told apart; then the one user is called "everyone".
+        False if people are not told apart; then the one user is called "everyone".
     intake : Intake
         What was read and left out.
     backend : str
         The caller's kind of data frame.
     task : int32 array, shape (n_rows,), or None
         Rows of one user with the same code were answered in one go, as the pairs "chosen over not chosen" of one
-        choice; -1 is an answer that stands alone. None where nothing is known, or all answers stand alone. Only
-        which rows share a code means anything, and not the code.
+        choice; -1 is an answer without a task. None where no answer has one. Only which rows share a code matters.
 
     Notes
     -----
@@ -129,11 +128,11 @@ class Comparisons:
         task : str, optional
             Column that says which of a person's answers were given in one go, such as the pairs made of one
             choice from several items: held-out tests keep them together. Ids need be distinct within a person
-            only; without one an answer stands alone. Guessed where people are told apart and somebody has two
-            tasks; ``task=False`` uses none. Where nobody is told apart, ids must be distinct over all rows.
-            Without such a column, rows that follow each other, of one person and with one winner over different
-            items, are taken for one choice, if at least 95 % of the rows of repeated winners and most of all rows lie
-            so, and they are not merely sorted; ``intake.choices_found`` counts them, and ``task=False`` refuses it.
+            only, or over all rows where people are not told apart; a missing id is an answer without a task. Guessed
+            where people are told apart and somebody has two tasks; ``task=False`` uses none. Without such a column,
+            consecutive rows of one person with one winner over different items are taken for one choice, if at least
+            95 % of the rows of repeated winners and most of all rows lie so, and they are not merely sorted;
+            ``intake.choices_found`` counts them, and ``task=False`` refuses it.
 
         Raises
         ------
@@ -194,7 +193,7 @@ class Comparisons:
         return row_offsets(self.user, self.n_users)
 
     def append(self, other: Comparisons) -> Comparisons:
-        """New comparisons with the answers of both, over the ids of both; no task of one is a task of the other.
+        """Answers of both, over the ids of both; no task of one is a task of the other.
 
         Raises
         ------
@@ -238,7 +237,7 @@ class Comparisons:
     def take(self, rows: ArrayLike) -> Comparisons:
         """Some of the rows, by mask of shape (n_rows,) or by index, over the same vocabularies.
 
-        The canonical order stays; a repeated index counts once. The intake is that of the whole.
+        The canonical order stays; a repeated index counts once. The intake is that of all rows.
         """
         chosen = np.asarray(rows)
         if chosen.dtype == bool:
@@ -264,7 +263,7 @@ class Comparisons:
         return list(pairwise(edges))
 
     def pooled(self) -> Comparisons:
-        """The same answers with nobody told apart and no tasks; equal answers of different people add up."""
+        """The same answers without people and tasks; equal answers of different people add up."""
         rows = canonical_rows(np.zeros_like(self.user), self.left, self.right, self.outcome, self.weight)
         return Comparisons(
             Vocabulary([EVERYONE]), self.items, *rows, has_users=False, intake=self.intake, backend=self.backend
@@ -282,7 +281,7 @@ class Comparisons:
         -------
         data frame
             Columns user (only if people are told apart), left, right, winner ("left", "right" or "tie"),
-            outcome (1, 0, -1), weight and, if known, task (missing where an answer stands alone).
+            outcome (1, 0, -1), weight and, if known, task (missing for an answer without one).
             ``from_frame(..., task="task")``, or without tasks ``from_frame(...)``, reads it back to the same
             comparisons.
         """

@@ -23,35 +23,11 @@ _CHUNK = 1 << 22
 def read_delimited(
     data: bytes, source: str, separator: str | None, wanted: Callable[[list[str]], list[str]] | None
 ) -> tuple[list[str], pl.DataFrame]:
-    """Parse delimited text.
+    """All column names, and the columns that ``wanted(names)`` asks for (None: all) as text, empty fields null.
 
-    Parameters
-    ----------
-    data : bytes
-        The whole file, UTF-8, with a header line.
-    source : str
-        Name of the file, for messages.
-    separator : str, optional
-        By default the commonest of comma, semicolon and tab in the header.
-    wanted : callable, optional
-        Given all column names, returns those to keep; None keeps all.
-
-    Returns
-    -------
-    names : list of str
-        All columns.
-    frame : polars.DataFrame
-        The wanted columns, all as text; empty fields are null.
-
-    Raises
-    ------
-    DataError
-        If the text is not UTF-8, or a line has another number of fields than the header.
-
-    Warns
-    -----
-    DataWarning
-        If there are blank lines between others; they are no rows.
+    ``data`` is the whole file, UTF-8, with a header line; the separator is by default the commonest of comma, semicolon
+    and tab in the header. Raises DataError if the text is not UTF-8, or a line has another number of fields than the
+    header; warns of blank lines between others, which are no rows.
     """
     data = data.removeprefix(_BOM)
     data = data.lstrip(b"\r\n")
@@ -110,7 +86,7 @@ def _not_utf8(source: str, data: bytes) -> str:
 
 
 def _without_blank(frame: pl.DataFrame, blank: list[int], source: str) -> pl.DataFrame:
-    """Polars makes a row of nulls of a blank line; the header is line 0."""
+    """Frame without blank lines, of which polars makes rows of nulls; the header is line 0."""
     is_blank = np.zeros(len(frame), dtype=bool)
     is_blank[[line - 1 for line in blank if line <= len(frame)]] = True
     is_blank &= frame.select(pl.all_horizontal(pl.all().is_null())).to_series().to_numpy()
@@ -124,9 +100,10 @@ def _without_blank(frame: pl.DataFrame, blank: list[int], source: str) -> pl.Dat
 
 
 def _refuse_ragged(data: bytes, source: str, separator: str, n_fields: int) -> list[int]:
-    """A stray separator shifts every later column of its line, so no line may be longer or shorter.
+    """DataError for lines longer or shorter than the header; returns the numbers of blank lines.
 
-    Polars checks neither when only some of the columns are wanted. Returns the numbers of blank lines.
+    A stray separator shifts every later column of its line. Polars checks neither when only some of the columns are
+    wanted.
     """
     bad, blank = _ragged_quoted(data, separator, n_fields) if b'"' in data else _ragged_plain(data, separator, n_fields)
     if bad:

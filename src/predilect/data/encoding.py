@@ -1,4 +1,4 @@
-"""From mixed columns to standardised numbers, and the plan that does the same to new rows."""
+"""Encoding of mixed columns as standardised numbers, and the plan that encodes new rows alike."""
 
 from __future__ import annotations
 
@@ -34,30 +34,10 @@ class Output:
 def plan_outputs(
     columns: Mapping[str, pl.Series], categorical: Collection[str], ids: Sequence[object], what: str
 ) -> tuple[tuple[Output, ...], int, list[str]]:
-    """Decide how each column is encoded.
+    """Plan of how each column is encoded, the number of columns before constants were dropped, and report lines.
 
-    Parameters
-    ----------
-    columns : mapping of str to polars.Series, each of shape (n_rows,)
-    categorical : collection of str
-        Numeric columns whose values are labels.
-    ids : sequence, length n_rows
-        For messages.
-    what : str
-        "item" or "person".
-
-    Returns
-    -------
-    outputs : tuple of Output
-    n_before_constants : int
-        Number of encoded columns before the constant ones were dropped.
-    report : list of str
-        What was dropped or filled in.
-
-    Raises
-    ------
-    DataError
-        If a number is infinite.
+    ``categorical``: numeric columns whose values are labels; ``ids`` and ``what`` ("item" or "person") are for
+    messages. Raises DataError if a number is infinite.
     """
     outputs: list[Output] = []
     report: list[str] = []
@@ -102,24 +82,7 @@ def plan_outputs(
 def encode(
     outputs: Sequence[Output], columns: Mapping[str, pl.Series], what: str
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Matrix of the planned columns, and a line for every column with unknown categories.
-
-    Parameters
-    ----------
-    outputs : sequence of Output
-    columns : mapping of str to polars.Series, each of shape (n_rows,)
-    what : str
-
-    Returns
-    -------
-    matrix : float64 array, shape (n_rows, n_outputs)
-    report : list of str
-
-    Raises
-    ------
-    DataError
-        If a column is missing, holds text where numbers are expected, or holds an infinite number.
-    """
+    """Matrix of the planned columns, (n_rows, n_outputs), and lines on unknown categories; raises DataError."""
     lacking = list(dict.fromkeys(output.source for output in outputs if output.source not in columns))
     if lacking:
         raise DataError(

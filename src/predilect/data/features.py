@@ -24,7 +24,7 @@ __all__ = ["ItemFeatures", "PersonFeatures"]
 
 @dataclass(frozen=True, eq=False)
 class ItemFeatures:
-    """Features of items, encoded as numbers, and the plan that encodes those of new items.
+    """Features of items as a standardised matrix, with the plan that encodes those of new items.
 
     Numbers and booleans are standardised to mean 0 and standard deviation 1 over the items; a missing number
     becomes the mean, and a further column marks where. Text becomes one standardised 0/1 column per category.
@@ -124,12 +124,8 @@ class ItemFeatures:
     def transform(self, frame: Any) -> NDArray[np.float64]:
         """Matrix of the features of new items, in the order of the rows; shape (n_rows, n_columns).
 
-        An unknown category is none of the known ones, and a ``DataWarning`` counts them.
-
-        Raises
-        ------
-        DataError
-            If a column is missing or holds another kind of value.
+        An unknown category is none of the known ones, and a ``DataWarning`` counts them. Raises DataError if a column
+        is missing or holds another kind of value.
         """
         _refuse_sparse(frame, self.what)
         table, _ = open_frame(frame)
@@ -141,17 +137,9 @@ class ItemFeatures:
         return matrix
 
     def align(self, items: Vocabulary) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Rows for the ids of another vocabulary.
+        """Matrix for the ids of another vocabulary, (len(items), n_columns), and the mask of those with features.
 
-        Parameters
-        ----------
-        items : Vocabulary
-
-        Returns
-        -------
-        matrix : float64 array, shape (len(items), n_columns)
-            Zeros, the mean, where an id has no features.
-        has_features : bool array, shape (len(items),)
+        Rows of ids without features are zeros, the mean.
         """
         code = self.ids.codes(items.series(), unknown="minus_one", what=self.what)
         has_features = code >= 0
@@ -173,7 +161,7 @@ class ItemFeatures:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The features that ``to_dict`` wrote; without a matrix they have no rows but encode new items."""
+        """Features that ``to_dict`` wrote; without a matrix they have no rows but encode new items."""
         outputs = typed(tuple[Output, ...], plain["outputs"], "outputs")
         ids = Vocabulary(plain.get("ids", []))
         matrix = np.array(plain.get("matrix", []), dtype=np.float64).reshape(len(ids), len(outputs))
@@ -196,7 +184,7 @@ class PersonFeatures(ItemFeatures):
 
 
 def _refuse_sparse(frame: Any, what: str) -> None:
-    """Thousands of sparse columns would be made dense and standardised: not what anybody wants, and slow."""
+    """DataError for sparse frames: thousands of columns would be made dense and standardised."""
     if issparse(frame):
         raise DataError(
             f"expected a data frame of {what} features, got a sparse {type(frame).__name__}. Reduce it to some "

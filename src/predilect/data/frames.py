@@ -25,25 +25,7 @@ __all__ = [
 
 
 def open_frame(frame: Any) -> tuple[Any, str]:
-    """Bring a data frame of any kind into memory.
-
-    Parameters
-    ----------
-    frame : data frame or dict
-        Anything narwhals reads, eager or lazy, or a dict of equally long columns.
-
-    Returns
-    -------
-    table : narwhals.DataFrame or dict
-        Something ``column_names`` and ``to_columns`` understand.
-    backend : str
-        Name of the caller's kind of frame; a dict counts as "polars".
-
-    Raises
-    ------
-    DataError
-        If ``frame`` is not a table.
-    """
+    """Data frame of any kind in memory, and the name of its library ("polars" for a dict); raises DataError."""
     if isinstance(frame, Mapping):
         lengths = {str(name): len(column) for name, column in frame.items()}
         if len(set(lengths.values())) > 1:
@@ -76,24 +58,10 @@ def index_names(table: Any) -> list[str]:
 
 
 def to_columns(frame: Any, names: Iterable[str]) -> dict[str, pl.Series]:
-    """Columns of a data frame as polars series; pandas frames need no pyarrow for it.
+    """Columns of a data frame as polars series, without pyarrow for pandas frames; DataError if one is not there.
 
-    Parameters
-    ----------
-    frame : data frame, dict, or what ``open_frame`` returned
-    names : iterable of str
-        The columns wanted; the others are not touched.
-
-    Returns
-    -------
-    dict of str to polars.Series
-        Missing values (None, NaN, NA) are null. Columns of Python objects that are not all text come
-        as ``pl.Object`` and keep their values.
-
-    Raises
-    ------
-    DataError
-        If a column is not there.
+    Missing values (None, NaN, NA) are null. Columns of Python objects that are not all text come as ``pl.Object`` and
+    keep their values.
     """
     table = frame if isinstance(frame, dict) else open_frame(frame)[0]
     have = column_names(table)
@@ -132,7 +100,7 @@ def to_series(values: Any, name: str = "") -> pl.Series:
 
 
 def _plain(series: pl.Series) -> pl.Series:
-    """Categories become text and NaN becomes null, so that later steps know one form of each."""
+    """Series with categories as text and NaN as null, so that later steps know one form of each."""
     if series.dtype in (pl.Categorical, pl.Enum):
         return series.cast(pl.String)
     if series.dtype.is_float():
@@ -169,24 +137,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def clean_ids(series: pl.Series, column: str) -> pl.Series:
-    """Ids as text or 64-bit integers, with null for what is missing (None, NaN, empty or blank text).
-
-    Parameters
-    ----------
-    series : polars.Series, shape (n_rows,)
-    column : str
-        Name for messages.
-
-    Returns
-    -------
-    polars.Series, shape (n_rows,)
-        ``pl.String`` or ``pl.Int64``. Text is otherwise unchanged: " a" and "a" are two ids.
-
-    Raises
-    ------
-    DataError
-        If the ids are neither all text nor all whole numbers.
-    """
+    """Ids as text (otherwise unchanged) or int64, null for None, NaN, empty or blank text; raises DataError."""
     dtype = series.dtype
     if dtype == pl.Null:
         return series.cast(pl.String)
@@ -229,13 +180,7 @@ def _mixed_message(values: list[Any], column: str) -> str:
 
 
 def as_text(series: pl.Series) -> pl.Series:
-    """Values as text, whole numbers without a fraction, blank and missing as null; shape (n_rows,).
-
-    Raises
-    ------
-    DataError
-        If they are lists, spans of time or other values that are no text.
-    """
+    """Values as text, whole numbers without a fraction, blank and missing as null; DataError for what is no text."""
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Int8)
     elif series.dtype.is_float():
@@ -257,7 +202,7 @@ def as_text(series: pl.Series) -> pl.Series:
 
 
 def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
-    """Native data frame of the caller's own kind.
+    """Data frame of the caller's own kind.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What was read, what was left out, and why."""
+"""Account of what was read, what was left out, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Parquet file says of its own sizes, read before anything is unpacked.
+"""Sizes that a Parquet file states, read before anything is unpacked.
 
 Polars believes the numbers in the headers of pages: a damaged one makes it ask for exabytes, which ends the process,
 and a few hundred kilobytes can stand for gigabytes. Only the footer and these headers are read here.
@@ -25,20 +25,14 @@ class DamagedParquet(ValueError):
 
 
 class Footer(NamedTuple):
-    """The column under which each leaf of the schema lies, and the groups of rows."""
+    """Top-level column of each leaf of the schema, and the groups of rows."""
 
     columns: list[bytes]
     groups: list[Struct]
 
 
 def read_footer(path: Path) -> Footer:
-    """What the end of the file says of its columns.
-
-    Raises
-    ------
-    DamagedParquet
-        If it is no such description, or columns are nested deeper than polars can follow.
-    """
+    """Columns and groups of rows in the footer; DamagedParquet if it is none, or nests too deep for polars."""
     with path.open("rb") as file:
         footer = _Compact(_footer(file)[0]).struct()
     columns: list[bytes] = []
@@ -60,24 +54,10 @@ def read_footer(path: Path) -> Footer:
 
 
 def unpacked_size(path: Path, footer: Footer, columns: Collection[str]) -> int:
-    """Bytes that some columns take in memory, as the headers of their pages say.
+    """Bytes that top-level columns take in memory, as the headers of their pages say.
 
-    Parameters
-    ----------
-    path : Path
-    footer : Footer
-    columns : collection of str
-        Names of top-level columns.
-
-    Raises
-    ------
-    DamagedParquet
-        If a size or a number of values cannot be true.
-
-    Notes
-    -----
-    Time grows with the number of pages and not with the rows. Text that a page stores as differences from the text
-    before (DELTA_BYTE_ARRAY) may take more than is said.
+    DamagedParquet if a size or a number of values cannot be true. Time grows with the number of pages and not with the
+    rows. Text that a page stores as differences from the text before (DELTA_BYTE_ARRAY) may take more.
     """
     wanted = {name.encode() for name in columns}
     total = 0
@@ -126,7 +106,7 @@ def _unpacked_column(file: BinaryIO, end_of_data: int, column: Struct) -> int:
 
 
 def _page_header(file: BinaryIO, place: int, end_of_data: int) -> tuple[Struct, int]:
-    """A header and its length; it is longer than expected only where it holds long statistics."""
+    """A page's header and its length; it is longer than expected only where it holds long statistics."""
     length = _HEADER
     while True:
         file.seek(place)

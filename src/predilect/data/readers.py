@@ -1,4 +1,4 @@
-"""Files of answers and of features: CSV, TSV, Parquet and JSON lines."""
+"""Readers of files of answers and of features: CSV, TSV, Parquet and JSON lines."""
 
 from __future__ import annotations
 
@@ -170,20 +170,9 @@ def read_item_map(
 def read_table(
     path: str | Path, wanted: Wanted | None = None, *, unpack_limit: float = UNPACK_LIMIT
 ) -> tuple[list[str], pl.DataFrame]:
-    """Names of all columns of a file, and the columns wanted; text files keep every value as it is written.
+    """All column names of a file, and the columns that ``wanted(names)`` asks for (None: all); raises DataError.
 
-    Parameters
-    ----------
-    path : str or Path
-    wanted : callable, optional
-        Given the names of all columns, returns those to read; by default all.
-    unpack_limit : float, default 1.0
-        As for ``read_comparisons``; of a .parquet file, the columns that are read count.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read.
+    Text files keep every value as it is written. Of a .parquet file only the columns read count for ``unpack_limit``.
     """
     path = _existing(path)
     return _load(path, _kind(path), wanted, unpack_limit)
@@ -263,7 +252,7 @@ def _too_large(path: Path, limit: float) -> str:
 
 
 def _refuse_deep(data: bytes, path: Path) -> None:
-    """Polars takes minutes for values that are nested hundreds of levels deep."""
+    """DataError for deeply nested JSON: polars takes minutes for hundreds of levels."""
     for number, line in enumerate(io.BytesIO(data), 1):
         if line.count(b"[") + line.count(b"{") <= _DEEPEST_JSON:
             continue

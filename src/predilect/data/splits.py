@@ -35,10 +35,10 @@ def split_answers(
     n_test_per_person: int | None = None,
     random_state: Seed = 0,
 ) -> Masks:
-    """Hold out some tasks of every person; a task is all answers to one pair where tasks are not known.
+    """Train and test masks, shape (n_rows,), with some tasks of every person held out.
 
-    All answers of one person in one task, or else to one pair, go to the same side, and every person keeps at
-    least one task for training; people with one task are never tested. Where tasks are known, two of them may
+    All answers of one person in one task, or to one pair where tasks are not known, go to the same side. Every person
+    keeps at least one task for training; people with one task are never tested. Where tasks are known, two of them may
     hold the same pair.
 
     Parameters
@@ -50,18 +50,10 @@ def split_answers(
         That many tasks of each person instead, or all but one where there are fewer.
     random_state : int, SeedSequence or Generator
 
-    Returns
-    -------
-    train, test : bool arrays, shape (n_rows,)
-
     Raises
     ------
     DataError
         If the share is not in (0, 1) or the number is negative.
-
-    Notes
-    -----
-    O(n log n), no loop over people.
     """
     if n_test_per_person is not None and n_test_per_person < 0:
         raise DataError(f"n_test_per_person must be at least 0, got {n_test_per_person}.")
@@ -78,26 +70,11 @@ def split_answers(
 
 
 def k_folds_answers(comparisons: Comparisons, n_folds: int = 5, *, random_state: Seed = 0) -> NDArray[np.int8]:
-    """Fold in which each row is tested, balanced within every person.
+    """Fold in which each row is tested, balanced within every person; int8, shape (n_rows,).
 
-    Parameters
-    ----------
-    comparisons : Comparisons
-    n_folds : int
-        From 2 to 127.
-    random_state : int, SeedSequence or Generator
-
-    Returns
-    -------
-    int8 array, shape (n_rows,)
-        0 to ``n_folds - 1``; -1 is always training, for people with one task. The numbers of a person's tasks
-        per fold differ by at most one; all answers of a task share a fold. Where tasks are not known, all answers
-        of a person to one pair are one.
-
-    Raises
-    ------
-    DataError
-        If ``n_folds`` is out of range.
+    Folds are 0 to ``n_folds - 1`` (2 to 127 folds, else DataError); -1 is always training, for people with one task.
+    The numbers of a person's tasks per fold differ by at most one; all answers of a task share a fold. Where tasks are
+    not known, all answers of a person to one pair are one.
     """
     if not 2 <= n_folds <= 127:
         raise DataError(f"n_folds must lie between 2 and 127, got {n_folds}.")
@@ -113,29 +90,14 @@ def k_folds_answers(comparisons: Comparisons, n_folds: int = 5, *, random_state:
 
 
 def held_out_groups(comparisons: Comparisons) -> NDArray[np.int64]:
-    """Number of the group of each row that :func:`k_folds_answers` holds out together; shape (n_rows,)."""
+    """Group of each row that :func:`k_folds_answers` holds out together; shape (n_rows,)."""
     return _groups_of_people(comparisons)[0]
 
 
 def split_groups(groups: ArrayLike, test_share: float = 0.2, *, random_state: Seed = 0) -> Masks:
-    """Hold out whole groups of rows, such as tasks.
+    """Train and test masks, shape (n_rows,), with whole groups of rows held out, such as tasks.
 
-    Parameters
-    ----------
-    groups : array-like, shape (n_rows,)
-        Label of the group of each row.
-    test_share : float
-        Share of the groups; at least one group lands on each side.
-    random_state : int, SeedSequence or Generator
-
-    Returns
-    -------
-    train, test : bool arrays, shape (n_rows,)
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two groups.
+    ``test_share`` is of the groups; at least one lands on each side. Raises DataError for fewer than two groups.
     """
     labels, code = np.unique(np.asarray(groups), return_inverse=True)
     test = _held_out(len(labels), test_share, random_state, "groups")[code]
@@ -143,13 +105,13 @@ def split_groups(groups: ArrayLike, test_share: float = 0.2, *, random_state: Se
 
 
 def split_people(comparisons: Comparisons, test_share: float = 0.2, *, random_state: Seed = 0) -> Masks:
-    """Hold out all answers of some people; as ``split_groups``."""
+    """Train and test masks with all answers of some people held out; as :func:`split_groups`."""
     test = _held_out(comparisons.n_users, test_share, random_state, "people")[comparisons.user]
     return ~test, test
 
 
 def split_items(comparisons: Comparisons, test_share: float = 0.2, *, random_state: Seed = 0) -> Masks:
-    """Hold out some items: every row that shows one of them is a test row; as ``split_groups``."""
+    """Train and test masks with every row of some items held out; as :func:`split_groups`."""
     held_out = _held_out(comparisons.n_items, test_share, random_state, "items")
     test = held_out[comparisons.left] | held_out[comparisons.right]
     return ~test, test
@@ -158,17 +120,9 @@ def split_items(comparisons: Comparisons, test_share: float = 0.2, *, random_sta
 def split_hash(split: ArrayLike, comparisons: Comparisons) -> str:
     """Fingerprint of a split that two programs can compare.
 
-    Parameters
-    ----------
-    split : bool or int array, shape (n_rows,)
-        Test mask, or folds (negative: never tested).
-    comparisons : Comparisons
-
-    Returns
-    -------
-    str
-        First 16 hexadecimal digits of the SHA-256 of the ids, outcomes and folds of the test rows. Equal rows of
-        two tasks in one fold count once, so that the tasks themselves make no difference.
+    ``split`` is a test mask, or folds (negative: never tested), of shape (n_rows,). First 16 hexadecimal digits of the
+    SHA-256 of the ids, outcomes and folds of the test rows. Equal rows of two tasks in one fold count once, so that the
+    tasks themselves make no difference.
     """
     split = np.asarray(split)
     if split.shape != (comparisons.n_rows,):
@@ -192,7 +146,7 @@ def split_hash(split: ArrayLike, comparisons: Comparisons) -> str:
 def _groups_of_people(
     comparisons: Comparisons,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]:
-    """Number of the group held out together of each row, its user and, where tasks are known, its answers."""
+    """Group held out together of each row, the user of each group and, where tasks are known, its answers."""
     group, person = _pairs_of_people(comparisons)
     if comparisons.task is None:
         return group, person, None
@@ -200,7 +154,7 @@ def _groups_of_people(
 
 
 def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Number of the (user, pair) group of each row, and the user of each group."""
+    """The (user, pair) group of each row, and the user of each group."""
     fresh = np.ones(comparisons.n_rows, dtype=bool)
     same = np.ones(max(comparisons.n_rows - 1, 0), dtype=bool)
     for part in (comparisons.user, comparisons.left, comparisons.right):
@@ -222,7 +176,7 @@ def _shuffled_place(
 
 
 def _rounded(values: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Round up or down at random, so that the expected total is right even for people with few pairs."""
+    """Random rounding up or down, so that the expected total is right even for people with few pairs."""
     return np.floor(values + rng.random(len(values))).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Answers that were given in one go: their order, and the groups in which answers are held out."""
+"""Tasks: answers given in one go, their canonical order, and the groups in which answers are held out."""
 
 from __future__ import annotations
 
@@ -35,18 +35,7 @@ ALIKE = 0.75  # of the runs
 def task_codes(ids: pl.Series, column: str, named: bool) -> Codes | None:
     """Code of each row's task id, -1 where it is missing; shape (n_rows,).
 
-    Parameters
-    ----------
-    ids : polars.Series, shape (n_rows,)
-    column : str
-        For messages.
-    named : bool
-        False if the column was guessed: then None is returned where it cannot hold ids.
-
-    Raises
-    ------
-    DataError
-        If a named column holds neither text nor whole numbers.
+    A column that cannot hold ids is an error (DataError) if the caller ``named`` it, else None.
     """
     try:
         ids = clean_ids(ids, column)
@@ -59,7 +48,7 @@ def task_codes(ids: pl.Series, column: str, named: bool) -> Codes | None:
 
 
 def tells_tasks_apart(user: Codes, task: Codes) -> bool:
-    """Whether anybody has two tasks, or a task and an answer alone; a column without is something else."""
+    """Whether anybody has two tasks, or a task and an answer without one; else the column holds no tasks."""
     pairs = np.sort(_packed(user, np.maximum(task, ALONE) + 1))
     return bool((np.diff(pairs) != 0).sum() >= len(np.unique(user)) and (task > ALONE).any())
 
@@ -67,20 +56,10 @@ def tells_tasks_apart(user: Codes, task: Codes) -> bool:
 def choices_in_runs(
     user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], weight: NDArray[np.float64]
 ) -> Codes | None:
-    """Tasks told by the order of the rows: choices of one item over the others, taken apart into pairs.
+    """Choices of one item over others, told by the order of the rows; int32, shape (n,), or None.
 
-    Parameters
-    ----------
-    user, left, right, outcome, weight : arrays, shape (n,)
-        As for ``canonical_rows``, in the order in which they were written.
+    Equal codes for the rows of one choice, -1 for a row by itself. Arguments are in the order of the file.
 
-    Returns
-    -------
-    task : int32 array, shape (n,), or None
-        Equal for the rows of one choice, -1 for a row by itself; None where the rows are nothing of the kind.
-
-    Notes
-    -----
     A run is consecutive rows of one person (and one weight) in which one item wins over distinct others. All is decided
     for all rows together: of the rows whose winner won more than once with its person 95 % must lie in runs, and so
     must most decided rows. Rows that are merely sorted have runs too, and are known by two signs. Pairs made of
@@ -154,29 +133,15 @@ def canonical_tasks(
     weight: NDArray[np.float64],
     task: Codes | None,
 ) -> tuple[Rows, Codes | None]:
-    """As ``canonical_rows``, but only equal answers of one task become one row.
+    """Canonical rows with tasks: only equal answers of one task become one row; arguments as ``canonical_rows``.
 
-    Parameters
-    ----------
-    user, left, right, outcome, weight : arrays, shape (n,)
-        As for ``canonical_rows``.
-    task : int32 array, shape (n,), or None
-        Equal for a person's answers that were given in one go; below 0 for an answer that stands alone.
+    ``task`` is equal for a person's answers of one task, below 0 for none. Returned codes are 0, 1, ... in the order in
+    which tasks first occur in the rows, distinct between people, -1 for none; None if no answer has a task.
 
-    Returns
-    -------
-    rows : user, left, right, outcome, weight
-        Sorted by user, pair, outcome and task; shape (n_distinct,).
-    task : int32 array, shape (n_distinct,), or None
-        Codes 0, 1, ... in the order in which tasks first occur in the rows, distinct between people; -1 for an
-        answer that stands alone. None if all do.
-
-    Notes
-    -----
-    Only which answers belong together matters, not what a task was called: where tasks of a person begin with the
-    same answer, they are put in the order of what follows, as words in a dictionary. Tasks that are equal throughout
-    can change places without any difference. O(n log n), and once more for each doubling of the answers in which two
-    tasks agree from the start.
+    Only which answers belong together matters, not what a task was called: where tasks of a person begin with the same
+    answer, they are put in the order of what follows, as words in a dictionary. Tasks that are equal throughout can
+    change places without any difference. O(n log n), and once more for each doubling of the answers in which two tasks
+    agree from the start.
     """
     if task is None or not (task >= 0).any():
         return canonical_rows(user, left, right, outcome, weight), None
@@ -210,21 +175,10 @@ def joined_tasks(first: Codes | None, second: Codes | None, n_first: int, n_seco
 def groups_by_task(
     pair: NDArray[np.int64], user: Codes, task: Codes, weight: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], Codes, NDArray[np.float64]]:
-    """What is held out together: a task, or a person's answers to one pair that stand alone.
+    """Groups held out together: a task, or a person's answers to one pair without one.
 
-    Parameters
-    ----------
-    pair : int array, shape (n_rows,)
-        Number of the (user, pair) of each row, in canonical order.
-    user, task, weight : arrays, shape (n_rows,)
-
-    Returns
-    -------
-    group : int array, shape (n_rows,)
-        Numbered in the order of their first rows, and so by user.
-    person : int32 array, shape (n_groups,)
-    answers : float64 array, shape (n_groups,)
-        Sum of the weights.
+    ``pair`` is the number of the (user, pair) of each row, shape (n_rows,), in canonical order. Returns the group of
+    each row, numbered in the order of their first rows and so by user, and per group its user and its sum of weights.
     """
     in_task = _dense(user, np.maximum(task, ALONE) + 1) + int(pair.max(initial=0)) + 1
     _, first, label = np.unique(np.where(task < 0, pair, in_task), return_index=True, return_inverse=True)
@@ -236,7 +190,7 @@ def groups_by_task(
 
 
 def _order_of_sequences(content: NDArray[np.int64], group: Codes) -> NDArray[np.int64]:
-    """Order of consecutive runs of rows as of words whose letters are ``content``, by doubling what is compared."""
+    """Lexicographic order of consecutive runs of rows, words with letters ``content``, by prefix doubling."""
     word = np.cumsum(np.append(0, group[1:] != group[:-1]))
     letter, length = content + 1, 1
     place = content[_starts(word)]
@@ -261,7 +215,7 @@ def _starts(word: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _dense(*columns: NDArray[Any]) -> NDArray[np.int64]:
-    """Rank of each row among the distinct ones, by the first column, then the second ..."""
+    """Dense rank of each row, by the first column, then the second ..."""
     ranked: NDArray[np.int64]
     ranked = np.unique(columns[0] if len(columns) == 1 else _packed(*columns), return_inverse=True)[1]
     return ranked

@@ -20,8 +20,9 @@ __all__ = ["Vocabulary"]
 class Vocabulary:
     """Sorted, unique ids; the code of an id is its position.
 
-    Text is sorted by code point, whole numbers by value, so a vocabulary does not depend on the order in
-    which ids were met.
+    Text is sorted by code point, whole numbers by value, so a vocabulary does not depend on the order in which ids were
+    met. Look-ups take the other kind where nothing is lost: 7 finds "7" among text ids; "7" finds 7 among integer ids,
+    "07" does not.
 
     Parameters
     ----------
@@ -35,8 +36,7 @@ class Vocabulary:
 
     Notes
     -----
-    Look-ups take the other kind where nothing is lost: 7 finds "7" among text ids; "7" finds 7 among integer
-    ids, "07" does not. Building and looking up cost O(n log n) and run in polars.
+    Building and looking up cost O(n log n) and run in polars.
     """
 
     __slots__ = ("_hash", "_ids", "_is_integer", "_list")
@@ -86,24 +86,15 @@ class Vocabulary:
     def codes(
         self, values: Any, unknown: Literal["raise", "minus_one"] = "raise", what: str = "item"
     ) -> NDArray[np.int32]:
-        """Codes of ids.
+        """Codes of ids, int32, shape (n,).
 
         Parameters
         ----------
         values : array, list or series, shape (n,)
         unknown : {"raise", "minus_one"}
-            What to do with ids that are not in the vocabulary, and with missing ones.
+            What to do with missing ids and those not in the vocabulary: DataError, or code -1.
         what : str
             Noun for the message.
-
-        Returns
-        -------
-        int32 array, shape (n,)
-
-        Raises
-        ------
-        DataError
-            If an id is unknown and ``unknown="raise"``.
         """
         raw = clean_ids(_series_of(values), what)
         codes = self._find(raw)
@@ -165,22 +156,7 @@ class Vocabulary:
         return self._position(self.own(value))
 
     def labels(self, codes: Any) -> NDArray[Any]:
-        """Ids of codes.
-
-        Parameters
-        ----------
-        codes : int array, shape (n,)
-
-        Returns
-        -------
-        array, shape (n,)
-            int64, or object array of ``str``.
-
-        Raises
-        ------
-        IndexError
-            If a code is not in ``[0, len(self))``.
-        """
+        """Ids of codes, int64 or object of ``str``, shape (n,); IndexError for a code not in ``[0, len(self))``."""
         codes = np.asarray(codes, dtype=np.int64)
         if codes.size and (codes.min() < 0 or codes.max() >= len(self)):
             raise IndexError(f"codes must lie in [0, {len(self)}), got {codes.min()} to {codes.max()}")
@@ -188,13 +164,7 @@ class Vocabulary:
         return labels
 
     def extend(self, ids: Any) -> Vocabulary:
-        """New vocabulary with more ids; an id of the other kind is converted where nothing is lost.
-
-        Raises
-        ------
-        DataError
-            If text ids cannot become the integers this vocabulary holds.
-        """
+        """New vocabulary with more ids; an id of the other kind is converted where nothing is lost, else DataError."""
         more = clean_ids(_series_of(ids), "ids")
         if not len(more):
             return self

@@ -61,25 +61,10 @@ def decode_winners(
     winner_is: WinnerIs | None = None,
     column: str = "winner",
 ) -> Decoded:
-    """Outcome of every row under the one reading that fits the column.
+    """Outcome of every row under the one reading that fits the column; DataError if two fit and disagree on some row.
 
-    Parameters
-    ----------
-    words : polars.Series of text, shape (n_rows,)
-    left, right : int32 arrays, shape (n_rows,)
-        Codes of the items in the order shown; different in every row.
-    items : Vocabulary
-    ties : iterable
-        More words that stand for a tie.
-    winner_is : {"item", "side", "sign"}, optional
-        The reading, where the column fits several.
-    column : str
-        Name for messages.
-
-    Raises
-    ------
-    DataError
-        If two readings fit and disagree on some row.
+    ``left`` and ``right`` are codes of the items in the order shown, different in every row; ``ties`` more words that
+    stand for a tie; ``winner_is`` the reading, where the column fits several; ``column`` a name for messages.
     """
     if winner_is not in (None, *_READING):
         raise DataError(f'winner_is must be "item", "side" or "sign", got {winner_is!r}.')
@@ -190,19 +175,7 @@ def _refuse_tie_items(
 
 
 def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary) -> str:
-    """Message for winner values that mean nothing.
-
-    Parameters
-    ----------
-    words : polars.Series, shape (n_rows,)
-        All rows as read.
-    rows : int array, shape (n_unknown,)
-        Positions of the unknown values.
-    reading : str
-    column : str
-    items : Vocabulary
-        A value that names one of them, or nearly, is a slip, and neither a tie nor to be left out.
-    """
+    """Message for winner values that mean nothing; one that nearly names one of ``items`` is a slip, not a tie."""
     bad = words.gather(rows.tolist())
     first = "; ".join(
         f"row {row + 1}, " + ("empty" if word is None else f'"{shown(word)}"')
@@ -227,7 +200,7 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
 
 
 def _slips(named: pl.Series, items: Vocabulary) -> list[str]:
-    """What to say of values that are an item's name in another spelling, or that of an item not in their row."""
+    """Sentences on values that are an item's name in another spelling, or that of an item not in their row."""
     by_spelling = {_spelling(str(item)): str(item) for item in reversed(items.ids)}
     meant = {word: by_spelling[_spelling(word)] for word in named.to_list() if _spelling(word) in by_spelling}
     elsewhere = [word for word in meant if word in items]

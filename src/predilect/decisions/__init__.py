@@ -1,4 +1,4 @@
-"""From a posterior to a decision: rankings, tiers, the probability of being best, and the next question.
+"""Decisions from a posterior: rankings, tiers, the probability of being best, and the next question.
 
 >>> import predilect
 >>> from predilect.decisions import suggest

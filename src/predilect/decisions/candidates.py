@@ -1,4 +1,4 @@
-"""Which pairs may be asked: of a list or of all items, without those that the person answered."""
+"""Candidate pairs of a question: of a list or of all items, without those that the person answered."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _OPTIMISM = 2.0  # standard deviations that an item may be better than it is tho
 
 
 class Posterior(Protocol):
-    """What questions are chosen by: the utilities of a person (-1: somebody without answers)."""
+    """Posterior from which questions are chosen; user -1 is unseen."""
 
     def person(self, user: int) -> Utilities: ...
 
 
 class Fitted(Protocol):
-    """What a model must have so that questions can be chosen: every estimator of the package does.
+    """Fitted model for which questions can be chosen: every estimator of the package is one.
 
     Where its posterior also has ``answers_of(user)``, or the model has ``comparisons_``, they tell what the person
     answered; ``tie_factors(users)`` of the posterior tells of tie thresholds of people's own.
@@ -80,7 +80,7 @@ def pair_keys(left: IntArray, right: IntArray, n_items: int) -> IntArray:
 
 
 def without(left: IntArray, right: IntArray, keys: IntArray, n_items: int) -> tuple[IntArray, IntArray]:
-    """The pairs that have none of some keys."""
+    """Pairs whose key is none of ``keys``."""
     if not len(keys) or not len(left):
         return left, right
     key = pair_keys(left, right, n_items)
@@ -94,19 +94,7 @@ def without(left: IntArray, right: IntArray, keys: IntArray, n_items: int) -> tu
 
 
 def read_pairs(frame: Any, items: Vocabulary) -> tuple[IntArray, IntArray, pl.Series | None]:
-    """Codes of the items of pairs, and who is asked if the frame says so.
-
-    Parameters
-    ----------
-    frame : data frame, dict of columns or Comparisons
-        Columns left and right, found by common names, and perhaps user.
-    items : Vocabulary
-
-    Raises
-    ------
-    DataError
-        If a column or an id is missing, an item is not known, or a pair holds an item twice.
-    """
+    """Codes of the items of pairs in a frame or Comparisons, and the users if it names them; raises DataError."""
     if isinstance(frame, Comparisons):
         code = items.codes(frame.items.series(), unknown="minus_one")
         left, right = code[frame.left].astype(np.int64), code[frame.right].astype(np.int64)
@@ -142,7 +130,7 @@ def _by_role(table: Any, roles: dict[str, str]) -> dict[str, pl.Series]:
 
 
 def rows_of(user: Any, whose: pl.Series | None, n_rows: int) -> npt.NDArray[np.bool_]:
-    """Which rows of a table are a person's: all where it names nobody, or nobody was named; shape (n_rows,)."""
+    """Mask of the rows of a person, shape (n_rows,): all where the table names nobody, or ``user`` is None."""
     if whose is None or user is None:
         return np.ones(n_rows, dtype=bool)
     people = Vocabulary(whose)
@@ -153,32 +141,12 @@ def candidate_pairs(
     candidates: Any, items: Vocabulary, utilities: Utilities, *, user: Any = None, best: bool,
     rng: np.random.Generator | None = None,
 ) -> tuple[IntArray, IntArray]:  # fmt: skip
-    """Codes of the items of the pairs that may be asked, each pair once.
+    """Codes of the items of the pairs that may be asked, each pair once; raises DataError.
 
-    Parameters
-    ----------
-    candidates : data frame, list of items, or None
-        Pairs, or items of which all pairs are meant; None: all items.
-    items : Vocabulary
-    utilities : Utilities
-        Of the person.
-    user : id, optional
-        Where pairs that are given name people, only this person's are meant.
-    best : bool
-        Whether a best item is sought.
-    rng : numpy Generator, optional
-        For a random shortlist.
-
-    Raises
-    ------
-    DataError
-        If an item is not known, or the candidates are neither pairs nor items.
-
-    Notes
-    -----
-    Of more than 1 000 items a shortlist of 1 000 is made: those with the largest centred variance, of which most is to
-    be learned; if a best item is sought those with the highest mean plus two standard deviations; with ``rng`` random
-    ones. Pairs that are given are all looked at.
+    ``candidates`` are pairs, items of which all pairs are meant, or None for all items; of pairs with users only those
+    of ``user``. Of more than 1 000 items a shortlist of 1 000 is made: those with the largest centred variance, of
+    which most is to be learned; with ``best`` those with the highest mean plus two standard deviations; with ``rng``
+    random ones. Pairs that are given are all looked at.
     """
     if candidates is None:
         chosen = np.arange(len(items))
@@ -215,15 +183,7 @@ def _is_list(values: Any) -> bool:
 
 
 def answered_keys(model: Fitted, user: Any, code: int) -> IntArray | None:
-    """Keys of the pairs that a person answered, as :func:`pair_keys`; None if the model does not hold them.
-
-    Parameters
-    ----------
-    model : Fitted
-    user : id
-    code : int
-        The person's code; -1 for somebody without answers.
-    """
+    """Keys (as :func:`pair_keys`) of the pairs that a person answered; None if the model does not hold them."""
     n_items = len(model.items_)
     if code < 0:
         return np.zeros(0, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""What an answer is worth before it is given: information in bits, or the utility of the better item.
+"""Expected information of an answer, in bits, and the expected utility of the better item.
 
-All functions take margins z ~ N(mean, var) in units of the noise of one answer, whose variance is 1 and not part of
-``var``, as arrays of any one shape, and a tie threshold δ (0: no ties), one for all or one a margin.
+Margins z ~ N(mean, var) are in units of the noise of one answer, whose variance 1 is not part of ``var``: arrays of
+one shape. The tie threshold δ (0: no ties) is one for all or one a margin.
 """
 
 from __future__ import annotations
@@ -41,22 +41,8 @@ _ENTRIES_AT_ONCE = 2**20
 
 
 def answer_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
-    """Entropy of the answer, in bits: what maximum entropy search (MES) maximises.
+    """Entropy of the answer in bits, the criterion of maximum entropy search: at most 1, with ties log2(3).
 
-    Parameters
-    ----------
-    mean, var : arrays of float, shape (n,)
-        Of the margins.
-    delta : float or array of float, shape (n,), default 0
-        Tie threshold.
-
-    Returns
-    -------
-    entropy : array of float, shape (n,)
-        At most 1, with ties log2(3).
-
-    Notes
-    -----
     collaborative.md section 5, first term. Relative error of a few ulps up to |mean| / sqrt(1 + var) = 37, where the
     entropy leaves the range of floating-point numbers, and 0 from there.
     """
@@ -65,10 +51,8 @@ def answer_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike
 
 
 def expected_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
-    """E h(answer | z), the noise that knowing the margin would leave, in bits; parameters as :func:`answer_entropy`.
+    """Expected entropy of the answer given the margin, E h(answer | z), in bits.
 
-    Notes
-    -----
     collaborative.md section 5, second term. In closed form: h is a sum of Gaussians in z to 1.2e-7 bits, with ties to
     3e-5, for any mean and variance. **Differs from the paper**: three Gaussians in place of one, whose error is 0.0027.
     """
@@ -100,26 +84,12 @@ def expected_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLi
 def bald(
     mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0, *, resolved: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Mutual information of the answer and the utilities, in bits (BALD).
+    """Mutual information of the answer and the utilities in bits (BALD); exactly 0 at var = 0 without ties.
 
-    Parameters
-    ----------
-    mean, var : arrays of float, shape (n,)
-        Of the margins.
-    delta : float or array of float, shape (n,), default 0
-        Tie threshold.
-    resolved : array of float, shape (n,), optional
-        How much of ``var`` other questions, asked already but not answered, will resolve (0 to var); what is returned
-        is the information beyond theirs.
+    ``resolved`` (0 to var) is the part of the variance that unanswered questions asked before will resolve; the
+    information is what the answer adds to theirs.
 
-    Returns
-    -------
-    information : array of float, shape (n,)
-        Exactly 0 at var = 0 without ties.
-
-    Notes
-    -----
-    collaborative.md section 5: entropy of the answer less its entropy if the margin were known. With part r of the
+    collaborative.md section 5: entropy of the answer less its expected entropy given the margin. With part r of the
     variance resolved the mean is itself N(mean, r), and the first term is the expectation over it; the second does not
     change. Without ties in closed form, to 3e-7 bits and never below -3e-7; **differs from the paper** in that
     (:func:`bald_corrected` is eq. 11). With ties to 3e-5.
@@ -131,10 +101,8 @@ def bald(
 def remaining_entropy(
     mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0, *, resolved: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Entropy of the answer, in bits, as expected once others are given; parameters as :func:`bald`.
+    """Entropy of the answer in bits, expected over what resolves part of the variance; arguments as :func:`bald`.
 
-    Notes
-    -----
     Without ties to 2e-7 bits; with ties exact, but for ``resolved`` by quadrature, 10 µs a margin.
     """
     mean, var, delta = _floats(mean, var, delta)
@@ -151,28 +119,24 @@ def remaining_entropy(
 
 
 def bald_by_quadrature(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
-    """The same information by quadrature, to 1e-14 bits; parameters as :func:`answer_entropy`.
+    """Mutual information of the answer and the utilities by quadrature, to 1e-14 bits.
 
-    Notes
-    -----
     Trapezoids on 160 nodes and more about where density times entropy is large, so that wide margins (var = 50) and
-    settled ones (mean = 40) are as exact as others. 10 µs a margin.
+    certain ones (mean = 40) are as exact as others. 10 µs a margin.
     """
     mean, var, delta = _floats(mean, var, delta)
     return answer_entropy(mean, var, delta) - _expected_by_quadrature(mean, var, delta)
 
 
 def bald_corrected(mean: npt.ArrayLike, var: npt.ArrayLike) -> FloatArray:
-    """Eq. 11 of the paper with its units right: within 0.003 bits, and as far below 0; without ties. Shape (n,)."""
+    """Eq. 11 of the paper with its units right: within 0.003 bits, and as far below 0; without ties."""
     mean, var, _ = _floats(mean, var)
     return answer_entropy(mean, var) - _gaussian(mean * mean, _C2, var)
 
 
 def bald_released_code(mean: npt.ArrayLike, var: npt.ArrayLike) -> FloatArray:
-    """What the authors' released scripts maximise: nats less bits, and C / (sqrt(v) + C²); without ties. Shape (n,).
+    """Criterion of the authors' released scripts: nats less bits, and C / (sqrt(v) + C²); without ties.
 
-    Notes
-    -----
     collaborative.md section 5. Only to repeat their experiments: not an amount of information.
     """
     mean, var, _ = _floats(mean, var)
@@ -181,23 +145,10 @@ def bald_released_code(mean: npt.ArrayLike, var: npt.ArrayLike) -> FloatArray:
 
 
 def expected_best(left: npt.ArrayLike, right: npt.ArrayLike, var: npt.ArrayLike) -> FloatArray:
-    """E max(f_left, f_right): the expected utility of the better of two items (EUBO).
+    """Expected utility of the better of two items, E max(f_left, f_right) (EUBO), on the scale of the means.
 
-    Parameters
-    ----------
-    left, right : arrays of float, shape (n,)
-        Means of the two utilities.
-    var : array of float, shape (n,)
-        Variance of their difference.
-
-    Returns
-    -------
-    utility : array of float, shape (n,)
-        On the scale of the means.
-
-    Notes
-    -----
-    mean_left Φ(a) + mean_right Φ(-a) + s φ(a) with a = (mean_left - mean_right) / s (Clark 1961).
+    ``left`` and ``right`` are means of utilities, ``var`` the variance of their difference. mean_left Φ(a) +
+    mean_right Φ(-a) + s φ(a) with a = (mean_left - mean_right) / s (Clark 1961).
     """
     left, right = np.asarray(left, dtype=float), np.asarray(right, dtype=float)
     s = np.sqrt(np.asarray(var, dtype=float))
@@ -212,7 +163,7 @@ def _apart(
     expected: Callable[[FloatArray, FloatArray, FloatArray], FloatArray], mean: FloatArray, var: FloatArray,
     delta: FloatArray,
 ) -> FloatArray:  # fmt: skip
-    """Expected entropies where some thresholds are far: there two questions, which side of δ, and which of -δ."""
+    """Expected entropies for large thresholds: there two questions, which side of δ, and which of -δ."""
     delta = np.broadcast_to(delta, mean.shape)
     far, total = delta > _FAR, np.empty(mean.shape)
     total[~far] = expected(mean[~far], var[~far], delta[~far])
@@ -228,13 +179,13 @@ def _floats(*values: npt.ArrayLike) -> tuple[FloatArray, ...]:
 
 
 def _gaussian(square: FloatArray, c: float, var: FloatArray) -> FloatArray:
-    """E exp(-z² / (2 c)) for z of that squared mean."""
+    """E exp(-z² / (2 c)); ``square`` is the squared mean of z."""
     width = var + c
     return np.asarray(np.sqrt(c / width) * np.exp(square * (-0.5 / width)))
 
 
 def _entropy_at(z: FloatArray, delta: FloatArray) -> FloatArray:
-    """Entropy, in bits, of the answer at a margin that is known."""
+    """Entropy of the answer at a known margin, in bits."""
     z = np.abs(z)
     not_left = ndtr(delta - z)
     right = ndtr(-delta - z)

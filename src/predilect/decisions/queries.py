@@ -1,7 +1,4 @@
-"""The next question: which pair to ask a person, by any fitted model.
-
-``suggest`` chooses questions for one person, ``suggest_each`` one for each of many at once.
-"""
+"""Active choice of questions: ``suggest`` for one person, ``suggest_each`` one question for each of many."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ def suggest(
     repeat: bool = False,
     random_state: int = 0,
 ) -> Any:
-    """The pairs to ask one person next, the most useful first.
+    """Choose the pairs to ask one person next, the most useful first.
 
     Parameters
     ----------
@@ -63,8 +60,8 @@ def suggest(
         How many pairs. They are chosen one after the other, each for what it adds to those before, so no two of them
         ask nearly the same.
     strategy : {"bald", "entropy", "eubo", "random"}, default "bald"
-        What is sought: information about the person's utilities; the answer that is hardest to predict, noise or not
-        (maximum entropy); the best item (the pair whose better one is expected to be best); nothing.
+        Criterion: information about the person's utilities; maximum entropy (the answer that is hardest to predict,
+        noise or not); the best item (the pair whose better one is expected to be best); none.
     exclude : data frame, optional
         Further pairs not to ask, such as those on the person's screen, and all that were answered if the model was
         loaded without its answers; where it names people, only this person's.
@@ -79,7 +76,7 @@ def suggest(
         Columns left, right, score, p_left, p_tie, p_right. Scores are bits, with "eubo" the expected utility of the
         better item above the average item; with "random" bits of information. Of a pair after the first the score is
         what it adds. Fewer than n rows if there are not so many pairs, none at all if every pair was answered. Which
-        side is shown left is yours to shuffle: pairs come in the order of the items, or as they are in ``candidates``.
+        side is shown left is yours to shuffle: pairs come in the order of the items, or of ``candidates``.
 
     Raises
     ------
@@ -89,12 +86,12 @@ def suggest(
     Notes
     -----
     collaborative.md section 5. A pair asked, and not answered yet, is taken for an observation of its margin with the
-    noise of one answer: the rest of the Gaussian is conditioned on it, averaged over what it may say. Pairs without
-    variance, of identical items, come after all others. Equal scores: the first pair. Five questions out of all
-    499 500 pairs of 1 000 items take 30 to 70 ms; of more items a shortlist of 1 000 is made, those whose utility is
-    least known, with "eubo" those that may be best. Of a model whose margins are not those of utilities
-    (GaSPK), the 5 000 pairs that are best by the items' scores are predicted one by one. Probabilities are those of
-    ``model.predict_proba``; scores take the margin's own variance, without the factor that some models calibrate it by.
+    noise of one answer: the Gaussian is conditioned on it, averaged over the answer. Pairs without variance, of
+    identical items, come after all others. Equal scores: the first pair. Five questions out of all 499 500 pairs of
+    1 000 items take 30 to 70 ms; of more items a shortlist of 1 000 is made, those with the largest variance, with
+    "eubo" those that may be best. Of a model whose margins are not those of utilities (GaSPK), the 5 000 pairs that are
+    best by the items' scores are predicted one by one. Probabilities are those of ``model.predict_proba``; scores take
+    the margin's own variance, without calibration.
 
     Examples
     --------
@@ -154,7 +151,7 @@ def suggest(
 def suggest_each(
     model: Fitted, candidates: Any, strategy: str = "bald", *, repeat: bool = False, random_state: int = 0
 ) -> Any:
-    """One question for each of many people, each from a pool of their own.
+    """Choose one question for each of many people, each from a pool of their own.
 
     Parameters
     ----------
@@ -176,7 +173,7 @@ def suggest_each(
 
     Notes
     -----
-    What :func:`suggest` with n = 1 would choose, in one prediction for everybody: a microsecond or two a candidate.
+    The choice of :func:`suggest` with n = 1, in one prediction for everybody: a microsecond or two a candidate.
     """
     _check(strategy)
     model = copy.copy(model)  # as it is now, whatever other threads do
@@ -214,7 +211,7 @@ def _check(strategy: str) -> None:
 
 
 def _code_of(model: Fitted, user: Any) -> int:
-    """Code of a person; -1, with a warning where somebody was named, for someone whom the model does not know."""
+    """Code of a person; -1 for an unseen user, with a warning if one was named."""
     if user is None:
         return -1
     code = _find(model, user)
@@ -242,7 +239,7 @@ def _thresholds(model: Fitted, codes: IntArray) -> FloatArray:
 def _unanswered(
     model: Fitted, people: Vocabulary, code: IntArray, who: IntArray, key: IntArray
 ) -> npt.NDArray[np.bool_]:
-    """Which candidates their people did not answer; shape (n,)."""
+    """Mask of the candidates that their people did not answer, shape (n,)."""
     size, taken, lost = len(model.items_) ** 2, [], 0
     for place, (person, known) in enumerate(zip(people.ids, code.tolist(), strict=True)):
         answered = answered_keys(model, person, known)
@@ -270,7 +267,7 @@ def _scorer(
     left: IntArray,
     right: IntArray,
 ) -> Score:
-    """What is maximised; "eubo" also looks at ``level``, mean utilities at the places ``left`` and ``right``."""
+    """Score that is maximised; "eubo" also takes ``level``, mean utilities at the places ``left`` and ``right``."""
     each = len(delta) == len(mean) and len(delta) != 1
 
     def score(rows: Any, resolved: FloatArray | None) -> FloatArray:
@@ -294,7 +291,7 @@ def _pairs(model: Fitted, left: IntArray, right: IntArray) -> dict[str, pl.Serie
 
 
 def _predicted(model: Fitted, who: pl.Series | None, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of margins as the model predicts them."""
+    """Mean and variance of margins by the model's ``predict_margin``."""
     if not len(left):
         return np.zeros(0), np.zeros(0)
     pairs = _pairs(model, left, right)
@@ -304,7 +301,7 @@ def _predicted(model: Fitted, who: pl.Series | None, left: IntArray, right: IntA
 def _frame(
     model: Fitted, who: pl.Series | None, left: IntArray, right: IntArray, scores: FloatArray, named: bool = False
 ) -> Any:
-    """The questions with the probabilities of their answers, in the caller's kind of frame."""
+    """Questions with the probabilities of their answers, in the caller's kind of frame."""
     pairs = _pairs(model, left, right)
     asked = pairs if who is None or not model.personal_ else pairs | {"user": who}
     chance = model.predict_proba(asked) if len(left) else np.zeros((0, 3))

@@ -1,4 +1,4 @@
-"""From a posterior over utilities to a board: scores, intervals, rank intervals, P(best) and tiers."""
+"""Ranking of items: scores, intervals, rank intervals, P(best) and tiers."""
 
 from __future__ import annotations
 
@@ -33,20 +33,11 @@ _Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Items from best to worst.
+    """Items from best to worst; arrays of shape (n_items,) in that order.
 
-    Attributes
-    ----------
-    item : int64[n_items]
-        Codes, best first; everything below is in this order.
-    mean, sd, lower, upper : float64[n_items]
-        Centred utility, its posterior standard deviation, and the ends of its 95 % interval.
-    rank, rank_low, rank_high : int64[n_items]
-        1 is best; 2.5 and 97.5 % quantiles of the rank.
-    p_best : float64[n_items]
-        Probability of being the best.
-    tier : int64[n_items]
-        1, 2, ...: a new tier opens at the first item of which the tier's leader is better with probability above .95.
+    ``item`` holds codes; ``mean``, ``sd``, ``lower``, ``upper`` are of the centred utility, with 95 % intervals; 1 is
+    the best ``rank``, ``rank_low`` and ``rank_high`` are 2.5 and 97.5 % quantiles; a new ``tier`` opens at the first
+    item of which the tier's leader is better with probability above .95.
     """
 
     item: IntArray
@@ -61,16 +52,13 @@ class Board:
     tier: IntArray
 
     def by_item(self) -> Board:
-        """The same in the order of the items' codes."""
+        """The board in the order of the items' codes."""
         order = np.argsort(self.item)
         return Board(**{field.name: getattr(self, field.name)[order] for field in fields(self)})
 
 
 def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:
-    """Raise DataError unless means are finite and variances not negative, but for rounding.
-
-    A fit gives no others; a model that was changed by hand after it was saved may.
-    """
+    """DataError unless means are finite and variances not negative: a saved model may have been edited."""
     finite = np.isfinite(mean) & np.isfinite(variance)
     rounding = _ROUNDING * (1.0 + float(np.abs(variance[finite]).max(initial=0.0)))
     wrong = ~finite | (variance < -rounding)
@@ -83,36 +71,16 @@ def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:
 
 
 def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 0, n_draws: int | None = None) -> Board:
-    """Rank items by their mean utility, from a dense covariance; see :func:`rank_utilities`.
-
-    Parameters
-    ----------
-    mean : array of float, shape (n_items,)
-    covariance : array of float, shape (n_items, n_items)
-    """
+    """Board from a dense covariance, shape (n_items, n_items); see :func:`rank_utilities`."""
     return rank_utilities(Utilities.of(mean, covariance), random_state=random_state, n_draws=n_draws)
 
 
 def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int | None = None) -> Board:
-    """Rank items by their mean utility, and say how sure each place is.
+    """Board from joint, centred posterior draws: 4 000 by default, 1 000 for more than 10 000 items.
 
-    Parameters
-    ----------
-    utilities : Utilities
-    random_state : int, default 0
-        Seed of the posterior draws.
-    n_draws : int, optional
-        Joint, centred draws for rank intervals and P(best): 4 000 by default, 1 000 for more than 10 000 items.
-
-    Returns
-    -------
-    board : Board
-
-    Notes
-    -----
     Defined in docs/outputs.md. Scores, and utilities of a draw, that agree to 1e-9 of the largest score or standard
-    deviation are tied: they count as equal, and stand in the order of the ids. Rounding, and an answer that came and
-    went, move no place. With M functions (or M = n_items) M³/3 + n_draws n_items (M + log n_items) operations;
+    deviation are tied: they count as equal, and stand in the order of the ids. So rounding, and an answer added and
+    removed, move no place. With M functions (or M = n_items) M³/3 + n_draws n_items (M + log n_items) operations;
     n_draws x n_items integers of memory.
     """
     n_items = len(utilities.mean)
@@ -151,15 +119,7 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
 
 
 def board_columns(board: Board, items: Vocabulary, n_answers: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """The columns of a board, best item first.
-
-    Parameters
-    ----------
-    board : Board
-    items : Vocabulary
-    n_answers : array of float, shape (n_items,)
-        Answers on each item, by code; whole numbers come out as integers.
-    """
+    """Columns of a board, best item first; ``n_answers`` by code, whole numbers come out as integers."""
     n = n_answers[board.item]
     columns: dict[str, Any] = {"item": items.labels(board.item)}
     columns |= {name: getattr(board, name) for name in BOARD_COLUMNS[1:-1]}
@@ -182,10 +142,7 @@ def _best_first(score: FloatArray, tied: float) -> tuple[IntArray, FloatArray]:
 
 
 def _worse(draws: FloatArray, tied: float) -> FloatArray:
-    """Whole numbers, distinct in each draw, that rise as utilities fall, and with the codes of tied items.
-
-    ``draws`` are overwritten.
-    """
+    """Integers, distinct in each draw, rising as utilities fall and with codes of tied items; overwrites ``draws``."""
     n_items = draws.shape[1]
     draws -= draws.mean(axis=1, keepdims=True)  # what all share may be large, and its rounding too
     draws *= -1.0 / (tied or 1.0)

@@ -1,4 +1,4 @@
-"""Measures of predictions, whether one model is better than another, and the verdict.
+"""Measures of predictions, paired differences of two models, and the verdict.
 
 >>> import numpy as np
 >>> from predilect.evaluation import accuracy, log_loss

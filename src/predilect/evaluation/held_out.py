@@ -1,4 +1,4 @@
-"""Folds of answers within people, and the models that are tried on them."""
+"""Folds of answers within people, and held-out predictions of models on them."""
 
 from __future__ import annotations
 
@@ -35,23 +35,11 @@ _OWNERS = 1.5  # people an island of items, at most, for it to be one person's
 
 @dataclass
 class Trial:
-    """The folds, on which one model after another is tried.
+    """Folds on which models are compared.
 
-    Attributes
-    ----------
-    comparisons : Comparisons
-    fold : int8 array, shape (n_rows,)
-        Where each row is held out; -1 for never.
-    tie_threshold : float
-        For folds whose training answers hold no tie, though others do.
-    watch : callable or None
-        Told of progress.
-    notes : list of str
-        What the reader of a verdict should know.
-    asked : Comparisons
-        The answers held out, in their canonical order.
-    chosen : dict
-        Settings that the first fit of each model chose, by its name.
+    ``fold``: where each row is held out, int8 of shape (n_rows,), -1 for never; ``tie_threshold``: for folds whose
+    training answers hold no tie, though others do; ``notes``: what the reader of a verdict should know; ``asked``: the
+    answers held out, in canonical order; ``chosen``: settings that the first fit of each model chose, by its name.
     """
 
     comparisons: Comparisons
@@ -73,7 +61,7 @@ class Trial:
     def run(
         self, name: str, estimator: Any, features: ItemFeatures | None, parts: Sequence[Mask] | None = None
     ) -> FloatArray:
-        """Log-probabilities of (left, tie, right) of the answers asked, shape (n, 3).
+        """Held-out log-probabilities of (left, tie, right) of the answers asked, shape (n, 3).
 
         With ``parts``, masks of rows that share no item, each is fitted by itself and on its own items.
         """
@@ -111,8 +99,8 @@ class Trial:
     def islands(self) -> list[Mask] | None:
         """Rows cut where no item is shared, into parts of some 300 items; None for fewer, or where people share items.
 
-        Without features, what is said of one island says nothing of another. Where each is hardly anybody's but one
-        person's, that person's own model is the pooled one.
+        Without features, answers on one island say nothing of another. Where each is hardly anybody's but one person's,
+        that person's own model is the pooled one.
         """
         rows = self.comparisons
         if rows.n_items <= _MANY_ITEMS:
@@ -150,20 +138,10 @@ def _of_own_items(comparisons: Comparisons) -> Comparisons:
 def drawn_people(
     comparisons: Comparisons, fold: npt.NDArray[np.int8], max_people: int, rng: np.random.Generator
 ) -> tuple[Comparisons, npt.NDArray[np.int8]]:
-    """At most so many people whose answers can be held out, with their share of the others.
+    """At most ``max_people`` people with answers held out, and their share of the others: comparisons and folds.
 
-    Parameters
-    ----------
-    comparisons : Comparisons
-    fold : int8 array, shape (n_rows,)
-    max_people : int
-        Fewer are drawn if their answers fill more than 100 000 rows.
-    rng : Generator
-
-    Returns
-    -------
-    comparisons, fold
-        Of these people, renumbered: someone without answers would be one more person to fit.
+    Fewer if their answers fill more than 100 000 rows. People are renumbered: someone without answers would be one more
+    person to fit.
     """
     rows = np.bincount(comparisons.user, minlength=comparisons.n_users)
     able = np.zeros(comparisons.n_users, dtype=bool)

@@ -1,6 +1,6 @@
-"""Hold out answers within people, fit models to the rest, and say which predicted better.
+"""Verdict by held-out answers within people: which of two models predicts better.
 
-The estimator is taken by its interface (``fit``, ``predict_margin``, ``hyperparameters_``, ``tie_threshold_``,
+The estimator is used by its interface (``fit``, ``predict_margin``, ``hyperparameters_``, ``tie_threshold_``,
 parameters ``personal``, ``tolerance`` and ``strict``), since models stand above evaluation.
 """
 
@@ -45,7 +45,7 @@ def judge(
     tie_threshold: float = 0.0,
     watch: Watch | None = None,
 ) -> Verdict:
-    """Whether personal rankings, item features and the reading of ties predict held-out answers.
+    """Whether personal rankings, item features and the tie threshold improve predictions of held-out answers.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def judge(
     tie_threshold : float, default 0
         For folds whose training answers happen to hold no tie.
     watch : callable, optional
-        Told of progress: ``watch(stage, done)``.
+        Called with progress: ``watch(stage, done)``.
 
     Returns
     -------
@@ -81,9 +81,8 @@ def judge(
     All answers of a person to one pair share a fold; people with one pair are always in training, and nobody is ever
     without answers there. Each model chooses its own hyper-parameters on the training part of the first fold and keeps
     them in the others. Choosing anew in every fold takes three to four times as long and moved the difference by .001
-    nats an answer on 720 answers of crowds that agree.
-
-    Some n_folds fits of each model, of which one searches the prior.
+    nats an answer on 720 answers of crowds that agree. Some n_folds fits of each model, of which one searches the
+    prior.
     """
     settings = {"n_folds": n_folds, "max_people": max_people, "n_bootstrap": n_bootstrap, "random_state": random_state}
     _check(settings)
@@ -119,12 +118,12 @@ def judge(
     favoured: FloatArray | None = None
     islands = trial.islands() if has_features else None
     try:
-        # Personal first: what it cannot fit, thousands of items say, should not wait for the other.
+        # Personal first: if it fails, on thousands of items say, it should do so before the other is fitted.
         personal = trial.run("personal rankings", clone(base).set_params(personal=True), features)
         all_as_one = clone(base).set_params(personal=False)
         if islands is not None:
-            # On the functions that personal rankings hang on: it would take the items themselves, which take long to
-            # fit, and of which there is nothing to learn where each is one person's.
+            # With the basis of the personal rankings: its own choice would be the items, which take long to fit, and
+            # of which there is nothing to learn where each is one person's.
             chosen = trial.chosen["personal rankings"]
             all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
         pooled = trial.run("one ranking for all", all_as_one, features)

@@ -1,7 +1,8 @@
-"""How good predicted probabilities of left, tie and right are, and predicted scores of items.
+"""Accuracy, log loss, Brier score and calibration of predicted answers; Kendall's tau of predicted scores.
 
-Every measure of an answer takes ``outcome`` (+1 left, 0 tie, -1 right), the log-probabilities of (left, tie, right) and
-the weights of the answers. Nothing is clipped: an outcome that was given probability 0 costs infinity.
+Measures of answers take ``outcome``, int of shape (n,) (+1 left, 0 tie, -1 right), ``log_proba`` of shape (n, 3) (left,
+tie, right) and ``weight`` of shape (n,), answers a row stands for. They raise DataError if these do not fit. Nothing is
+clipped: an outcome that was given probability 0 costs infinity.
 """
 
 from __future__ import annotations
@@ -37,14 +38,10 @@ _COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationBins:
-    """Sums over the answers whose likeliest outcome has a probability in each of ten equal bins of (0, 1].
+    """Reliability diagram: sums over answers by the probability of their likeliest outcome, in ten bins of (0, 1].
 
-    Bins of different test sets are pooled by ``+``.
-
-    Attributes
-    ----------
-    count, confidence, correct : arrays of float, shape (10,)
-        Number of answers; sum of the probabilities of their likeliest outcomes; number that had that outcome.
+    Arrays have shape (10,): number of answers; sum of the probabilities of their likeliest outcomes; number that had
+    that outcome. Bins of different test sets are pooled by ``+``.
     """
 
     count: FloatArray
@@ -58,36 +55,13 @@ class CalibrationBins:
 
 
 def accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-    """Share of answers whose outcome is the likeliest of the three.
-
-    Parameters
-    ----------
-    outcome : array of int, shape (n,)
-        +1 left, 0 tie, -1 right.
-    log_proba : array of float, shape (n, 3)
-        Log-probabilities of left, tie, right.
-    weight : array of float, shape (n,), optional
-        Answers that each row stands for; 1 by default.
-
-    Returns
-    -------
-    float
-        Outcomes that are equally likely share the credit: a fair coin scores ½.
-
-    Raises
-    ------
-    DataError
-        If shapes do not fit, an outcome is none of the three, or a row does not hold log-probabilities.
-    """
+    """Share of answers whose outcome is the likeliest of the three; equally likely ones share the credit."""
     y, logp, w = _checked(outcome, log_proba, weight)
     return float(np.average(credit_of(y, logp), weights=w))
 
 
 def strict_accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-    """Share of the answers other than ties whose winner is the likelier of the two items; NaN if all are ties.
-
-    Parameters, raises and equal probabilities as in :func:`accuracy`.
-    """
+    """Share of the answers other than ties whose winner is the likelier of the two items; NaN if all are ties."""
     y, logp, w = _checked(outcome, log_proba, weight)
     strict = y != 0
     if not strict.any():
@@ -98,26 +72,20 @@ def strict_accuracy(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: np
 
 
 def answer_losses(outcome: npt.ArrayLike, log_proba: npt.ArrayLike) -> FloatArray:
-    """Log loss of each answer in nats, shape (n,); parameters and raises as in :func:`accuracy`."""
+    """Log loss per answer in nats, shape (n,)."""
     y, logp, _ = _checked(outcome, log_proba, None)
     losses: FloatArray = -logp[np.arange(len(y)), _COLUMN[y + 1]]
     return losses
 
 
 def log_loss(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-    """Mean three-class log loss, in nats an answer; parameters and raises as in :func:`accuracy`.
-
-    On data without ties it is the two-class log loss if ties have probability 0.
-    """
+    """Mean three-class log loss in nats an answer; the two-class one if ties have probability 0."""
     _, _, w = _checked(outcome, log_proba, weight)
     return float(np.average(answer_losses(outcome, log_proba), weights=w))
 
 
 def brier(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-    """Mean over answers of the squared error of the probabilities, summed over the three outcomes: 0 to 2.
-
-    Parameters and raises as in :func:`accuracy`. Without ties it is twice the two-class Brier score.
-    """
+    """Three-class Brier score, 0 to 2; without ties it is twice the two-class score."""
     y, logp, w = _checked(outcome, log_proba, weight)
     error = np.exp(logp)
     error[np.arange(len(y)), _COLUMN[y + 1]] -= 1.0
@@ -127,7 +95,7 @@ def brier(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLik
 def calibration_bins(
     outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None = None
 ) -> CalibrationBins:
-    """Sums for :func:`calibration_error` and for a reliability plot; parameters and raises as in :func:`accuracy`."""
+    """Reliability diagram of predicted probabilities, for :func:`calibration_error` and plots."""
     y, logp, w = _checked(outcome, log_proba, weight)
     confidence = np.exp(logp.max(axis=1))
     place = bin_of(confidence)
@@ -139,7 +107,7 @@ def calibration_bins(
 
 
 def bin_of(confidence: FloatArray) -> npt.NDArray[np.int64]:
-    """In which of the ten bins probabilities lie; shape (n,)."""
+    """Bin of each probability, shape (n,)."""
     # A bin is open below and closed above; the small step back keeps .7 (held as .7000000000000001) in (.6, .7].
     return np.clip(np.ceil(confidence * N_BINS - 1e-9).astype(np.int64) - 1, 0, N_BINS - 1)
 
@@ -147,8 +115,6 @@ def bin_of(confidence: FloatArray) -> npt.NDArray[np.int64]:
 def calibration_error(bins: CalibrationBins) -> float:
     """Expected calibration error: mean over answers of |share right - mean probability| of their bin.
 
-    Notes
-    -----
     Noise alone makes it positive, the more so the fewer answers: pool the bins of several test sets before judging.
     """
     return float(np.abs(bins.correct - bins.confidence).sum() / bins.count.sum())
@@ -160,18 +126,9 @@ def tie_share_log_loss(
     train_weight: npt.ArrayLike | None = None,
     weight: npt.ArrayLike | None = None,
 ) -> float:
-    """Log loss of knowing nothing but the share of ties.
+    """Log loss of the tie-share baseline in nats an answer; infinite for ties to predict but none to learn from.
 
-    Parameters
-    ----------
-    train_outcome, outcome : arrays of int, shapes (n_train,) and (n,)
-        The share of ties is that of the training answers; left and right get half of the rest each.
-    train_weight, weight : arrays of float, optional
-
-    Returns
-    -------
-    float
-        Nats an answer; infinite if there are ties to predict, but none to learn from.
+    The share of ties is that of the training answers; left and right get half of the rest each.
     """
     log_proba = tie_share_log_proba(train_outcome, train_weight)
     return log_loss(outcome, np.broadcast_to(log_proba, (np.size(outcome), 3)), weight)
@@ -188,20 +145,10 @@ def tie_share_log_proba(train_outcome: npt.ArrayLike, train_weight: npt.ArrayLik
 
 
 def kendall_tau_per_person(predicted: npt.ArrayLike, gold: npt.ArrayLike, person: npt.ArrayLike) -> float:
-    """Mean over people of Kendall's tau-b between predicted and true scores of their items.
+    """Mean over people of Kendall's tau-b between predicted and true scores; arrays have one entry a (person, item).
 
-    Parameters
-    ----------
-    predicted, gold : arrays of float, shape (n,)
-        Scores, higher is better; one entry a (person, item).
-    person : array, shape (n,)
-        Whose they are.
-
-    Returns
-    -------
-    float
-        Constant predictions count as 0; people whose true scores are all equal, or who have one item, are left out.
-        NaN if nobody remains.
+    Constant predictions count as 0; people whose true scores are all equal, or who have one item, are left out. NaN if
+    nobody remains.
     """
     predicted, gold, starts = _sorted_by(person, predicted, gold)
     taus = [_tau(p, g) for p, g in zip(np.split(predicted, starts), np.split(gold, starts), strict=True)]
@@ -210,13 +157,10 @@ def kendall_tau_per_person(predicted: npt.ArrayLike, gold: npt.ArrayLike, person
 
 
 def kendall_tau_pooled(predicted: npt.ArrayLike, gold: npt.ArrayLike, person: npt.ArrayLike) -> float:
-    """One Kendall's tau-b over all entries of all people, each person's predicted scores centred first.
+    """Pooled Kendall's tau-b over all entries of all people, each person's predicted scores centred first.
 
-    Parameters as in :func:`kendall_tau_per_person`; ``gold`` must be on one scale for everybody (ranks, say).
-
-    Notes
-    -----
-    crowdGPPL's tables hold this one. Only differences of utilities are identified, hence the centring.
+    ``gold`` must be on one scale for everybody (ranks, say). crowdGPPL's tables hold this one. Only differences of
+    utilities are identified, hence the centring.
     """
     predicted, gold, starts = _sorted_by(person, predicted, gold)
     sizes = np.diff(np.r_[0, starts, len(predicted)])
@@ -236,7 +180,7 @@ def _tau(predicted: FloatArray, gold: FloatArray) -> float | None:
 def _sorted_by(
     person: npt.ArrayLike, predicted: npt.ArrayLike, gold: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
-    """Both scores in the order of people, and where each person but the first starts."""
+    """Both scores sorted by person, and where each person but the first starts."""
     _, code = np.unique(np.asarray(person), return_inverse=True)
     p, g = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)
     if not len(code) == len(p) == len(g) > 0:

@@ -1,4 +1,4 @@
-"""Is one model better than another on the same answers? Differences of losses, resampled by person."""
+"""Paired differences of two models' losses on the same answers, with a bootstrap over people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CELLS = 4_000_000  # resampled counts held at once
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """Mean difference of two losses and how sure it is.
+    """Mean difference of two losses, its standard error and its 95 % interval.
 
     Attributes
     ----------
@@ -65,10 +65,6 @@ def paired_difference(
     weight : array of float, shape (n,), optional
         Answers that each row stands for; 1 by default.
     n_resamples : int, default 2000
-
-    Returns
-    -------
-    PairedDifference
 
     Raises
     ------

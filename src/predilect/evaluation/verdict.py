@@ -1,4 +1,4 @@
-"""The verdict: what held-out answers say about personal rankings, item features and ties, in numbers and in words.
+"""The verdict of held-out answers on personal rankings, item features and ties, in numbers and in words.
 
 :mod:`predilect.evaluation.judging` makes one; :mod:`predilect.evaluation.wording` writes its sentences.
 """
@@ -21,7 +21,7 @@ SMALLEST_GAIN = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Two models on the same held-out answers.
+    """Comparison of two models on the same held-out answers.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What held-out answers say about a model's parts.
+    """Contests of a model's parts on held-out answers.
 
     Attributes
     ----------
@@ -102,12 +102,12 @@ class Verdict:
 
     @property
     def contests(self) -> list[Contest]:
-        """Those that were held, personal rankings first."""
+        """Contests that were held, personal rankings first."""
         return [contest for contest in (self.personal, self.features, self.ties) if contest is not None]
 
     @property
     def sentences(self) -> list[str]:
-        """What there is to say, for a reader who is no statistician."""
+        """The verdict in plain sentences."""
         return [contest.sentence for contest in self.contests] + list(self.notes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,13 +116,7 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_dict`.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If these are not the values of a verdict.
-        """
+        """The inverse of :meth:`to_dict`; raises KeyError, TypeError or ValueError for other values."""
         found: Self = typed(cls, {name: value for name, value in values.items() if name != "favours"}, "verdict")
         for contest in found.contests:
             if contest.outcome not in OUTCOMES:
@@ -131,18 +125,7 @@ class Verdict:
 
 
 def outcome_of(gain: float, lower: float, upper: float) -> str:
-    """The word for a gain and its 95 % interval.
-
-    Parameters
-    ----------
-    gain, lower, upper : float
-        Nats an answer.
-
-    Returns
-    -------
-    str
-        ``"nothing"`` if the interval holds 0 or the gain is smaller than :data:`SMALLEST_GAIN`.
-    """
+    """Word for a gain and its 95 % interval: "nothing" if that holds 0 or the gain is below :data:`SMALLEST_GAIN`."""
     if not (lower > 0.0 or upper < 0.0) or abs(gain) < SMALLEST_GAIN:
         return "nothing"
     return "better" if gain > 0.0 else "worse"

@@ -75,7 +75,7 @@ def judged(contest: Contest, n_users: int, n_users_drawn: int) -> Contest:
 
 
 def not_judged(question: str, why: str) -> Contest:
-    """A contest that could not be held."""
+    """A contest without a result, and why."""
     return Contest(question, "unknown", f"{_WORDS[question].whether} could not be judged: {why}.")
 
 

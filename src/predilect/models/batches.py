@@ -1,4 +1,4 @@
-"""Answers for an update, or to be taken back, in the codes of a fitted model."""
+"""Answers to add or remove, in the codes of a fitted model."""
 
 from __future__ import annotations
 
@@ -25,18 +25,11 @@ _JOIN = (
 
 
 class Batch(NamedTuple):
-    """Answers in the codes of a model, sorted by person, each (person, key) once.
+    """Answers in the codes of a model, sorted by person, each (person, key) once; arrays of shape (n,).
 
-    Attributes
-    ----------
-    users : int64[n]
-        Codes, for new people from the number of known ones on; 0 where the model tells nobody apart.
-    key, weight : int64[n], float64[n]
-        As in :class:`~predilect.posteriors.rows.Rows`.
-    new : list
-        Ids of new people, in the order of their codes.
-    names : list
-        Who answered, row by row; empty where the model tells nobody apart.
+    ``users`` holds codes, for new people from the number of known ones on, 0 where people are not told apart; ``key``
+    and ``weight`` are as in :class:`~predilect.posteriors.rows.Rows`; ``new`` the ids of new people, in the order of
+    their codes; ``names`` who answered, row by row, empty where people are not told apart.
     """
 
     users: npt.NDArray[np.int64]
@@ -70,23 +63,10 @@ def read_batch(
     weight: float,
     may_add: bool,
 ) -> Batch:
-    """Read answers from a frame or Comparisons, or one answer from scalars.
+    """Answers of a frame or Comparisons, or one answer of scalars, as :meth:`~predilect.Population.update` takes them.
 
-    Parameters
-    ----------
-    model : Population
-        Fitted.
-    more, y
-        As in :meth:`~predilect.Population.fit`; None if scalars are given.
-    user, left, right, outcome, winner, weight
-        One answer, as in :meth:`~predilect.Population.update`.
-    may_add : bool
-        Whether people may be new.
-
-    Raises
-    ------
-    DataError
-        If an item, or a person who may not be new, is not known; if something is missing or said twice.
+    Raises DataError if an item, or a person who may not be new (``may_add``), is not known; if something is missing or
+    said twice.
     """
     if more is None:
         if y is not None:

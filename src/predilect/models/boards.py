@@ -1,4 +1,4 @@
-"""The methods of an estimator that make boards and give utilities."""
+"""Estimator methods that make boards and give utilities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Posterior(Protocol):
-    """What boards are made from: utilities of a person (-1: somebody without answers) and of the crowd."""
+    """Posterior from which boards are made: utilities of a person (-1: an unseen user) and of the crowd."""
 
     def person(self, user: int) -> Utilities: ...
 
@@ -33,7 +33,7 @@ class Posterior(Protocol):
 
 
 class Ranking(ABC):
-    """What every estimator inherits; it says how many answers a person gave on each item."""
+    """Base of estimators: boards and utilities from their posterior."""
 
     posterior_: Posterior
     items_: Vocabulary
@@ -50,15 +50,10 @@ class Ranking(ABC):
 
     @abstractmethod
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
-        """Number of answers of people on each item, by their codes from ``start`` to before ``stop``.
-
-        Returns
-        -------
-        counts : array of float, shape (stop - start, n_items)
-        """
+        """Number of answers on each item by people ``start`` to before ``stop``; shape (stop - start, n_items)."""
 
     def _now(self) -> Self:
-        """The model as it is now, whatever other threads do."""
+        """Snapshot of the model, whatever other threads do."""
         check_is_fitted(self, "posterior_")
         return copy.copy(self)
 
@@ -93,7 +88,7 @@ class Ranking(ABC):
         Parameters
         ----------
         user : id, optional
-            A person; by default someone without answers, drawn from the population.
+            A person; by default an unseen user, drawn from the population distribution.
         """
         now = self._now()
         board = now._board(now.posterior_.person(now._user_code(user)))
@@ -111,7 +106,7 @@ class Ranking(ABC):
         Parameters
         ----------
         user : id, optional
-            A person; by default someone without answers, drawn from the population.
+            A person; by default an unseen user, drawn from the population distribution.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How many answers each person gave on each item."""
+"""Number of answers of each person on each item."""
 
 from __future__ import annotations
 
@@ -17,17 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
-    """Answers by person and item, without the zeros.
-
-    Attributes
-    ----------
-    ptr : array of int, shape (n_users + 1,)
-        Entries of person u are ``ptr[u]`` up to ``ptr[u + 1]``.
-    item : array of int, shape (n_entries,)
-    count : array of float, shape (n_entries,)
-        Answers that show the item; weights count.
-    n_items : int
-    """
+    """Weighted answers by person and item in CSR form: ``ptr`` (n_users + 1,), ``item``, ``count`` (n_entries,)."""
 
     ptr: npt.NDArray[np.int64]
     item: npt.NDArray[np.int32]
@@ -45,11 +35,11 @@ class AnswerCounts:
         return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, comparisons.n_items)
 
     def of_person(self, user: int) -> FloatArray:
-        """Answers of one person on each item, shape (n_items,); zeros for -1, somebody without answers."""
+        """Answers of one person on each item, shape (n_items,); zeros for -1, an unseen user."""
         return self.of_people(user, user + 1)[0] if user >= 0 else np.zeros(self.n_items)
 
     def of_people(self, start: int, stop: int) -> FloatArray:
-        """The same for the people from ``start`` to before ``stop``, shape (stop - start, n_items)."""
+        """Answers of the people from ``start`` to before ``stop``, shape (stop - start, n_items)."""
         counts = np.zeros((stop - start, self.n_items))
         entries = slice(self.ptr[start], self.ptr[stop])
         who = np.repeat(np.arange(stop - start), np.diff(self.ptr[start : stop + 1]))

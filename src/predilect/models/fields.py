@@ -1,7 +1,7 @@
-"""What each array of a saved model must be, as a table that is checked when a folder is read.
+"""Specification of each array of a saved model, checked when a folder is read.
 
-Compiled loops read and write at the indices that these arrays hold, without a look at their bounds: what comes from a
-file is looked at here first, its types and shapes before any number is read.
+Compiled loops read and write at the indices in these arrays without bounds checks: types and shapes of what comes from
+a file are checked first, then the values.
 """
 
 from __future__ import annotations
@@ -31,21 +31,11 @@ SMALL = "uint8|uint16|uint32|uint64"  # whole numbers in as few bytes as hold th
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What one array must be.
+    """Specification of one array.
 
-    Attributes
-    ----------
-    shape : str
-        A size for each axis: the name of one, perhaps with "+1", or a number; "|" between alternatives. A name that
-        stands for no size yet takes that of the first array which has it.
-    dtypes : str
-        Names of NumPy's types, "|" between them.
-    wanted : str
-        What the values must be, for messages.
-    is_right : callable
-        Whether values are so, given the sizes by name.
-    optional : bool
-        Whether a model may be without the array.
+    ``shape``: a size for each axis, the name of one, perhaps with "+1", or a number, "|" between alternatives; a name
+    without a size takes that of the first array which has it. ``dtypes``: names of NumPy's types, "|" between them.
+    ``wanted``: what the values must be, for messages. ``is_right``: whether they are, given the sizes by name.
     """
 
     shape: str
@@ -83,7 +73,7 @@ def covariance(shape: str) -> Field:
 
 
 def codes(shape: str, below: str, dtypes: str = "int32") -> Field:
-    """Codes of one of so many."""
+    """Codes from 0 to below a size."""
     return Field(
         shape, dtypes, f"codes from 0 to below {below}",
         lambda a, sizes: not a.size or bool(a.min() >= 0 and a.max() < sizes[below]),
@@ -91,7 +81,7 @@ def codes(shape: str, below: str, dtypes: str = "int32") -> Field:
 
 
 def pointer(shape: str, to: str, dtypes: str = "int64") -> Field:
-    """Where the entries of each begin, and the last one's end."""
+    """Row pointers: where the entries of each begin, and the last one's end."""
     return Field(
         shape, dtypes, f"ascending from 0 to {to}",
         lambda a, sizes: bool(a[0] == 0 and a[-1] == sizes[to] and (a[1:] >= a[:-1]).all()),
@@ -109,27 +99,12 @@ def flags(shape: str) -> Field:
 
 
 def optional(field: Field) -> Field:
-    """The same, of a model that may be without it."""
+    """The same field, which a model may lack."""
     return replace(field, optional=True)
 
 
 def check_sizes(table: Fields, sizes: Mapping[str, int], described: Mapping[str, Any]) -> Sizes:
-    """All sizes by name, from types and shapes alone.
-
-    Parameters
-    ----------
-    table : dict
-        What the arrays must be, by name.
-    sizes : mapping
-        Those that are known, by name.
-    described : mapping
-        Type and shape of each array there is; others than those in the table are left alone.
-
-    Raises
-    ------
-    ValueError
-        If an array is missing, or of another type or shape.
-    """
+    """All sizes by name, from the types and shapes ``described``; ValueError if an array is missing or does not fit."""
     known = dict(sizes)
     for name, field in table.items():
         if name not in described:
@@ -147,19 +122,19 @@ def check_sizes(table: Fields, sizes: Mapping[str, int], described: Mapping[str,
 
 
 def check_values(table: Fields, sizes: Sizes, arrays: Mapping[str, Array]) -> None:
-    """Raise ValueError if an array holds anything but what it must."""
+    """ValueError if an array holds values outside its specification."""
     for name, field in table.items():
         if name in arrays and not field.is_right(arrays[name], sizes):
             raise ValueError(f"{name} must be {field.wanted}, and is not")
 
 
 def is_within(a: Array, low: float) -> bool:
-    """Whether all are numbers from ``low`` to the largest; what is not a number is not."""
+    """Whether all are numbers from ``low`` to the largest; NaN is not."""
     return not a.size or low <= float(a.min()) <= float(a.max()) <= LARGEST
 
 
 def _bound(axes: list[str], shape: list[int], sizes: Sizes) -> Sizes | None:
-    """The sizes with those that a shape gives to new names; None if it does not fit."""
+    """Sizes with those that a shape gives to new names; None if it does not fit."""
     if len(axes) != len(shape):
         return None
     found = dict(sizes)

@@ -1,4 +1,4 @@
-"""The one ``fit`` of estimators that learn from all answers at once: read, check, learn, keep."""
+"""The ``fit`` of estimators that learn from all answers at once."""
 
 from __future__ import annotations
 
@@ -17,22 +17,10 @@ __all__ = ["Fitting", "Learned"]
 
 
 class Learned(NamedTuple):
-    """What an estimator found out, and keeps.
+    """Result of learning that an estimator keeps.
 
-    Attributes
-    ----------
-    posterior : object
-    hyperparameters : object
-        Of the estimator's ``hyperparameters_type``.
-    personal : bool
-        Whether people are told apart.
-    delta : float
-        Tie threshold.
-    evidence : float
-    fit : Report
-        How the last iteration went.
-    prior : dict
-        Plain values: how the prior was found.
+    ``personal``: whether people are told apart; ``delta``: tie threshold; ``fit``: report of the iteration; ``prior``:
+    plain values on the choice of the prior.
     """
 
     posterior: Any
@@ -45,14 +33,14 @@ class Learned(NamedTuple):
 
 
 class Fitting(Keeping):
-    """What an estimator inherits that says how it checks its arguments, and how it learns."""
+    """Base of estimators that say how they check their arguments, and how they learn."""
 
     tie_threshold: float | str
     strict: bool
 
     @abstractmethod
     def _check(self) -> None:
-        """Raise ValueError if an argument of the constructor is out of its range."""
+        """ValueError if an argument of the constructor is out of its range."""
 
     @abstractmethod
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
@@ -67,7 +55,7 @@ class Fitting(Keeping):
         users: Any = None,
         watch: Watcher | None = None,
     ) -> Self:
-        """Learn from answers.
+        """Fit the model to answers.
 
         Parameters
         ----------

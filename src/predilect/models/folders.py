@@ -1,7 +1,6 @@
-"""The folder of a saved model: ``model.json`` for everything a person may want to read, ``arrays.npz`` for numbers.
+"""Folder of a saved model: ``model.json`` with readable values and ``arrays.npz`` with numbers; docs/model-format.md.
 
-No pickle, and nothing is taken for what it should be: a model from somebody else can be opened safely. The format is
-described in docs/model-format.md.
+No pickle, and everything read is checked, so that a model from somebody else can be opened safely.
 """
 
 from __future__ import annotations
@@ -36,20 +35,8 @@ _DAMAGE = (
 def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Write a model to a folder, whole or not at all.
 
-    Parameters
-    ----------
-    path : Path
-    document : mapping
-        Plain values; schema, versions and the list of arrays are added.
-    arrays : mapping of str to array
-    overwrite : bool
-
-    Raises
-    ------
-    FileExistsError
-        If the path exists and ``overwrite`` is False.
-    OSError
-        If the folder cannot be written.
+    ``document`` holds plain values; schema, versions and the list of arrays are added. Raises FileExistsError if the
+    path exists and ``overwrite`` is False, OSError if the folder cannot be written.
     """
     from predilect import __version__
 
@@ -69,7 +56,7 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
 
 
 def refuse_to_replace(path: Path, overwrite: bool) -> None:
-    """Raise FileExistsError if the path exists and may not be replaced."""
+    """FileExistsError if the path exists and may not be replaced."""
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already. Choose another folder, or save with overwrite=True")
 
@@ -82,20 +69,9 @@ def read_model(
 ) -> Any:
     """Read a folder that :func:`write_model` wrote.
 
-    Parameters
-    ----------
-    path : Path
-    names : tuple of str
-        Values of "model" that are accepted.
-    fields : callable
-        What the arrays must be, and the sizes that a document gives by name.
-    build : callable
-        Makes the model from the document and the arrays.
-
-    Raises
-    ------
-    DataError
-        If it is no model, a damaged one, one of another format, or another kind of model.
+    ``names`` are the values of "model" that are accepted; ``fields`` gives what the arrays must be and the sizes by
+    name; ``build`` makes the model from the document and the arrays. Raises DataError for no model, a damaged one, one
+    of another format, or another kind of model.
     """
     path = model_folder(path)
     document = read_document(path)
@@ -123,7 +99,7 @@ def read_model(
 
 
 def model_folder(path: Path) -> Path:
-    """The folder of a model: the one that is named or, of results that ``predilect rank`` wrote, ``model`` in it."""
+    """Folder of a model: the one that is named or, of results that ``predilect rank`` wrote, ``model`` in it."""
     inside = path / "model"
     try:
         return inside if not (path / "model.json").exists() and (inside / "model.json").is_file() else path
@@ -132,13 +108,7 @@ def model_folder(path: Path) -> Path:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The description in a folder, checked for schema and version.
-
-    Raises
-    ------
-    DataError
-        If there is none, or it cannot be read.
-    """
+    """The description in a folder, checked for schema and version; DataError if there is none, or it cannot be read."""
     file = path / "model.json"
     if not path.exists():
         raise DataError(f"there is no folder {path} (looked in {Path.cwd()}). Check the name")
@@ -170,7 +140,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; which of two values a name has would be anybody's guess."""
+    """Object of JSON; repeated names are an error, as either value could be meant."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name is there twice in one object")
@@ -186,14 +156,7 @@ def _refuse_deep(value: Any, levels: int) -> None:
 
 
 def _checksum(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    """SHA-256 of everything that a model says, however its files are laid out.
-
-    Parameters
-    ----------
-    document : mapping
-        As JSON has it, without the checksum; types and shapes of the arrays are in it.
-    arrays : mapping of str to array
-    """
+    """SHA-256 of a model's content, independent of the layout of its files; ``document`` without the checksum."""
     words = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     found = hashlib.sha256(words.encode())
     for name in sorted(arrays):
@@ -202,7 +165,7 @@ def _checksum(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 
 
 def _read_arrays(file: Path, described: dict[str, Any]) -> dict[str, Any]:
-    """The arrays, of the types and shapes that the description lists; no more is read than the file is long."""
+    """Arrays of the types and shapes that the description lists; no more is read than the file is long."""
     with zipfile.ZipFile(file) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         if members.keys() != described.keys() or len(members) < len(archive.infolist()):

@@ -1,4 +1,4 @@
-"""What an estimator is given, brought into the form that the inference takes."""
+"""Input of an estimator in the form that the inference takes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def read_answers(X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False) -> Comparisons:
-    """Comparisons as they are, or made from a frame and, perhaps, separate outcomes.
-
-    ``with_ties`` says of outcomes for a model with ties that 0 is one: what 0 means was settled when it was fitted.
-    """
+    """Comparisons from a frame and, perhaps, outcomes, in which 0 is a tie for a model ``with_ties``."""
     if isinstance(X, Comparisons):
         if y is not None:
             raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
@@ -33,17 +30,7 @@ def read_answers(X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What a model is fitted to.
-
-    Attributes
-    ----------
-    comparisons : Comparisons
-        With the items that only the features name.
-    features : ItemFeatures or None
-    people : PersonFeatures or None
-    space : FeatureSpace
-        Features of the items, in the order of the vocabulary.
-    """
+    """Answers, with the items that only the features name, and features; ``space`` is in vocabulary order."""
 
     comparisons: Comparisons
     features: ItemFeatures | None
@@ -57,20 +44,7 @@ class Training:
 
 
 def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None) -> Training:
-    """Read what ``fit`` is given.
-
-    Parameters
-    ----------
-    X, y, items, users
-        As ``fit`` takes them.
-    delta : float or None
-        Tie threshold, if it is given.
-
-    Raises
-    ------
-    DataError
-        If there is nothing to learn from, or ties that the threshold rules out.
-    """
+    """Input of ``fit``; DataError if there is nothing to learn from, or ties that the threshold ``delta`` rules out."""
     comparisons = read_answers(X, y)
     if not comparisons.n_rows:
         raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
@@ -91,7 +65,7 @@ def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta
 
 
 def feature_space(features: ItemFeatures | None, items: Vocabulary) -> FeatureSpace:
-    """Where items lie, in the order of a vocabulary."""
+    """Feature space of the items, in the order of a vocabulary."""
     return FeatureSpace.empty(len(items)) if features is None else FeatureSpace(*features.align(items))
 
 

@@ -1,4 +1,4 @@
-"""What estimators on Gaussian processes share beside predictions: the answers by person and item, saving, loading."""
+"""Fitted attributes, saving and loading of estimators on Gaussian processes."""
 
 from __future__ import annotations
 
@@ -33,15 +33,7 @@ _COUNTS: Fields = {"count_ptr": pointer("U+1", "Z"), "count_item": codes("Z", "I
 
 
 class Keeping(ABC):
-    """What an estimator inherits that says how its posterior is packed into arrays.
-
-    Attributes
-    ----------
-    model_name : str
-        What "model" says in model.json.
-    hyperparameters_type : type
-        A dataclass whose fields are numbers, or kernels.
-    """
+    """Base of estimators that pack their posterior into arrays; ``model_name`` is "model" in model.json."""
 
     model_name: ClassVar[str]
     hyperparameters_type: ClassVar[Any]
@@ -62,11 +54,11 @@ class Keeping(ABC):
     @classmethod
     @abstractmethod
     def _fields(cls, document: dict[str, Any]) -> Fields:
-        """What the arrays that :meth:`_pack` packed must be."""
+        """Specification of the arrays that :meth:`_pack` packed."""
 
     @abstractmethod
     def _check(self) -> None:
-        """Raise ValueError if an argument of the constructor is out of its range."""
+        """ValueError if an argument of the constructor is out of its range."""
 
     @abstractmethod
     def describe(self) -> list[str]:

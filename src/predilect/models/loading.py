@@ -1,4 +1,4 @@
-"""Open a saved model of whatever kind."""
+"""Loading of a saved model of any kind."""
 
 from __future__ import annotations
 

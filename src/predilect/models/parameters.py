@@ -1,4 +1,4 @@
-"""Check the numbers that a caller may fix in a model's constructor."""
+"""Checks of the numbers that a caller may fix in a model's constructor."""
 
 from __future__ import annotations
 
@@ -38,13 +38,7 @@ _SEARCHED = ("strength", "scale", "consensus_scale", "length_scale")
 
 
 def given_hyperparameters(model: Any) -> dict[str, float]:
-    """The hyper-parameters that are numbers and not "auto", checked.
-
-    Raises
-    ------
-    ValueError
-        If one is neither "auto" nor a number in its range.
-    """
+    """Hyper-parameters that are numbers and not "auto"; ValueError if one is neither, or out of its range."""
     given: dict[str, float] = {}
     for name, (low, high) in _RANGES.items():
         value = getattr(model, name)
@@ -55,13 +49,7 @@ def given_hyperparameters(model: Any) -> dict[str, float]:
 
 
 def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
-    """Those of a saved model, checked.
-
-    Raises
-    ------
-    ValueError
-        If one is not in its range.
-    """
+    """Hyper-parameters of a saved model; ValueError if one is out of its range."""
     found: Hyperparameters = typed(Hyperparameters, values, "hyperparameters")
     for name, (low, high) in {**_RANGES, "trait_scale": (0.0, LARGEST)}.items():
         value = getattr(found, name)
@@ -75,15 +63,7 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
 
 
 def check_settings(model: Any) -> None:
-    """Check what says how to compute and not what to believe.
-
-    Raises
-    ------
-    ValueError
-        If tolerance is no positive number, max_passes no whole number from 1, or random_state none from 0; if basis is
-        none that there is, n_inducing no whole number from 1, or user_features neither True nor False, and it is not
-        "auto" either.
-    """
+    """ValueError if an argument that says how to compute is neither "auto" nor in its range."""
     tolerance = model.tolerance
     automatic = isinstance(tolerance, str) and tolerance == "auto"
     number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
@@ -97,13 +77,7 @@ def check_settings(model: Any) -> None:
 
 
 def check_flags(model: Any) -> None:
-    """Check every argument of the constructor whose default is True or False.
-
-    Raises
-    ------
-    ValueError
-        If one is neither: any text, "no" too, counts as true.
-    """
+    """ValueError if an argument whose default is True or False is neither: any text, "no" too, counts as true."""
     given = model.get_params(deep=False)
     for name, parameter in signature(type(model)).parameters.items():
         value = given[name]
@@ -112,7 +86,7 @@ def check_flags(model: Any) -> None:
 
 
 def _check_basis(model: Any) -> None:
-    """Check what utilities may hang on."""
+    """ValueError for an unknown basis."""
     basis, n_inducing, user_features = model.basis, model.n_inducing, model.user_features
     names = ("auto", *BASES)
     if not isinstance(basis, str) or basis not in names:
@@ -125,13 +99,7 @@ def _check_basis(model: Any) -> None:
 
 
 def given_threshold(value: Any) -> float | None:
-    """The tie threshold, or None for "auto".
-
-    Raises
-    ------
-    ValueError
-        If it is neither "auto" nor a number from 0 to 1e4.
-    """
+    """The tie threshold, or None for "auto"; ValueError if it is neither "auto" nor a number from 0 to 1e4."""
     if _is_auto(value):
         return None
     return _number("tie_threshold", value, 0.0, 1e4)

@@ -24,18 +24,12 @@ PEOPLE_ARRAYS: Fields = {
 
 
 def pack_people(people: People) -> dict[str, Any]:
-    """Arrays of a layout, but for those of the sites."""
+    """Arrays of a layout, without those of the sites."""
     return {name: getattr(people, name) for name in _ARRAYS} | {"shards": np.array(people.shards, dtype=np.int64)}
 
 
 def unpack_people(arrays: dict[str, Any], n_items: int) -> People:
-    """The layout that :func:`pack_people` packed.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit each other.
-    """
+    """The layout that :func:`pack_people` packed; ValueError if the arrays do not fit each other."""
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
     people = People(**{name: arrays[name] for name in _ARRAYS}, n_items=n_items, shards=shards)
     owner = np.repeat(np.arange(people.n_users), np.diff(people.item_ptr))

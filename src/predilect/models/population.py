@@ -1,4 +1,4 @@
-"""``Population``: the default model, one ranking for the crowd and one for every person."""
+"""The default model: one ranking for the crowd and one for every person."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Auto = float | str
 
 
 class Population(Predicting, Ranking, Updating, BaseEstimator):
-    """Hierarchical probit model of a crowd: a consensus, how people differ from it, and every person.
+    """Hierarchical probit model: a consensus, the population covariance, and the utilities of every person.
 
     Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
     Φ(f_u(left) - f_u(right)), so a utility is measured in units of the noise of one answer. The consensus m, the
@@ -59,44 +59,40 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
         and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
         ``consensus_scale=inf`` is a flat prior (variance 1e10).
-    variance_factor : float or "auto", default "auto"
-        κ: probabilities of answers take κ vᵉ for a margin's variance v. "auto" is what held-out answers ask for; 1 for
-        the pooled model.
-    variance_factor_unseen : float or "auto", default "auto"
-        κ₀: the same for two items that the person has no answer on, with √(κ κ₀) for a pair with one such item. "auto"
-        is what held-out answers ask for, and κ where they do not tell the two apart or κ is given.
-    variance_factor_implied : float or "auto", default "auto"
-        κ₌: the same where the answer follows from others of the person by transitivity, at most κ. "auto" is what
-        held-out answers ask for, and κ where they do not tell such pairs apart or κ is given.
+    variance_factor, variance_factor_unseen, variance_factor_implied : float or "auto", default "auto"
+        Calibration factors κ, κ₀ and κ₌: probabilities of answers take κ vᵉ for a margin's variance v. κ₀ replaces κ
+        for two items that the person has no answer on, and √(κ κ₀) does for a pair with one such item; κ₌, at most κ,
+        where the answer follows from others of the person by transitivity. "auto" is chosen on held-out answers; 1 for
+        the pooled model. κ₀ and κ₌ are κ where held-out answers do not tell the kinds of pairs apart or κ is given.
     variance_power : float or "auto", default "auto"
-        e, from 0 to 2: above 1 where margins that are known well are known better still. "auto" is what held-out
-        answers ask for, and 1 for the pooled model or where κ is given.
+        e, from 0 to 2: above 1 where small variances are still too large. "auto" is chosen on held-out answers, and 1
+        for the pooled model or where κ is given.
     threshold_factor : float or "auto", default "auto"
-        γ: probabilities of answers take the tie threshold times γ. "auto" is what held-out answers ask for, and 1 for
-        the pooled model or where κ or the threshold is given.
+        γ: probabilities of answers take the tie threshold times γ. "auto" is chosen on held-out answers, and 1 for the
+        pooled model or where κ or the threshold is given.
     noise_factor : float or "auto", default "auto"
-        τ², from 1e-6 to 1: probabilities of answers take noise of this variance, where the fit takes 1. "auto" is what
-        held-out answers ask for, and 1 for the pooled model or where κ is given.
+        τ², from 1e-6 to 1: probabilities of answers take noise of this variance, where the fit takes 1. "auto" is
+        chosen on held-out answers, and 1 for the pooled model or where κ is given.
     lapse_rate, lapse_noise : float or "auto", default "auto"
-        λ, from 0 to .5, and k, from 1 up: share of answers that are given with little care, and the variance of their
-        noise; inf tosses a coin. "auto" is what held-out answers ask for; λ is 0 for the pooled model or where κ is
-        given, and k inf where λ is 0 or both are given.
+        λ, from 0 to .5, and k, from 1 up: share of careless answers, and the variance of their noise; inf is a toss of
+        a coin. "auto" is chosen on held-out answers; λ is 0 for the pooled model or where κ is given, and k inf where λ
+        is 0 or both are given.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
-        What utilities hang on. "items": each item is its own function, at most 3 000. "attributes": linear in the item
-        features, a hierarchical probit. "inducing": a kernel of the features through inducing points, and what each
-        item has to itself. "auto": without item features the items; with them what held-out answers prefer among the
-        items (from 301 items on the inducing points), and, where they are fewer than the items and at most 200, the
-        attributes, beyond 300 items also both together.
+        Basis of the utilities. "items": one function an item, at most 3 000. "attributes": linear in the item features,
+        a hierarchical probit. "inducing": a kernel of the features through inducing points, and an item-specific
+        residual. "auto": without item features the items; with them what held-out answers prefer among the items (from
+        301 items on the inducing points), and, where they are fewer than the items and at most 200, the attributes,
+        beyond 300 items also both together.
     n_inducing : int or "auto", default "auto"
         Inducing points, if there are any; "auto" is the square root of the number of answers, from 50 to 150.
     user_features : bool or "auto", default "auto"
-        Whether features of people shift what is expected of them; "auto" asks held-out answers.
+        Whether features of people shift their prior mean; "auto" is chosen on held-out answers.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tie_spread : float or "auto", default "auto"
         σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²), and is learned with everything else; 0 is
-        one threshold for all. "auto" gives people their own where held-out answers gain by it, with the spread that
-        their evidence asks for; a ``tie_threshold`` that is given is everybody's then.
+        one threshold for all. "auto" gives people their own where held-out answers gain by it, with the spread of
+        largest evidence; a ``tie_threshold`` that is given is everybody's then.
     tolerance : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
@@ -113,7 +109,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     ----------
     posterior_ : PopulationPosterior or GaussianPosterior
     items_, users_ : Vocabulary
-        ``users_`` is None where nobody is told apart. People who came with :meth:`update` join it in
+        ``users_`` is None where people are not told apart. People who came with :meth:`update` join it in
         :meth:`consolidate`; until then they are in ``added_users_``, a dict of their codes.
     personal_ : bool
     hyperparameters_ : Hyperparameters
@@ -121,7 +117,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     log_evidence_ : float
         Σ_u log Z_u of the answers of the fit given m and Σ (pooled: Laplace's evidence), in nats.
     report_ : dict
-        Convergence, what was searched for the prior, what was read and left out, what became of the features.
+        Convergence, the choice of the prior, what was read and left out, what became of the features.
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
@@ -212,7 +208,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         users: Any = None,
         watch: Watcher | None = None,
     ) -> Self:
-        """Learn from answers.
+        """Fit the model to answers.
 
         Parameters
         ----------
@@ -222,11 +218,11 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         y : array of int, shape (n,), optional
             1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
         items : data frame or ItemFeatures, optional
-            Features of items, one row an item. Items that no one answered on are ranked too.
+            Features of items, one row an item. Items without answers are ranked too.
         users : data frame or PersonFeatures, optional
             Features of people, one row a person; used as ``user_features`` says.
         watch : callable, optional
-            Told of progress: ``watch(stage, done)``.
+            Called with progress: ``watch(stage, done)``.
 
         Returns
         -------
@@ -298,7 +294,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
 
     @property
     def choices_(self) -> dict[str, Any]:
-        """What was chosen besides numbers, as parameters: basis, n_inducing, user_features."""
+        """Basis, n_inducing and user_features that were chosen, as parameters."""
         check_is_fitted(self, "posterior_")
         functions = self.functions_
         return {
@@ -335,7 +331,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         random_state: int | None = None,
         watch: Watcher | None = None,
     ) -> Verdict:
-        """Whether personal rankings, item features and the reading of ties predict held-out answers.
+        """Whether personal rankings, item features and the tie threshold improve predictions of held-out answers.
 
         Parameters
         ----------
@@ -344,7 +340,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         random_state : int, optional
             By default the model's.
         watch : callable, optional
-            Told of progress: ``watch(stage, done)``.
+            Called with progress: ``watch(stage, done)``.
 
         Returns
         -------

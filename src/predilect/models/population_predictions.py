@@ -1,4 +1,4 @@
-"""Margins and answers by the population model, with items and people that it does not know."""
+"""Predictive margins and answers of the population model, with unseen items and users."""
 
 from __future__ import annotations
 
@@ -24,21 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 def population_margins(
     model: Any, queries: Queries, new: FeatureSpace | None, users: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of f_u(left) - f_u(right) for each pair asked about; shapes (n,).
-
-    Parameters
-    ----------
-    model : Population
-    queries : Queries
-    new : FeatureSpace or None
-        Where the items lie that the model does not know.
-    users : data frame or None
-        Features of people whom the model does not know.
-
-    Notes
-    -----
-    population.md section 6.
-    """
+    """Mean and variance of f_u(left) - f_u(right) for each pair, shapes (n,); population.md section 6."""
     posterior = model.posterior_
     if new is not None:
         posterior = extend(posterior, model.hyperparameters_, model.space_, new, model.functions_)
@@ -52,7 +38,7 @@ def population_margins(
 
 
 def _traits_of_new(model: Any, queries: Queries, users: Any) -> FloatArray | None:
-    """Traits of the people whom the model does not know, row by row of the queries; None if they do not matter."""
+    """Traits of unseen users, row by row of the queries; None if they do not matter."""
     people = model.user_features_
     if users is None or model.traits_ is None or people is None or not queries.new_users:
         return None
@@ -61,13 +47,7 @@ def _traits_of_new(model: Any, queries: Queries, users: Any) -> FloatArray | Non
 
 
 def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
-    """Probabilities of left, tie and right, shape (n, 3).
-
-    Notes
-    -----
-    Where people have tie thresholds of their own, one without answers may have any: their probabilities are averaged
-    over the spread of thresholds.
-    """
+    """Probabilities of left, tie and right, shape (n, 3), averaged over the tie thresholds of unseen users."""
     found, open_ = Calibration.of(model.hyperparameters_), _open(model, queries.users)
     thresholds = _thresholds(model, queries.users)
     chances = np.zeros((len(mean), 3))
@@ -94,7 +74,7 @@ def population_log_chances(model: Any, mean: FloatArray, var: FloatArray, querie
 
 
 def _kinds(model: Any, found: Calibration, queries: Queries) -> npt.ArrayLike:
-    """How pairs stand to what people answered, as far as that matters."""
+    """Kind of each pair for the calibration: how it stands to what the person answered."""
     posterior = model.posterior_
     if isinstance(posterior, GaussianPosterior) or not found.depends_on_pair:
         return 0
@@ -102,19 +82,19 @@ def _kinds(model: Any, found: Calibration, queries: Queries) -> npt.ArrayLike:
 
 
 def _threshold(model: Any) -> float:
-    """The tie threshold that probabilities take."""
+    """The calibrated tie threshold."""
     return float(model.hyperparameters_.threshold_factor * model.tie_threshold_)
 
 
 def _thresholds(model: Any, users: npt.NDArray[np.integer]) -> FloatArray | float:
-    """The same row by row where people have their own."""
+    """Calibrated tie thresholds, row by row where people have their own."""
     if isinstance(model.posterior_, GaussianPosterior) or not model.hyperparameters_.tie_spread:
         return _threshold(model)
     return np.asarray(_threshold(model) * model.posterior_.tie_factors(users))
 
 
 def _open(model: Any, users: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-    """Which rows are of someone whose own tie threshold nothing is known of."""
+    """Mask of the rows of people whose own tie threshold is unknown."""
     if isinstance(model.posterior_, GaussianPosterior) or not model.hyperparameters_.tie_spread:
         return np.zeros(len(users), dtype=bool)
     return np.asarray(model.posterior_.are_silent(users))

@@ -1,4 +1,4 @@
-"""The methods of an estimator that predict answers."""
+"""Estimator methods that predict answers."""
 
 from __future__ import annotations
 
@@ -26,20 +26,10 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Predicting(ABC):
-    """What every estimator inherits; it says how margins come from its posterior.
+    """Base of estimators: predictions from the margins of their posterior.
 
-    Attributes
-    ----------
-    items_, users_ : Vocabulary
-    personal_ : bool
-        Whether people are told apart.
-    added_users_ : dict
-        Codes of people who came after the fit.
-    tie_threshold_ : float
-    features_ : ItemFeatures or None
-        How item features are encoded.
-    space_ : FeatureSpace
-        The features of the items.
+    ``personal_``: whether people are told apart; ``added_users_``: codes of people who came after the fit; ``space_``:
+    the features of the items; ``features_``: how they are encoded.
     """
 
     items_: Vocabulary
@@ -65,12 +55,12 @@ class Predicting(ABC):
         Parameters
         ----------
         X : Comparisons or data frame
-            Columns left, right and perhaps user, in any order of rows; a person whom the model does not know gets the
-            population's prediction. (Comparisons are in their canonical order.)
+            Columns left, right and perhaps user, in any order of rows; an unseen user gets the population's prediction.
+            (Comparisons are in their canonical order.)
         items : data frame, optional
             Features of items that the model does not know. Without them such an item gets the prior, with a warning.
         users : data frame, optional
-            Features of people whom the model does not know; used if the model uses features of people.
+            Features of unseen users; used if the model uses features of people.
 
         Returns
         -------
@@ -96,12 +86,12 @@ class Predicting(ABC):
     def predict_margin_and_proba(
         self, X: Any, *, items: Any = None, users: Any = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What :meth:`predict_margin` and :meth:`predict_proba` return, at the cost of one."""
+        """Results of :meth:`predict_margin` and :meth:`predict_proba`, at the cost of one."""
         now, mean, var, queries = self._asked(X, items, users)
         return mean, var, now._chances(mean, var, queries)
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
-        """Logarithms of :meth:`predict_proba`, right however small a probability is; shape (n, 3)."""
+        """Logarithms of :meth:`predict_proba`, accurate however small a probability is; shape (n, 3)."""
         now, mean, var, queries = self._asked(X, items, users)
         return now._log_chances(mean, var, queries)
 
@@ -123,7 +113,7 @@ class Predicting(ABC):
         return float(np.average(log_p, weights=answers.weight))
 
     def _asked(self, X: Any, items: Any, users: Any) -> tuple[Self, FloatArray, FloatArray, Queries]:
-        """The model as it is now, whatever other threads do; margins, and the pairs they are of."""
+        """Snapshot of the model, whatever other threads do; mean and variance of the margins, and their pairs."""
         now = copy.copy(self)
         check_is_fitted(now, "posterior_")
         queries = read_queries(X, now.items_, now.users_ if now.personal_ else None, now.added_users_)
@@ -145,7 +135,7 @@ class Predicting(ABC):
         return outcome_log_probabilities(mean, var, self.tie_threshold_)
 
     def _new_items(self, queries: Queries, items: Any) -> FeatureSpace | None:
-        """Where the items lie that the model does not know; None if it knows them all."""
+        """Feature space of the items that the model does not know; None if it knows them all."""
         if not queries.new_items:
             return None
         new = new_item_space(queries.new_items, self.features_, items, self.space_.matrix.shape[1])

@@ -26,20 +26,9 @@ FloatArray = npt.NDArray[np.float64]
 class Queries:
     """Pairs to predict.
 
-    Attributes
-    ----------
-    users : int32[n]
-        Codes; -1 for someone the model does not know, or where nobody is named.
-    left, right : int32[n]
-        Codes of known items, or ``n_known + position`` in ``new_items``.
-    new_items : list
-        Ids that the model does not know, sorted.
-    n_unknown_users : int
-        Number of rows that name a person the model does not know.
-    unknown_users : array of int, shape (n,)
-        For those rows a position in ``new_users``; -1 for the others.
-    new_users : list
-        Ids of people whom the model does not know, sorted.
+    ``users`` holds codes, -1 for an unseen user or none named; ``left`` and ``right`` codes of known items, or
+    ``n_known + position`` in ``new_items`` (sorted ids); ``unknown_users`` for rows that name an unseen user a position
+    in ``new_users`` (sorted ids), -1 for the others. Arrays have shape (n,).
     """
 
     users: npt.NDArray[np.int32]
@@ -58,23 +47,10 @@ class Queries:
 def read_queries(
     X: Any, items: Vocabulary, users: Vocabulary | None, added: Mapping[Any, int] | None = None
 ) -> Queries:
-    """Read pairs from a frame with left and right, and perhaps user, or from comparisons.
+    """Read pairs from a frame (in its order) with left, right and perhaps user, or from comparisons (canonical order).
 
-    Parameters
-    ----------
-    X : data frame, dict of columns or Comparisons
-        Comparisons keep their canonical order, a frame its own.
-    items : Vocabulary
-        Items of the model.
-    users : Vocabulary or None
-        People of the model; None if it tells nobody apart.
-    added : mapping of ids to codes, optional
-        More people of the model, who are not in the vocabulary yet.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, an id is missing, or a pair compares an item with itself.
+    ``users`` is None if the model does not tell people apart; ``added`` holds codes of people who are not in it yet.
+    Raises DataError if a column or an id is missing, or a pair compares an item with itself.
     """
     if isinstance(X, Comparisons):
         left, right = (pl.Series(X.items.labels(codes)) for codes in (X.left, X.right))
@@ -127,22 +103,7 @@ def read_queries(
 
 
 def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Encoded features of new items or people as far as a frame holds them, and of which it does.
-
-    Parameters
-    ----------
-    new : list
-        Their ids, sorted.
-    features : ItemFeatures or PersonFeatures
-        How the model encodes them.
-    frame : data frame
-        Features of new ones, and perhaps of others.
-
-    Raises
-    ------
-    DataError
-        If the frame lacks the id or a feature, or has two rows for one of them.
-    """
+    """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError."""
     table, _ = open_frame(frame)
     names = column_names(table)
     id_column = guess_one(names, features.id_names)
@@ -164,24 +125,7 @@ def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tupl
 
 
 def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: Any, n_columns: int) -> FeatureSpace:
-    """Where new items lie, as far as ``frame`` says; shape (n_new, n_columns).
-
-    Parameters
-    ----------
-    new_items : list
-        Their ids, sorted.
-    features : ItemFeatures or None
-        How the model encodes features.
-    frame : data frame or None
-        Features of new items, and perhaps of others.
-    n_columns : int
-        Columns of the model's features.
-
-    Raises
-    ------
-    DataError
-        If the frame lacks the id or a feature, or has two rows for an item.
-    """
+    """Feature space of new items (sorted ids), shape (n_new, n_columns), as far as ``frame`` says; raises DataError."""
     if frame is None or features is None:
         return FeatureSpace(np.zeros((len(new_items), n_columns)), np.zeros(len(new_items), dtype=bool))
     return FeatureSpace(*rows_of_features(new_items, features, frame))

@@ -1,4 +1,4 @@
-"""The answers of a model, for its verdict: those of the fit, and a note of what came and went since."""
+"""Answer log of a model, for its verdict: the answers of the fit, and notes of those added and removed since."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCK = 256  # notes of single answers that are put together: apart, each takes
 
 
 class _Note(NamedTuple):
-    """Who (nobody where people are not told apart), which answers, and by how much their weights changed."""
+    """Who answered (empty where people are not told apart), keys of the answers, and changes of their weights."""
 
     people: list[Any]
     key: npt.NDArray[np.int64]
@@ -29,19 +29,13 @@ _Held = tuple[Comparisons | None, tuple[_Note, ...], tuple[_Note, ...]]  # answe
 
 
 class Memory:
-    """Answers with their tasks, brought up to date when somebody asks for them; never altered otherwise.
-
-    Parameters
-    ----------
-    comparisons : Comparisons or None
-        Those of the fit; None if they are not known, as in a model that was loaded. Then nothing is noted.
-    """
+    """Answer log with tasks, brought up to date when it is read; with ``comparisons`` None nothing is noted."""
 
     def __init__(self, comparisons: Comparisons | None) -> None:
         self._held: _Held = (comparisons, (), ())
 
     def plus(self, batch: Batch, sign: int) -> Memory:
-        """With the note that answers came (sign 1) or went (sign -1)."""
+        """The log with a batch that was added (sign 1) or removed (sign -1)."""
         comparisons, blocks, notes = self._held
         if comparisons is None:
             return self
@@ -54,7 +48,7 @@ class Memory:
 
     @property
     def comparisons(self) -> Comparisons | None:
-        """All answers that the model holds; new ones stand alone and share no task."""
+        """All answers that the model holds; new ones have no task."""
         comparisons, blocks, notes = self._held
         if comparisons is not None and (notes or blocks):
             comparisons = _applied(comparisons, _together((*blocks, *notes)))
@@ -96,7 +90,7 @@ def _without(
     key: npt.NDArray[np.int64],
     weight: npt.NDArray[np.float64],
 ) -> Comparisons:
-    """Less weight on some answers; which of several tasks loses it makes no difference to anybody."""
+    """Answers with less weight on some; which of several tasks loses it makes no difference."""
     place_of = answers.users.codes(users.series(), unknown="minus_one", what="user")
     offsets, left = answers.user_offsets, answers.weight.copy()
     for user, wanted, amount in zip(place_of[code].tolist(), key.tolist(), weight.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What every saved model has in common, read back and checked: ids, features, numbers, and what its arrays must be."""
+"""Loading and checks of what every saved model has: ids, features, numbers, and the specification of its arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHARED_ARRAYS: Fields = {"n_by_item": amounts("I"), "feature_matrix": numbers("I
 
 
 def sizes_of(document: dict[str, Any]) -> dict[str, int]:
-    """The sizes that a document gives: of ids, and of columns of features."""
+    """Sizes that a document gives: numbers of ids, and of columns of features."""
     features, people = document["item_features"], document["user_features"]
     return {
         "I": len(document["items"]), "U": len(document["users"] or [None]),
@@ -30,13 +30,7 @@ def sizes_of(document: dict[str, Any]) -> dict[str, int]:
 
 
 def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Set the attributes that every fitted model has.
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError
-        If something is missing, or not what it must be.
-    """
+    """Set the attributes that every fitted model has; ValueError, TypeError or KeyError for damaged input."""
     check_computing(model)
     model.items_ = _vocabulary(document["items"], "items")
     model.users_ = None if document["users"] is None else _vocabulary(document["users"], "users")
@@ -63,26 +57,14 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
 
 
 def number_within(name: str, value: Any, low: float, high: float) -> float:
-    """A number in a range.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """A number in a range, else ValueError."""
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r:.100}")
     return float(value)
 
 
 def check_computing(model: Any) -> None:
-    """Check the arguments of a constructor that say how to compute, which every model has or lacks.
-
-    Raises
-    ------
-    ValueError
-        If one is out of its range.
-    """
+    """ValueError if an argument that says how to compute, which every model has or lacks, is out of its range."""
     check_count("random_state", model.random_state, 0)
     n_jobs = getattr(model, "n_jobs", None)
     if n_jobs != -1:

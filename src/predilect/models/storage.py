@@ -1,4 +1,4 @@
-"""Save and load a fitted population model; docs/model-format.md describes the format."""
+"""Saving and loading of a fitted population model; docs/model-format.md describes the format."""
 
 from __future__ import annotations
 
@@ -30,28 +30,14 @@ _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 
 
 def save_population(model: Any, path: Path, *, overwrite: bool = False) -> None:
-    """Write a fitted :class:`~predilect.Population` to a folder, whole or not at all.
-
-    Raises
-    ------
-    FileExistsError
-        If the path exists and ``overwrite`` is False.
-    OSError
-        If the folder cannot be written.
-    """
+    """Write a fitted population model to a folder, whole or not at all; raises FileExistsError, OSError."""
     refuse_to_replace(path, overwrite)
     consolidate(model)
     write_model(path, *_to_document(model), overwrite=overwrite)
 
 
 def load_population(cls: Any, path: Path) -> Any:
-    """Read a folder that :func:`save_population` wrote into a fitted ``cls``.
-
-    Raises
-    ------
-    DataError
-        If it is no model, a damaged one, or one of a later format.
-    """
+    """A fitted ``cls`` from a folder that :func:`save_population` wrote; DataError if it is no such model."""
     return read_model(
         path, ("population", "pooled"), _fields, lambda document, arrays: _from_document(cls, document, arrays)
     )
@@ -100,7 +86,7 @@ def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
-    """What the arrays must be: of M functions of the basis, or items, and T traits."""
+    """Specification of the arrays, of M functions of the basis, or items, and T traits."""
     sizes = sizes_of(document)
     fields = SHARED_ARRAYS | {"m": numbers("M"), "C_m": covariance("M M")}
     if document["basis"] is None:

@@ -1,4 +1,4 @@
-"""How threads share a model: one at a time changes it, and whoever reads takes a copy of its attributes first.
+"""Sharing of a model by threads: one at a time changes it, and a reader takes a copy of its attributes first.
 
 A change makes new values, never alters old ones, and replaces all of them in one step, ``vars(model).update(...)``. So
 ``copy.copy(model)`` is the model as it was before a change or as it is after, and readers wait for nobody.

@@ -1,4 +1,4 @@
-"""The methods of an estimator that take answers in, and back, after the fit."""
+"""Estimator methods that add and remove answers after the fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Updating"]
 
 
 class Updating:
-    """What :class:`~predilect.Population` inherits."""
+    """Base of estimators that take answers after the fit."""
 
     memory_: Memory
     turn_: Turn
@@ -38,10 +38,10 @@ class Updating:
         weight: float = 1.0,
         users: Any = None,
     ) -> Self:
-        """Take in more answers, at the population that was fitted.
+        """Add answers, with the fitted population held fixed.
 
-        The people who answered are known better at once. What was learned of everybody, the consensus and how people
-        differ, moves only at a refit, ``fit`` on all answers; the pooled model's one utility function does move.
+        The utilities of the people who answered are updated at once. The consensus and the population covariance move
+        only at a refit, ``fit`` on all answers; the pooled model's one utility function does move.
 
         Parameters
         ----------
@@ -71,14 +71,14 @@ class Updating:
 
         Notes
         -----
-        population.md section 4, "Update": expectation propagation of the people touched, until it stands still. So the
+        population.md section 4, "Update": expectation propagation of the people touched, run to convergence. So the
         result is that of a person with all these answers, in whatever order they came; the same answer twice is one of
         weight 2. Tasks make no difference. O(n_u min(n_u, k_u)²) for a person with n_u answers on k_u items, however
         many answers the model holds; the pooled model O(pairs with answers + n_items³).
 
-        Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one goes on at a time; predictions,
-        boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all are of the model as it
-        was when they began. ``fit`` needs the model for itself.
+        Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one runs at a time; predictions,
+        boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all see the model as it was
+        when they began. ``fit`` must not run beside any of them.
 
         Examples
         --------
@@ -105,13 +105,12 @@ class Updating:
         winner: Any = None,
         weight: float = 1.0,
     ) -> Self:
-        """Take answers back: the result is that of never having had them, at the population that was fitted.
+        """Remove answers, as if they had never been given, with the fitted population held fixed.
 
         Somebody who has the answers of the fit (or of :meth:`consolidate`) again is as before to the bit; otherwise
-        utilities come back to what the iteration leaves open, some 1e-10, since it goes on from where it stands. Boards
-        come back as they were, with tied items in the order of the ids.
-
-        Someone whose last answer is taken back stays known, with the population's prediction.
+        utilities agree to the tolerance of the iteration, some 1e-10, since it goes on from where it stands. Boards
+        come back as they were, with tied items in the order of the ids. Someone whose last answer is removed stays
+        known, with the population's prediction.
 
         Parameters
         ----------
@@ -135,10 +134,10 @@ class Updating:
         return self
 
     def consolidate(self) -> Self:
-        """Bring people whose answers changed, and new people, into one layout and into ``users_``.
+        """Merge changed and new people into one layout and into ``users_``.
 
-        Predictions stay as they are; codes of people (positions in ``users_``) change if there are new ones. It is done
-        by itself before saving, and when more than a few percent of the people changed. O(answers).
+        Predictions do not change; codes of people (positions in ``users_``) do if there are new ones. It runs by itself
+        before saving, and when more than a few percent of the people changed. O(answers).
         """
         check_is_fitted(self, "posterior_")
         with self.turn_:
@@ -177,5 +176,5 @@ class Updating:
             change(self, batch, sign, users)
 
     def _at_rest(self) -> Self:
-        """The model as it is now, for one reader, with everybody in one layout."""
+        """Snapshot of the model with everybody in one layout."""
         return copy.copy(self.consolidate()).consolidate()

@@ -1,4 +1,4 @@
-"""Answers after the fit: taken in, or taken back, at the population that was fitted."""
+"""Updates of a fitted population model by answers added or removed, with the population held fixed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["begin_updates", "change", "consolidate", "pooled_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# One layout of everybody again once so many people, and such a share of all, stand beside it.
+# All people are merged into one layout once so many, and such a share of all, have changed outside it.
 _MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
 
 
@@ -43,22 +43,10 @@ def begin_updates(model: Any, comparisons: Comparisons | None, pooled: Rows | No
 
 
 def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
-    """Take answers in (sign 1) or back (sign -1), all of them or, if anything is wrong, none.
+    """Add answers (sign 1) or remove them (sign -1), all of them or, if anything is wrong, none.
 
-    Parameters
-    ----------
-    model : Population
-        Fitted; changed in place, in one step. It must be the caller's turn.
-    batch : Batch
-        The answers.
-    sign : int
-    users : data frame, optional
-        Features of new people.
-
-    Raises
-    ------
-    DataError
-        If a tie is impossible in the model, a weight is below 1, or an answer to take back is not held.
+    Changes the model in place, in one step; the caller holds ``turn_``. Raises DataError if a tie is impossible in the
+    model, a weight is below 1, or an answer to remove is not held.
     """
     if not len(batch.key):
         return
@@ -99,7 +87,7 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
 
 
 def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
-    """The people touched, settled on their new answers."""
+    """The people touched, after EP on their new answers."""
     posterior, delta, spread = model.posterior_, model.tie_threshold_, model.hyperparameters_.tie_spread
     traits = _new_traits(model, batch.new, users)
     if batch.users[0] == batch.users[-1]:
@@ -218,7 +206,7 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
 
 
 def pooled_rows(model: Any) -> Rows:
-    """All answers of a pooled model, nobody told apart."""
+    """All answers of a pooled model, without people."""
     if model.pooled_rows_ is None:
         rows = model.memory_.comparisons.pooled()
         model.pooled_rows_ = Rows.of(keys_of(rows.left, rows.right, rows.outcome), rows.weight)
@@ -247,7 +235,7 @@ def _counts(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
 
 
 def consolidate(model: Any) -> None:
-    """Everybody in one layout, and in ``users_``, again; predictions stay as they are, codes of people may not."""
+    """Merge everybody into one layout, and into ``users_``; predictions do not change, codes of people may."""
     users, added = model.users_, model.added_users_
     order = None
     if added:

@@ -15,13 +15,7 @@ __all__ = ["keep_verdict", "verdict_of"]
 
 
 def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict:
-    """The verdict that the model holds, or a new one, which it then holds, unless its answers changed meanwhile.
-
-    Raises
-    ------
-    DataError
-        If a setting is out of range, or there are no answers to try the models on.
-    """
+    """The verdict that the model holds, or a new one, kept unless answers changed meanwhile; raises DataError."""
     now = copy.copy(model)
     held: Verdict | None = now.verdict_
     if held is not None and held.settings == settings:
@@ -40,5 +34,5 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
 
 
 def keep_verdict(model: Any, verdict: Verdict) -> None:
-    """Let a model hold a verdict on its answers, and save it with the rest of its report."""
+    """Keep a verdict in a model, and in its report, which is saved."""
     vars(model).update({"verdict_": verdict, "report_": model.report_ | {"verdict": plain(verdict.to_dict())}})

@@ -1,4 +1,4 @@
-"""What a fitted model is, in sentences: which model, what counts, what a score means, how the fit went."""
+"""Description of a fitted model in sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["describe"]
 _FEW_LAPSES = 0.005
 _NEARLY_ALL = 0.95
 
-# Models that say no more of themselves than how people hang together.
+# Models whose description is how they relate people to each other.
 _EACH = {
     "joint": "One process of {} people and the items, by the features of both",
     "bonilla-gp": "One process of {} people and the items, by the features of both",
@@ -27,15 +27,7 @@ _EACH = {
 
 
 def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]:
-    """Lines that tell which model it is, what a score means, how the fit went and where the prior came from.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    scale : Scale
-    wanted_personal : bool
-        Whether personal rankings were asked for.
-    """
+    """Which model it is, what a score means, how the fit went and where the prior came from, in sentences."""
     model, comparisons = ranking.model, ranking.comparisons
     lines = [_name(model, comparisons.n_users, comparisons.has_users, wanted_personal), scale.meaning]
     if isinstance(model, Population) and (noise := _noise_line(model)):
@@ -107,7 +99,7 @@ def _use_of_features(model: Population) -> str:
 
 
 def _noise_line(model: Population) -> str:
-    """What predictions take for the noise, where that is not the unit of scores."""
+    """The noise that predictions take, where that is not the unit of scores."""
     h = model.hyperparameters_
     sd = math.sqrt(h.noise_factor)
     if h.lapse_rate < _FEW_LAPSES:

@@ -25,17 +25,7 @@ __all__ = ["RankOutput"]
 
 @dataclass(frozen=True)
 class RankOutput:
-    """Results of a run, ready to be written.
-
-    Attributes
-    ----------
-    overall : Ranking
-    scale : Scale
-    segments : mapping of str to Ranking or Refused
-        Empty without ``--by``.
-    document : mapping
-        Of :func:`~predilect.report.leaderboard.leaderboard_document`.
-    """
+    """Results of a run, ready to be written; ``segments`` is empty without ``--by``."""
 
     overall: Ranking
     scale: Scale
@@ -43,27 +33,7 @@ class RankOutput:
     document: Mapping[str, Any]
 
     def write(self, place: Path, jobs: int | None, watch: Callable[[str, int], None]) -> list[str]:
-        """Write every file.
-
-        Parameters
-        ----------
-        place : Path
-            An empty folder.
-        jobs : int, optional
-            Threads.
-        watch : callable
-            Told which file is being written.
-
-        Returns
-        -------
-        written : list of str
-            Names, in the order in which somebody would open them.
-
-        Raises
-        ------
-        OSError
-            If a file cannot be written.
-        """
+        """Write every file into an empty folder; their names, in the order in which somebody would open them."""
         writers: dict[str, Callable[[Path], Any]] = {
             "leaderboard.csv": self._write_csv,
             "leaderboard.json": self._write_json,

@@ -26,20 +26,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Ranking:
-    """A board and where it comes from.
-
-    Attributes
-    ----------
-    model : estimator
-    comparisons : Comparisons
-        The answers it was fitted to.
-    board : polars.DataFrame
-        On the scale asked for.
-    findings : list of Finding
-        What ``check`` found.
-    warnings : list of str
-        What was warned of during the fit.
-    """
+    """Board, its model and answers, what ``check`` found, and the warnings of the fit."""
 
     model: Any
     comparisons: Comparisons
@@ -86,22 +73,11 @@ def leaderboard_document(
     provenance: Mapping[str, Any],
     timing: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Everything that there is to say about a ranking, as plain values.
+    """The record of a ranking as plain values.
 
-    Parameters
-    ----------
-    overall : Ranking
-    scale : Scale
-    verdict : mapping, optional
-        What held-out answers say about the whole, and which model was returned for it.
-    by : mapping, optional
-        How the answers were cut into segments.
-    segments : mapping, optional
-        Ranking, or why there is none, by the segment's value.
-    provenance : mapping
-        Files, options, seed and versions; nothing that differs between two runs.
-    timing : mapping
-        Dates and seconds.
+    ``verdict``: what held-out answers say of the whole, and which model was returned; ``by``: how the answers were cut
+    into segments; ``segments``: ranking, or why there is none, by the segment's value; ``provenance``: files, options,
+    seed and versions, nothing that differs between two runs; ``timing``: dates and seconds.
     """
     return {
         "schema": SCHEMA,

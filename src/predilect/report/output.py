@@ -24,22 +24,10 @@ class OutputError(PredilectError, OSError):
 
 
 class OutputFolder:
-    """A folder that appears complete or not at all.
+    """Output folder that appears complete or not at all; DataError if it must not or cannot be made there.
 
     Files go to a hidden folder beside it, which takes its place once everything is there. A folder that exists is
     replaced only with ``force``, only if it holds nothing but results of Predilect, and in one step.
-
-    Parameters
-    ----------
-    path : Path
-        The folder; its parent must exist.
-    force : bool
-        Replace earlier results.
-
-    Raises
-    ------
-    DataError
-        If the folder must not or cannot be made there.
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
@@ -49,25 +37,13 @@ class OutputFolder:
         self._refuse()
 
     def probe(self) -> None:
-        """Find out whether the folder can be written, before hours are spent on what goes into it.
-
-        Raises
-        ------
-        OutputError
-            If nothing can be made beside it.
-        """
+        """OutputError if the folder cannot be written, before hours are spent on what goes into it."""
         with self._staged():
             self._refuse()
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
-        """A folder to write into, which becomes the output when the block ends well, and is removed otherwise.
-
-        Raises
-        ------
-        OutputError
-            If something could not be written.
-        """
+        """A folder that becomes the output when the block ends well, and is removed otherwise; raises OutputError."""
         with self._staged() as new:
             self._refuse()
             new.mkdir()
@@ -107,19 +83,7 @@ class OutputFolder:
 
 
 class OutputFile:
-    """A file that appears complete or not at all; a device or a pipe is written straight into.
-
-    Parameters
-    ----------
-    path : Path
-    force : bool
-        Replace a file that exists.
-
-    Raises
-    ------
-    DataError
-        If the file must not or cannot be made there.
-    """
+    """Output file that appears complete or not at all, or DataError; a device or a pipe is written straight into."""
 
     def __init__(self, path: Path, force: bool = False) -> None:
         _refuse_place(path, path, "--out")
@@ -131,13 +95,7 @@ class OutputFile:
             raise DataError(f"{path} exists already. Give another name with --out, or replace it with --force")
 
     def write(self, write: Callable[[Path], object]) -> None:
-        """Call ``write`` with a path to write to.
-
-        Raises
-        ------
-        OutputError
-            If it could not be written.
-        """
+        """Call ``write`` with a path to write to; OutputError if it could not be written."""
         try:
             if self.is_special:
                 write(self.path)

@@ -1,4 +1,4 @@
-"""The board as a plot: one line an item, with its 95 % interval, coloured by tier."""
+"""Plot of the board: one line an item, with its 95 % interval, coloured by tier."""
 
 from __future__ import annotations
 
@@ -26,17 +26,7 @@ def can_plot() -> bool:
 
 
 def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Path]) -> None:
-    """Draw a board into files, in the format that each name ends in.
-
-    Parameters
-    ----------
-    board : polars.DataFrame
-        Best item first, on ``scale``; the best 150 items are drawn.
-    scale : Scale
-    title : str
-    paths : iterable of Path
-        Such as ``leaderboard.png`` and ``leaderboard.svg``; the same board gives the same bytes.
-    """
+    """Draw the best 150 items of a board into files, by their suffix; the same board gives the same bytes."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Where a result comes from: the files it was made of, and the versions of what made it."""
+"""Provenance of a result: the files it was made of, and versions."""
 
 from __future__ import annotations
 

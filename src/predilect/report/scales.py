@@ -16,18 +16,8 @@ LOGISTIC_SLOPE = 1.702
 class Scale:
     """A unit for scores.
 
-    Attributes
-    ----------
-    name : str
-        "probit", "logit" or "elo".
-    per_probit : float
-        How many of this unit are one unit of the noise of one answer.
-    unit : str
-        For the axis of a plot.
-    meaning : str
-        What a gap between two scores means, in a sentence.
-    digits : int
-        Decimals worth showing.
+    ``per_probit``: how many of this unit are one unit of the noise of one answer; ``unit``: for the axis of a plot;
+    ``meaning``: what a gap between two scores means, in a sentence; ``digits``: decimals worth showing.
     """
 
     name: str
@@ -41,10 +31,7 @@ class Scale:
         return {"name": self.name, "per_probit": self.per_probit, "unit": self.unit, "meaning": self.meaning}
 
     def ties(self, threshold: float, spread: float = 0.0) -> str:
-        """What the tie threshold, in probit units, means; empty without ties.
-
-        With a spread of its logarithm over people the numbers are of the middle one of them.
-        """
+        """Meaning of the tie threshold, in probit units, for the median person; empty without ties."""
         if threshold <= 0.0:
             return ""
         equal = math.erf(threshold / math.sqrt(2.0))

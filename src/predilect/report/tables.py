@@ -16,15 +16,7 @@ SCORE_COLUMNS = ("mean", "sd", "lower", "upper")
 
 
 def rescaled(board: pl.DataFrame, per_probit: float) -> pl.DataFrame:
-    """A board with its scores in another unit.
-
-    Parameters
-    ----------
-    board : polars.DataFrame
-        With :data:`~predilect.decisions.ranking.BOARD_COLUMNS`, scores in units of the noise of one answer.
-    per_probit : float
-        The new unit (:class:`~predilect.report.scales.Scale`).
-    """
+    """A board in another unit (:class:`~predilect.report.scales.Scale`), from units of the noise of one answer."""
     return board.with_columns(pl.col(*SCORE_COLUMNS) * per_probit)
 
 
@@ -45,13 +37,7 @@ def _no_formula(text: pl.Series) -> pl.Series:
 
 
 def refuse_nested(table: pl.DataFrame) -> None:
-    """Refuse columns that a CSV has no form for.
-
-    Raises
-    ------
-    DataError
-        If a column holds lists, bytes or the like.
-    """
+    """DataError for columns that a CSV has no form for: lists, bytes or the like."""
     for name, dtype in table.schema.items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Duration, pl.Object):
             raise DataError(
