@@ -48,7 +48,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-readme: $(VENV)/.dev  # write the numbers in README.md anew, after a change of the default model
+readme: $(VENV)/.dev  # write the numbers and the picture of README.md anew, after a change of the default model
 	cd tests && ../$(BIN)/python readme.py
 
 clean-cache:  # compiled loops; needed only after editing a compiled function that another file calls

@@ -1,4 +1,4 @@
-"""What README.md shows, made anew: ``make readme`` writes it, and ``test_readme.py`` compares."""
+"""What README.md and two pages of the docs show, made anew: ``make readme`` writes it, ``test_readme.py`` compares."""
 
 from __future__ import annotations
 
@@ -12,27 +12,49 @@ import tempfile
 import textwrap
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from scipy.stats import norm
 
 from cli.running import run
+from predilect.report.plot import plot_board
+from predilect.report.scales import SCALES
 
-README = Path(__file__).parents[1] / "README.md"
-ARROW = "→ "  # in a comment of the Python example: what follows is the value of its line
+ROOT = Path(__file__).parents[1]
+README, OUTPUTS, PYTHON = (ROOT / name for name in ("README.md", "docs/outputs.md", "docs/python.md"))
+PICTURE = ROOT / "docs" / "board.svg"
+ARROW = "→ "  # in a comment of a Python example: what follows is the value of its line
 WIDTH = 100
-# The lines of the demo that are shown, by how they begin; None stands for others.
-SHOWN = (
-    "Read ", None, "Warning: The left item", "Note: ", "", "Model: ", "One unit ", None, "That is without ties",
-    None, "Verdict: Personal", None, "Returned: ", "",
-)  # fmt: skip
+SHOWN = ("Read ", "Model: ", "One unit ")  # the lines of the demo that are shown, by how they begin
 N_ROWS = 8  # of the board, with its head
+N_DRAWN = 12  # items in the picture
 
 
-def rewritten(text: str) -> str:
-    """The README with every number that a run of its examples gives."""
+def rewritten() -> dict[Path, str]:
+    """The pages with every number that a run of their examples gives."""
+    ran, told = ran_demo()
+    first, model = told["board"][0], told["model"]
+    readme = README.read_text(encoding="utf-8")
+    readme = replaced(readme, r"(?<=What `make demo` prints \(shortened\):\n\n).*?(?=\n\n- \*\*Score)", demo(ran))
+    readme = replaced(readme, r"(?<=so does `model\.verdict\(\)`:\n\n).*?(?=\n\nThe verdict is)", verdict(ran))
+    told_rank = f"beside the rank: {first['item']} is first, and its rank may be anything from {first['rank_low']} to "
+    readme = replaced(readme, r"beside the rank: .*?(?=\. The other)", filled(f"{told_rank}{first['rank_high']}"))
+    outputs = OUTPUTS.read_text(encoding="utf-8")
+    outputs = replaced(outputs, r"At the demo's .*?% worse\.", threshold_sentence(model["tie_threshold"]))
+    return {
+        README: with_values(readme),
+        OUTPUTS: outputs,
+        PYTHON: with_values(PYTHON.read_text(encoding="utf-8")),
+    }
+
+
+@cache
+def ran_demo() -> tuple[str, dict[str, Any]]:
+    """What ``make demo`` prints, and its leaderboard.json."""
     with in_a_folder_of_its_own():
         example = files("predilect") / "examples" / "llmfao"
         ran = run(
@@ -40,15 +62,20 @@ def rewritten(text: str) -> str:
             "--top", "20", "--out", "predilect-demo",
         )  # fmt: skip
         assert ran.exit_code == 0, ran.output
-        threshold = json.loads(Path("predilect-demo/leaderboard.json").read_text())["model"]["tie_threshold"]
-    text = replaced(text, r"(?<=What `make demo` prints \(shortened\):\n\n).*?(?=\n\n##)", demo(ran.output))
-    text = replaced(text, r"At the demo's .*?% worse\.", threshold_sentence(threshold))
-    return replaced(text, r"(?<=```python\n).*?(?=```)", python_example(text))
+        return ran.output, json.loads(Path("predilect-demo/leaderboard.json").read_text())
+
+
+def draw(told: dict[str, Any], path: Path) -> None:
+    """The picture of the best items of the demo's board."""
+    board, model = pl.DataFrame(told["board"]), told["model"]
+    said = f"{model['n_answers']:.0f} answers of {model['n_users']} people"
+    title = f"The best {N_DRAWN} of {len(board)} items, from {said}"
+    plot_board(board.head(N_DRAWN), SCALES["probit"], title, [path])
 
 
 def replaced(text: str, pattern: str, new: str) -> str:
     found, n = re.subn(pattern, lambda _: new, text, flags=re.DOTALL)
-    assert n == 1, f"{pattern} is in README.md {n} times"
+    assert n == 1, f"{pattern} is on the page {n} times"
     return found
 
 
@@ -63,19 +90,28 @@ def in_a_folder_of_its_own() -> Iterator[None]:
             os.chdir(before)
 
 
+def filled(text: str) -> str:
+    return " ".join(text.split())
+
+
+def wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, WIDTH - 4, break_on_hyphens=False)
+
+
 def demo(output: str) -> str:
     lines = [line.rstrip() for line in output.splitlines()]
     shown: list[str] = []
     for start in SHOWN:
-        if start is None or not start:
-            shown.append("..." if start is None else "")
-            continue
-        line = next(line for line in lines if line.startswith(start))
-        shown += textwrap.wrap(line, WIDTH - 4, break_on_hyphens=False)
+        shown += wrapped(next(line for line in lines if line.startswith(start)))
     head = next(place for place, line in enumerate(lines) if line.startswith(" Rank "))
     written = next(line for line in lines if line.startswith("Written to "))
-    shown += [*lines[head : head + N_ROWS], "...", *textwrap.wrap(written, WIDTH - 4, break_on_hyphens=False)]
+    shown += ["...", "", *lines[head : head + N_ROWS], "...", *wrapped(written)]
     return textwrap.indent("\n".join(shown), "    ")
+
+
+def verdict(output: str) -> str:
+    line = next(line.rstrip() for line in output.splitlines() if line.startswith("Verdict: Personal"))
+    return textwrap.indent("\n".join(wrapped(line)), "    ")
 
 
 def threshold_sentence(threshold: float) -> str:
@@ -87,8 +123,8 @@ def threshold_sentence(threshold: float) -> str:
     return said.replace("%", " %")
 
 
-def python_example(text: str) -> str:
-    """The example, with the value of each line that ends in a comment with an arrow."""
+def with_values(text: str) -> str:
+    """A page with one Python example, with the value of each line of it that ends in a comment with an arrow."""
     code = re.search(r"(?<=```python\n).*?(?=```)", text, flags=re.DOTALL)
     assert code is not None
     lines = code.group().splitlines()
@@ -107,8 +143,10 @@ def python_example(text: str) -> str:
             if arrow:
                 told = printed.getvalue().strip() or str(value.tolist() if hasattr(value, "tolist") else value)
                 lines[last] = before + arrow + told
-    return "\n".join(lines) + "\n"
+    return replaced(text, r"(?<=```python\n).*?(?=```)", "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
-    README.write_text(rewritten(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page, text in rewritten().items():
+        page.write_text(text, encoding="utf-8")
+    draw(ran_demo()[1], PICTURE)

@@ -95,7 +95,7 @@ def law_at(problem: Problem, state: PopulationState):
 
 
 def test_the_objective_is_j(problem, long_run):
-    # Every prior term as written in docs/population.md section 6, and the evidence by the dense referee over items.
+    # Every prior term as written in population.md section 6, and the evidence by the dense referee over items.
     prior, state = problem.prior, long_run
     truth = Truth(prior.Phi, state.Sigma, state.m, prior.own_share, state.own_scale, state.offset, state.B,
                   problem.people.traits, state.delta)  # fmt: skip

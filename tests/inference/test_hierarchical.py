@@ -1,4 +1,4 @@
-"""BI by expectation maximisation against dense algebra and the space of pairs (baselines.md B3; T7)."""
+"""BI by expectation maximisation against dense algebra and the space of pairs (baselines.md B3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EP of a joint process: evidence against orthants, its gradient, both spaces (vvm.md 2; T5.2, T5.3)."""
+"""EP of a joint process: evidence against orthants, its gradient, both spaces (vvm.md 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPVU by expectation maximisation: the step, the climb, and factors that are found again (baselines.md B7; T7)."""
+"""GPVU by expectation maximisation: the step, the climb, and factors that are found again (baselines.md B7)."""
 
 from __future__ import annotations
 
