@@ -24,7 +24,7 @@ def pivoted_cholesky(
     diagonal : array of float, shape (n,)
         Of A.
     rows : callable
-        Takes indices of shape (k,), gives rows of A, shape (k, n): the ``rows`` of an operator.
+        Takes indices of shape (k,), gives rows of A, shape (k, n).
     rank : int
         Columns of R at most.
     tolerance : float
