@@ -1,20 +1,17 @@
-"""The examples in the docs of kernels and operators run, and print what they say."""
+"""The examples in the docs of kernels run, and print what they say."""
 
 from __future__ import annotations
 
 import doctest
 from pathlib import Path
 
-import pytest
-
-from predilect.covariance import kernels, operators
+from predilect.covariance import kernels
 
 PRIMITIVES = Path(__file__).parents[2] / "docs" / "primitives.md"
 
 
-@pytest.mark.parametrize("module", [kernels, operators], ids=["kernels", "operators"])
-def test_examples_of_the_rooms(module):
-    found = doctest.testmod(module)
+def test_examples_of_the_kernels():
+    found = doctest.testmod(kernels)
     assert found.attempted > 0
     assert found.failed == 0
 

@@ -7,6 +7,7 @@ import pytest
 
 from predilect.covariance.dense import (
     NotPositiveDefiniteError,
+    eigenpairs,
     factorise,
     inverse_and_log_det,
     semidefinite_root,
@@ -137,3 +138,14 @@ def test_no_root_of_what_is_clearly_indefinite_or_not_finite():
             semidefinite_root(matrix)
     with pytest.raises(NotPositiveDefiniteError, match="not finite"):
         semidefinite_root(np.array([[1.0, np.nan], [np.nan, 1.0]]))
+
+
+def test_eigenpairs_are_sorted_and_signed():
+    A = with_condition(30.0, 4, seed=1)
+    values, vectors = eigenpairs(A)
+    assert np.all(np.diff(values) <= 0)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, A, atol=EXACT)
+    assert np.all(vectors[np.abs(vectors).argmax(axis=0), np.arange(4)] > 0)
+    with pytest.raises(NotPositiveDefiniteError, match="not finite"):
+        eigenpairs(np.full((2, 2), np.nan))
+    assert eigenpairs(np.zeros((0, 0)))[1].shape == (0, 0)

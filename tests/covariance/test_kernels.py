@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,6 @@ from contracts.kernel import KernelContract, X, Y
 from predilect.covariance.dense import factorise
 from predilect.covariance.kernels import (
     Antisymmetric,
-    Constant,
     Linear,
     Product,
     Scaled,
@@ -17,14 +19,12 @@ from predilect.covariance.kernels import (
     Stationary,
     Sum,
     White,
-    by_feature,
     matern,
 )
-from predilect.covariance.operators import Kronecker
 from tolerances import EXACT, ITERATIVE
 
 SCALES = [0.8, 1.3, 2.1]
-SOFT_AND = Product(by_feature([matern(0.8), matern(1.3), matern(2.1)]))
+SOFT_AND = Product(tuple(Selected(matern(scale), (d,)) for d, scale in enumerate(SCALES)))
 
 
 class TestSquaredExponential(KernelContract):
@@ -79,10 +79,6 @@ class TestLinearOfEachFeature(KernelContract):
     kernel = Linear([0.7, 1.5, 3.0])
 
 
-class TestConstant(KernelContract):
-    kernel = Constant(2.5)
-
-
 class TestWhite(KernelContract):
     kernel = White(0.3)
 
@@ -112,7 +108,10 @@ class TestSoftAnd(KernelContract):
 
 
 class TestSoftOr(KernelContract):
-    kernel = Sum(by_feature([Scaled(matern(0.8), 2.0), matern(1.3), Linear(0.5)]), labels=("a", "b", "c"))
+    kernel = Sum(
+        (Selected(Scaled(matern(0.8), 2.0), (0,)), Selected(matern(1.3), (1,)), Selected(Linear(0.5), (2,))),
+        labels=("a", "b", "c"),
+    )
 
 
 class TestPeopleTimesItems(KernelContract):
@@ -187,7 +186,18 @@ def test_a_product_over_people_and_items_is_a_kronecker_product():
     of_people, of_items = matern(1.0), Stationary([1.0, 2.0], "squared-exponential")
     both = Product((Selected(of_people, (0,)), Selected(of_items, (1, 2))))
     rows = np.hstack([np.repeat(people, 5, axis=0), np.tile(items, (3, 1))])
-    np.testing.assert_allclose(both(rows), Kronecker((of_people(people), of_items(items))).dense(), atol=EXACT)
+    np.testing.assert_allclose(both(rows), np.kron(of_people(people), of_items(items)), atol=EXACT)
+
+
+def test_a_kernel_over_a_grid_is_the_kronecker_product_of_its_factors():
+    levels = [np.linspace(-1, 1, 4), np.array([-1.0, 0.0, 1.0]), np.array([0.0, 2.0])]
+    grid = np.array(list(product(*levels)))  # row-major
+    for kernel, one in (
+        (Stationary(SCALES, "squared-exponential"), lambda scale: Stationary(scale, "squared-exponential")),
+        (matern(SCALES, 1.5, "product"), matern),
+    ):
+        factors = [one(scale)(level[:, None]) for scale, level in zip(SCALES, levels, strict=True)]
+        np.testing.assert_allclose(kernel(grid), reduce(np.kron, factors), atol=EXACT)
 
 
 # Operators and names
@@ -235,7 +245,7 @@ def test_a_kernel_does_not_hang_on_the_callers_array():
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, np.nan], [], [[1.0, 2.0]], 1e-200])
-@pytest.mark.parametrize("make", [matern, Linear, Constant, White, lambda value: Scaled(matern(1.0), value)])
+@pytest.mark.parametrize("make", [matern, Linear, White, lambda value: Scaled(matern(1.0), value)])
 def test_hyper_parameters_that_cannot_be(make, bad):
     with pytest.raises(ValueError, match="must be positive finite numbers"):
         make(bad)

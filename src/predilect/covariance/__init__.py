@@ -1,1 +1,1 @@
-"""Covariances: kernels, structured operators, conjugate gradients, and dense factorisations."""
+"""Covariances: kernels, conjugate gradients, and dense factorisations."""

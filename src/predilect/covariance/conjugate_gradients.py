@@ -9,11 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.covariance.dense import FloatArray, NotPositiveDefiniteError
-from predilect.covariance.operators.diagonal import Diagonal
-from predilect.covariance.operators.low_rank import LowRankPlusDiagonal
-from predilect.covariance.pivoted_cholesky import pivoted_cholesky
 
-__all__ = ["Solution", "conjugate_gradients", "jacobi", "low_rank"]
+__all__ = ["Solution", "conjugate_gradients", "jacobi"]
 
 Product = Callable[[FloatArray], FloatArray]
 IntArray = npt.NDArray[np.intp]
@@ -62,11 +59,11 @@ def conjugate_gradients(
     Parameters
     ----------
     matvec : callable
-        A times a matrix of shape (n, k): the ``matvec`` of an operator.
+        A times a matrix of shape (n, k).
     right : array of float, shape (n,) or (n, k)
         b; its columns are solved side by side.
     precondition : callable, optional
-        P⁻¹ times a matrix of shape (n, k), P near A and positive definite: ``jacobi`` or ``low_rank``.
+        P⁻¹ times a matrix of shape (n, k), P near A and positive definite: ``jacobi``, say.
     start : array of float, shape of ``right``, optional
         Zeros by default.
     tolerance : float
@@ -128,33 +125,10 @@ def jacobi(diagonal: FloatArray) -> Product:
     NotPositiveDefiniteError
         If it is not positive.
     """
-    operator = Diagonal(diagonal)
-    operator.log_det()  # refuses what is not positive here and not in the middle of a solve
-    return operator.solve
-
-
-def low_rank(diagonal: FloatArray, rows: Callable[[IntArray], FloatArray], own: FloatArray, rank: int) -> Product:
-    """Preconditioner for A = B + diag(own): B by a pivoted Cholesky of some rank.
-
-    Parameters
-    ----------
-    diagonal : array of float, shape (n,)
-        Of B, positive semidefinite; for W^½ K W^½ it is w times the diagonal of K.
-    rows : callable
-        Takes indices of shape (k,), gives rows of B, shape (k, n).
-    own : array of float, shape (n,)
-        > 0; ones for I + W^½ K W^½.
-    rank : int
-        50 to 200 serve grids (gaspk.md 3).
-
-    Notes
-    -----
-    modern.md A.5. n rank² operations and ``rank`` rows of B once, n rank for every product.
-    """
-    root, _ = pivoted_cholesky(diagonal, rows, rank)
-    operator = LowRankPlusDiagonal(root, own)
-    operator.log_det()
-    return operator.solve
+    values = np.asarray(diagonal, dtype=np.float64)
+    if not (np.isfinite(values) & (values > 0.0)).all():
+        raise NotPositiveDefiniteError("the diagonal of a matrix must hold positive finite values to precondition it")
+    return lambda columns: columns / values[:, None]
 
 
 def _descend(

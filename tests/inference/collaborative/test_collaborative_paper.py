@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from predilect.covariance.kernels import Constant, Stationary, Sum, White
+from predilect.covariance.kernels import Scaled, Stationary, Sum, White
 from predilect.inference.collaborative.functions import ExactWeights, PseudoFunctions, spanning_pairs
 from predilect.inference.collaborative.modern import fit_modern
 from predilect.inference.collaborative.paper import fit_paper
@@ -185,7 +185,8 @@ def test_pseudo_pairs_that_span_the_items_change_nothing(data, fit):
 
 
 def test_a_constant_in_the_kernel_says_nothing(data, fit):
-    shifted = Sum((*data.projection.kernel.kernels, Constant(3.0)))
+    constant = Scaled(Stationary(1e9, "squared-exponential"), 3.0)  # 3 to the last bit
+    shifted = Sum((*data.projection.kernel.kernels, constant))
     other = data._replace(projection=Projection.of(shifted, data.X, np.ones(6, bool), None))
     found = fit_paper(other.answers, other.functions, n_functions=2, **TIGHT)
     np.testing.assert_allclose(found.evidence, fit.evidence, atol=ITERATIVE)

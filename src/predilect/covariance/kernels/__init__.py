@@ -12,8 +12,7 @@ array([[1.   , 0.298],
 
 from predilect.covariance.kernels.antisymmetric import Antisymmetric
 from predilect.covariance.kernels.base import Kernel
-from predilect.covariance.kernels.combine import Combinable, Product, Scaled, Selected, Sum, by_feature
-from predilect.covariance.kernels.constant import Constant
+from predilect.covariance.kernels.combine import Combinable, Product, Scaled, Selected, Sum
 from predilect.covariance.kernels.linear import Linear
 from predilect.covariance.kernels.median import MEDIAN_RULES, median_length_scales
 from predilect.covariance.kernels.own import Own
@@ -24,7 +23,6 @@ __all__ = [
     "MEDIAN_RULES",
     "Antisymmetric",
     "Combinable",
-    "Constant",
     "Kernel",
     "Linear",
     "Own",
@@ -34,7 +32,6 @@ __all__ = [
     "Stationary",
     "Sum",
     "White",
-    "by_feature",
     "matern",
     "median_length_scales",
     "squared_exponential",

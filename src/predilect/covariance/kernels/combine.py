@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from predilect.covariance.kernels.base import Kernel, check_rows, positive, theta_of
 
-__all__ = ["Combinable", "Product", "Scaled", "Selected", "Sum", "by_feature"]
+__all__ = ["Combinable", "Product", "Scaled", "Selected", "Sum"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -270,11 +270,6 @@ class Selected(Combinable):
         if x.shape[1] <= max(self.columns):
             raise ValueError(f"the kernel selects column {max(self.columns)}, but the rows have {x.shape[1]} features")
         return x[:, list(self.columns)]
-
-
-def by_feature(kernels: Sequence[Kernel]) -> tuple[Selected, ...]:
-    """Each kernel on one feature, in order: for ``Product`` ("soft AND") and ``Sum`` ("soft OR") over features."""
-    return tuple(Selected(kernel, (column,)) for column, kernel in enumerate(kernels))
 
 
 def _inside(kernel: Kernel, kind: type[_Several]) -> tuple[Kernel, ...]:

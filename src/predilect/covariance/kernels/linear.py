@@ -30,7 +30,7 @@ class Linear(Combinable):
     Notes
     -----
     The function is Σ_d b_d x_d with b_d ~ N(0, v_d / D). A length-scale would only divide the square root of v. No
-    constant is in it; ``Constant`` adds one. n m D operations.
+    constant is in it: differences of utilities do not show one. n m D operations.
     """
 
     variances: FloatArray

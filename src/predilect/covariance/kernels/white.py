@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Self
+
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.kernels.base import check_rows
+from predilect.covariance.kernels.base import check_rows, positive, theta_of
 from predilect.covariance.kernels.combine import Combinable
-from predilect.covariance.kernels.variance import OneVariance
 
 __all__ = ["White"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class White(OneVariance, Combinable):
+@dataclass(frozen=True, slots=True, eq=False)
+class White(Combinable):
     """White noise: variance for a row and itself, 0 for any two rows, even of equal features.
 
     Attributes
@@ -29,12 +32,34 @@ class White(OneVariance, Combinable):
     features.
     """
 
-    __slots__ = ()
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", float(positive(self.variance, "variances", 1)[0]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Variance."""
+        return ("variance",)
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithm of the variance, shape (1,)."""
+        return np.log([self.variance])
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        """The kernel at another variance, given by its logarithm."""
+        return replace(self, variance=theta_of(theta, 1)[0])
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """Variance · I without ``y``, else zeros, shape (n, m)."""
         check_rows(x, y)
         return self.variance * np.eye(len(x)) if y is None else np.zeros((len(x), len(y)))
+
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        """The variance, shape (n,)."""
+        check_rows(x, None)
+        return np.full(len(x), self.variance)
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """Zeros: they are pairs of different points; shape (n,)."""
@@ -44,3 +69,7 @@ class White(OneVariance, Combinable):
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
         """Variance times the trace of the weights without ``y``, else 0, shape (1,)."""
         return np.array([self.variance * float(np.trace(weights)) if y is None else 0.0])
+
+    def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Variance times the sum of the weights, shape (1,)."""
+        return np.array([self.variance * float(weights.sum())])
