@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from predilect.errors import DataError
 
-__all__ = ["CLOSE", "Points", "as_rows", "distinct_points", "fold", "merge_close"]
+__all__ = ["CLOSE", "Points", "as_rows", "distinct_points", "merge_close"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -23,7 +23,7 @@ class Points(NamedTuple):
     Attributes
     ----------
     points : float64 array, shape (m, d)
-        In lexicographic order.
+        In lexicographic order. Values that are close in a column are one value, as by :func:`merge_close`; -0.0 is 0.0.
     code : int64 array, shape (n,)
         Row i is about ``sign[i] * points[code[i]]``.
     sign : int8 array, shape (n,)
@@ -35,31 +35,6 @@ class Points(NamedTuple):
     sign: NDArray[np.int8]
 
 
-def fold(t: ArrayLike) -> tuple[FloatArray, NDArray[np.int8]]:
-    """Turn every trade-off so that its first coordinate that is not 0 is positive.
-
-    Parameters
-    ----------
-    t : array of float, shape (n, d)
-
-    Returns
-    -------
-    points : float64 array, shape (n, d)
-        Values that are close in a column made one value, as by :func:`merge_close`; -0.0 is 0.0.
-    sign : int8 array, shape (n,)
-        ``sign[i] * points[i]`` is ``t[i]``; 1 for the trade-off 0.
-
-    Raises
-    ------
-    DataError
-        If a number is not finite.
-    """
-    rows = as_rows(t)
-    values, place = _ladders(rows)
-    sign = _orientation(place, len(rows))
-    return _rows(values, place, sign), sign
-
-
 def distinct_points(t: ArrayLike, antisymmetric: bool = True) -> Points:
     """The different trade-offs among many.
 
@@ -67,7 +42,7 @@ def distinct_points(t: ArrayLike, antisymmetric: bool = True) -> Points:
     ----------
     t : array of float, shape (n, d)
     antisymmetric : bool
-        Whether t and -t are one point, folded as by :func:`fold`.
+        Whether t and -t are one point: the one whose first coordinate that is not 0 is positive.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from predilect.errors import DataError
 
-__all__ = ["Breaks", "breaks_up_to", "natural_breaks"]
+__all__ = ["Breaks", "breaks_up_to"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -53,10 +53,10 @@ class Breaks:
         return self.within / self.total if self.total > 0 else 0.0
 
 
-def natural_breaks(
+def breaks_up_to(
     values: ArrayLike, n_levels: int, weights: ArrayLike | None = None, *, zero_is_level: bool = False
-) -> Breaks:
-    """The partition of numbers into classes with the least within-class sum of squares (Fisher-Jenks).
+) -> tuple[Breaks, ...]:
+    """The partitions of numbers into 1, 2, ... classes with the least within-class sums of squares (Fisher-Jenks).
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def natural_breaks(
 
     Returns
     -------
-    Breaks
+    tuple of Breaks
+        ``n_levels`` of them, or as many as there are distinct values if that is less. All cost no more than the last.
 
     Raises
     ------
@@ -89,19 +90,6 @@ def natural_breaks(
 
     More than 10⁴ distinct values are merged into at most 10⁴ bins, cut where a 5 000th of the weight and where a 5
     000th of the range ends: the former resolves the bulk, the latter keeps outliers apart.
-    """
-    return breaks_up_to(values, n_levels, weights, zero_is_level=zero_is_level)[-1]
-
-
-def breaks_up_to(
-    values: ArrayLike, n_levels: int, weights: ArrayLike | None = None, *, zero_is_level: bool = False
-) -> tuple[Breaks, ...]:
-    """Natural breaks with 1, 2, ... levels, at the cost of the last; arguments as for :func:`natural_breaks`.
-
-    Returns
-    -------
-    tuple of Breaks
-        ``n_levels`` of them, or as many as there are distinct values if that is less.
     """
     if n_levels < 1:
         raise DataError(f"the number of levels must be at least 1, got {n_levels}.")

@@ -37,12 +37,6 @@ _TABLE_OF_ITEMS = 1000  # up to so many items, whether a pair is barred stands i
 _OPTIMISM = 2.0  # standard deviations that an item may be better than it is thought
 
 
-class Posterior(Protocol):
-    """What questions are chosen by: the utilities of a person (-1: somebody without answers)."""
-
-    def person(self, user: int) -> Utilities: ...
-
-
 class Fitted(Protocol):
     """What a model must have so that questions can be chosen: every estimator of the package does.
 

@@ -32,7 +32,7 @@ class Criterion:
     name : {"ucb", "voi", "ivm", "adf", "random", "mean"}
         "ucb": exponential utility; "voi": value of information; "ivm": entropy of the item's utility; "random" and
         "mean" (largest posterior mean) are controls; "adf", the original informative vector machine, orders answers
-        and has no scores: see :func:`predilect.inference.adf.informative_answers`.
+        and has no scores: see :func:`predilect.inference.adf.filter_answers`.
     beta, ucb, kappa : float, str, float
         As of :func:`~predilect.decisions.risks.confidence_score`.
     best : {"all", "selected"}

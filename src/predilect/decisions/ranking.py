@@ -14,7 +14,7 @@ from predilect.data import Vocabulary
 from predilect.errors import DataError
 from predilect.posteriors.utilities import Utilities
 
-__all__ = ["BOARD_COLUMNS", "Board", "board_columns", "is_whole", "rank_items", "rank_utilities", "refuse_unsound"]
+__all__ = ["BOARD_COLUMNS", "Board", "board_columns", "is_whole", "rank_utilities", "refuse_unsound"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -80,17 +80,6 @@ def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:
             f"{int(wrong.sum())} of {len(wrong)} numbers cannot be worked out (first: mean {mean[first]:g}, variance "
             f"{variance[first]:g}): the model holds numbers that do not go together. Fit it anew"
         )
-
-
-def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 0, n_draws: int | None = None) -> Board:
-    """Rank items by their mean utility, from a dense covariance; see :func:`rank_utilities`.
-
-    Parameters
-    ----------
-    mean : array of float, shape (n_items,)
-    covariance : array of float, shape (n_items, n_items)
-    """
-    return rank_utilities(Utilities.of(mean, covariance), random_state=random_state, n_draws=n_draws)
 
 
 def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int | None = None) -> Board:

@@ -1,19 +1,16 @@
 """What it costs, in expectation, not to look at an item again: closed forms for a utility f ~ N(mean, variance).
 
-A sparsifier keeps the items of the smallest risk. Table 1 of the paper prints the last two without their minus signs.
+A sparsifier keeps the items of the smallest risk.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from predilect.likelihoods.special import log_ndtr, mills_ratio
 
-__all__ = [
-    "UCB_VARIANTS", "confidence_score", "entropy_risk", "exponential_risk", "improvement_risk", "log_improvement",
-]  # fmt: skip
+__all__ = ["UCB_VARIANTS", "confidence_score", "entropy_risk", "log_improvement"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,8 +29,10 @@ def entropy_risk(var: FloatArray) -> FloatArray:
         return np.asarray(0.5 * np.log(2.0 * np.pi * np.e * var))
 
 
-def improvement_risk(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
-    """E[-(f - best)+] = -σ (c Φ(c) + φ(c)) with c = (mean - best)/σ: minus the value of information.
+def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
+    """Logarithm of the expected improvement, E (f - best)+ = σ (c Φ(c) + φ(c)) with c = (mean - best)/σ.
+
+    Minus infinity where there is no variance and no improvement.
 
     Parameters
     ----------
@@ -43,22 +42,8 @@ def improvement_risk(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> 
 
     Notes
     -----
-    vvm.md 3. **Differs from the paper**, whose Table 1 prints it without the minus sign while it minimises.
-    """
-    sigma = np.sqrt(np.asarray(var, dtype=np.float64))
-    gap = np.asarray(mean, dtype=np.float64) - np.asarray(best, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        c = gap / sigma
-    tail = -np.exp(log_improvement(mean, var, best))
-    with np.errstate(invalid="ignore"):
-        near = -sigma * (c * ndtr(c) + np.exp(-0.5 * c * c) / np.sqrt(2.0 * np.pi))
-    return np.where(sigma > 0.0, np.where(c > 0.0, near, tail), -np.maximum(gap, 0.0))
-
-
-def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
-    """Logarithm of the expected improvement: it orders items that are far below the best, where the value underflows.
-
-    Parameters as :func:`improvement_risk`; minus infinity where there is no variance and no improvement.
+    vvm.md 3. In logarithms it orders items that are far below the best too, where the value underflows. **Differs from
+    the paper**, whose Table 1 prints the risk, minus the value, without its sign while it minimises.
     """
     sigma = np.sqrt(np.asarray(var, dtype=np.float64))
     gap = np.asarray(mean, dtype=np.float64) - np.asarray(best, dtype=np.float64)
@@ -67,16 +52,6 @@ def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> F
         excess = np.where(c < _FAR, -1.0 / np.where(c < _FAR, c, -1.0), c + mills_ratio(np.maximum(c, _FAR)))
         value = np.log(sigma) + log_ndtr(c) + np.log(excess)
         return np.where(sigma > 0.0, value, np.log(np.maximum(gap, 0.0)))
-
-
-def exponential_risk(mean: FloatArray, var: FloatArray, beta: float = 1.0) -> FloatArray:
-    """E[-exp(β f)] = -exp(β mean + β² var / 2); :func:`confidence_score` orders items by it without overflow.
-
-    Notes
-    -----
-    vvm.md 3. **Differs from the paper**, whose Table 1 prints it without the minus sign.
-    """
-    return -np.exp(beta * mean + 0.5 * beta**2 * var)
 
 
 def confidence_score(

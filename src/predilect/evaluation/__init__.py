@@ -22,7 +22,6 @@ from predilect.evaluation.metrics import (
     kendall_tau_pooled,
     log_loss,
     strict_accuracy,
-    tie_share_log_loss,
     tie_share_log_proba,
 )
 from predilect.evaluation.paired import PairedDifference, paired_difference
@@ -46,6 +45,5 @@ __all__ = [
     "log_loss",
     "paired_difference",
     "strict_accuracy",
-    "tie_share_log_loss",
     "tie_share_log_proba",
 ]

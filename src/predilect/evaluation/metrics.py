@@ -25,7 +25,6 @@ __all__ = [
     "kendall_tau_pooled",
     "log_loss",
     "strict_accuracy",
-    "tie_share_log_loss",
     "tie_share_log_proba",
 ]
 
@@ -152,29 +151,6 @@ def calibration_error(bins: CalibrationBins) -> float:
     Noise alone makes it positive, the more so the fewer answers: pool the bins of several test sets before judging.
     """
     return float(np.abs(bins.correct - bins.confidence).sum() / bins.count.sum())
-
-
-def tie_share_log_loss(
-    train_outcome: npt.ArrayLike,
-    outcome: npt.ArrayLike,
-    train_weight: npt.ArrayLike | None = None,
-    weight: npt.ArrayLike | None = None,
-) -> float:
-    """Log loss of knowing nothing but the share of ties.
-
-    Parameters
-    ----------
-    train_outcome, outcome : arrays of int, shapes (n_train,) and (n,)
-        The share of ties is that of the training answers; left and right get half of the rest each.
-    train_weight, weight : arrays of float, optional
-
-    Returns
-    -------
-    float
-        Nats an answer; infinite if there are ties to predict, but none to learn from.
-    """
-    log_proba = tie_share_log_proba(train_outcome, train_weight)
-    return log_loss(outcome, np.broadcast_to(log_proba, (np.size(outcome), 3)), weight)
 
 
 def tie_share_log_proba(train_outcome: npt.ArrayLike, train_weight: npt.ArrayLike | None = None) -> FloatArray:

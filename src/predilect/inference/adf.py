@@ -3,77 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.likelihoods.views import Likelihood
 
-__all__ = ["Informative", "filter_answers", "informative_answers"]
+__all__ = ["filter_answers"]
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Informative:
-    """What the machine did.
-
-    Attributes
-    ----------
-    active : array of int, shape (n_active,)
-        Answers in the order in which they were taken.
-    gain : array of float, shape (n_active,)
-        By how much each lowered the entropy of the margins, in nats.
-    precision, linear : arrays of float, shape (n_active,)
-        Their sites.
-    mean, var : arrays of float, shape (n_answers,)
-        Margins of all answers given the active ones.
-    """
-
-    active: IntArray
-    gain: FloatArray
-    precision: FloatArray
-    linear: FloatArray
-    mean: FloatArray
-    var: FloatArray
-
-
-def informative_answers(
-    column: Callable[[int], FloatArray],
-    diagonal: FloatArray,
-    outcome: npt.NDArray[np.int8],
-    likelihood: Likelihood,
-    n_active: int,
-) -> Informative:
-    """The answers that tell most, greedily.
-
-    Parameters
-    ----------
-    column : callable
-        Prior covariance of the margins of all answers with that of answer k, shape (n_answers,).
-    diagonal : array of float, shape (n_answers,)
-        Prior variances of the margins.
-    outcome : array of int, shape (n_answers,)
-    likelihood : Likelihood
-    n_active : int
-        How many answers are taken.
-
-    Notes
-    -----
-    vvm.md 3 (Lawrence, Seeger and Herbrich 2003); ties go to the first answer. O(n_answers a) at step a, and as much
-    memory.
-    """
-    steps = []
-    for step in filter_answers(column, diagonal, outcome, likelihood):
-        steps.append(step[:4])
-        if len(steps) >= n_active:
-            break
-    active, gain, precision, linear = zip(*steps, strict=True)
-    return Informative(
-        np.array(active, dtype=np.int64), np.array(gain), np.array(precision), np.array(linear), step[4], step[5]
-    )
 
 
 def filter_answers(
@@ -84,12 +22,30 @@ def filter_answers(
 ) -> Iterator[tuple[int, float, float, float, FloatArray, FloatArray]]:
     """Answer by answer until there is none left, so that a caller may stop when it has enough.
 
-    Parameters as :func:`informative_answers`.
+    Parameters
+    ----------
+    column : callable
+        Prior covariance of the margins of all answers with that of answer k, shape (n_answers,).
+    diagonal : array of float, shape (n_answers,)
+        Prior variances of the margins.
+    outcome : array of int, shape (n_answers,)
+    likelihood : Likelihood
 
     Yields
     ------
-    answer, gain, precision, linear, mean, var
-        As the attributes of :class:`Informative`, after that answer.
+    answer : int
+        Which is taken.
+    gain : float
+        By how much it lowers the entropy of the margins, in nats.
+    precision, linear : float
+        Its site.
+    mean, var : arrays of float, shape (n_answers,)
+        Margins of all answers given those taken so far.
+
+    Notes
+    -----
+    vvm.md 3 (Lawrence, Seeger and Herbrich 2003); ties go to the first answer. O(n_answers a) at step a, and as much
+    memory.
     """
     n = len(outcome)
     mean, var = np.zeros(n), diagonal.astype(np.float64).copy()

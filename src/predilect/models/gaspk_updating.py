@@ -26,7 +26,6 @@ from predilect.scale.shards import workers
 
 __all__ = ["take_in"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 

@@ -12,7 +12,7 @@ from predilect.posteriors.gaspk.log_determinant import log_determinant
 from predilect.posteriors.gaspk.products import ByProducts
 from predilect.posteriors.gaspk.solver import Preconditioner, solve
 
-__all__ = ["FACTORISED", "Newton", "curvature_at", "direction", "log_det_at"]
+__all__ = ["FACTORISED", "Newton", "curvature_at", "log_det_at"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,16 +30,12 @@ def curvature_at(state: State) -> Curvature:
     return ByProducts(state.basis, state.B)
 
 
-def direction(state: State, gradient: FloatArray, accuracy: float) -> FloatArray:
-    """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
-    return Newton()(state, gradient, accuracy)
-
-
 class Newton:
-    """:func:`direction` for one state after the other of one basis: a preconditioner serves as long as B hardly moves.
+    """Newton's direction H⁻¹ gradient, for one state after the other of one basis.
 
-    What is solved does not hang on the preconditioner, only how quickly: one for a B that was within a tenth of this
-    one costs no more than a product or two, and making one as much as five.
+    A preconditioner serves as long as B hardly moves. What is solved does not hang on the preconditioner, only how
+    quickly: one for a B that was within a tenth of this one costs no more than a product or two, and making one as much
+    as five.
     """
 
     def __init__(self) -> None:

@@ -31,9 +31,7 @@ __all__ = [
     "Climb",
     "exact_weights",
     "expected_weights",
-    "gap_of",
     "heuristic_weights",
-    "objective_of",
     "random_weights",
 ]
 
@@ -256,32 +254,6 @@ def expected_weights(
     where the largest variance is at most 2, and 3.6 √(8 + v) beyond.
     """
     return _climb(answers, F, V, start, delta, tolerance, max_steps, executor)
-
-
-def objective_of(
-    answers: Answers,
-    F: FloatArray,
-    weights: FloatArray,
-    *,
-    V: FloatArray | None = None,
-    delta: float = 0.0,
-    executor: ThreadPoolExecutor | None = None,
-) -> float:
-    """Log-likelihood of all answers in nats; with ``V``, its expectation. See :func:`exact_weights`."""
-    return float(_climb(answers, F, V, weights, delta, 1.0, 0, executor).value.sum())
-
-
-def gap_of(
-    answers: Answers,
-    F: FloatArray,
-    weights: FloatArray,
-    *,
-    V: FloatArray | None = None,
-    delta: float = 0.0,
-    executor: ThreadPoolExecutor | None = None,
-) -> FloatArray:
-    """Bound on what each person could gain, in nats an answer, shape (n_users,). See :class:`Climb`."""
-    return _climb(answers, F, V, weights, delta, 1.0, 0, executor).gap
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from predilect._compile import kernel
 
-__all__ = ["blocks", "gather", "packed_blocks", "packed_product", "row_sums", "sandwich", "scatter", "unpacked"]
+__all__ = ["gather", "packed_blocks", "packed_product", "row_sums", "sandwich", "scatter", "unpacked"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -66,8 +66,8 @@ def scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatAr
     return out
 
 
-def blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """B_t = Σ_{i at t} weights_i γ_i γ_iᵀ: minus the Hessian at each trade-off, from weighted curvatures.
+def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
+    """B_t = Σ_{i at t} weights_i γ_i γ_iᵀ, minus the Hessian at each trade-off: its lower triangle, row by row.
 
     Parameters
     ----------
@@ -79,21 +79,14 @@ def blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArr
 
     Returns
     -------
-    B : array of float, shape (n_points, n_c, n_c)
-        Exactly symmetric, positive semidefinite, of rank at most the number of people who answered at t.
+    packed : array of float, shape (n_points, n_c (n_c + 1)/2)
+        Of matrices that are positive semidefinite, of rank at most the number of people who answered at t. A triangle
+        is half of the memory, which is what a product costs.
 
     Notes
     -----
-    gaspk.md 2, eq. 11 summed over answers. n n_c²/2 operations; memory n_points n_c²/2 beside the result. Added in the
-    order of the rows, quickest where those are sorted by trade-off.
-    """
-    return unpacked(packed_blocks(user, point, weights, gamma, n_points))
-
-
-def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """:func:`blocks` as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
-
-    Half of the memory, which is what a product with them costs. γ γᵀ is made once for each person where there is room.
+    gaspk.md 2, eq. 11 summed over answers. n n_c²/2 operations; γ γᵀ is made once for each person where there is room.
+    Added in the order of the rows, quickest where those are sorted by trade-off.
     """
     n_c = gamma.shape[1]
     out = np.zeros((n_points, n_c * (n_c + 1) // 2))
