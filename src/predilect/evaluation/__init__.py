@@ -9,7 +9,6 @@
 1.0397
 """
 
-from predilect.evaluation.calibration import CalibrationFloor, calibration_floor
 from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
     CalibrationBins,
@@ -29,7 +28,6 @@ from predilect.evaluation.verdict import Contest, Verdict
 
 __all__ = [
     "CalibrationBins",
-    "CalibrationFloor",
     "Contest",
     "PairedDifference",
     "Verdict",
@@ -38,7 +36,6 @@ __all__ = [
     "brier",
     "calibration_bins",
     "calibration_error",
-    "calibration_floor",
     "judge",
     "kendall_tau_per_person",
     "kendall_tau_pooled",
