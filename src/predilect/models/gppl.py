@@ -13,7 +13,6 @@ from predilect.covariance.kernels import Kernel
 from predilect.inference.sparse.fit import RULES
 from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
-from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
 from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
@@ -221,7 +220,6 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
             if self.users == "joint":
                 found = fit_joint_gppl(self, training, delta, watch)
             elif personal:
-                warm_up()  # the loops over people; the others compile next to nothing
                 found = fit_separate_gppl(self, training, delta, executor, watch)
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)

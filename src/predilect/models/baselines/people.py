@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.inference.prior import FeatureSpace
-from predilect.inference.warm_up import warm_up
 from predilect.models.fields import Fields, covariance, numbers
 from predilect.models.people_storage import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.queries import Queries
@@ -27,7 +26,6 @@ CROWD_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I 
 
 def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the margins that are asked about; shapes (n,)."""
-    warm_up()
     with workers(model.n_jobs) as executor:
         return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
 
