@@ -20,11 +20,11 @@ import numpy as np
 import predilect
 from benchmarks.active_figure import figure
 from benchmarks.datasets.all_pairs import DATA, DIFFERENCES
+from benchmarks.rounds import cases_of, curve, gain, play, pools_of, resume, sign_error
 from benchmarks.store import write_whole
 from predilect import Population
 from predilect.data import Comparisons
 from predilect.decisions import STRATEGIES
-from predilect.evaluation.active import cases_of, curve, gain, play, pools_of, resume, sign_error
 
 HERE = Path(__file__).parent / "results"
 N_ROUNDS = 10

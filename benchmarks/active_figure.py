@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.rounds import curve
 from benchmarks.simulation_figure import save
-from predilect.evaluation.active import curve
 
 __all__ = ["figure"]
 

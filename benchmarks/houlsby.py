@@ -20,12 +20,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.active import estimator
 from benchmarks.datasets.all_pairs import DATA
+from benchmarks.rounds import cases_of, resume, sign_error
 from benchmarks.store import write_whole
 from benchmarks.task import without_absent
 from predilect.data import Comparisons, split_answers
 from predilect.errors import ConvergenceWarning
-from predilect.evaluation.active import cases_of, resume, sign_error
-from predilect.inference.warm_up import warm_up
 from predilect.report.provenance import package_versions
 
 __all__ = ["MODELS", "main", "split"]
@@ -180,7 +179,6 @@ def main(arguments: list[str] | None = None) -> int:
     command = (
         f'python -m benchmarks.houlsby --data {given.data} --models "{given.models}" --repetitions {given.repetitions}'
     )
-    warm_up()
 
     def told(case: dict[str, Any]) -> list[dict[str, Any]]:
         rounds = run(case, command)

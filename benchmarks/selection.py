@@ -14,7 +14,6 @@ from benchmarks.store import write_whole
 from benchmarks.task import Task
 from predilect._json import plain
 from predilect.data import ItemFeatures
-from predilect.evaluation.attributes import select_attributes
 
 __all__ = ["SELECTED", "selected_attributes", "selections"]
 
@@ -42,7 +41,7 @@ def selected_attributes(task: Task, n_attributes: int, path: Path = SELECTED) ->
     key = f"{task.name} {n_attributes} of {len(task.items.columns) - 1} {task.split_hash}"
     if key not in known:
         with threadpool_limits(1):
-            found = select_attributes(
+            found = predilect.select_attributes(
                 lambda chosen: predilect.GaSPK(attributes=chosen, **QUICK), task.train,
                 ItemFeatures.from_frame(task.items), n_attributes=n_attributes, random_state=task.seed,
             )  # fmt: skip

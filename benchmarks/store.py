@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.calibration_floor import CalibrationFloor, calibration_floor
 from predilect._json import plain
 from predilect.evaluation import (
     CalibrationBins,
-    CalibrationFloor,
     PairedDifference,
     calibration_error,
-    calibration_floor,
     paired_difference,
 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predilect.covariance.kernels import Stationary
-from predilect.posteriors.gaspk.blocks import blocks
+from predilect.posteriors.gaspk.blocks import packed_blocks, unpacked
 from predilect.posteriors.gaspk.grid import GridBasis
 
 SYMMETRIC = [[-1.0, 0.0, 1.0], [-2.0, -1.0, 1.0, 2.0], [-1.5, -0.5, 0.0, 0.5, 1.5], [-1.0, 1.0]]
@@ -79,5 +79,5 @@ def problem(antisymmetric=True, n_c=3, n_answers=150, n_users=12, seed=0, amplit
     basis = GridBasis.of(levels, kernels, kept, amplitude=amplitude, antisymmetric=antisymmetric, **options)
     gamma = rng.dirichlet(np.ones(n_c), n_users)
     user, point = rng.integers(0, n_users, n_answers), rng.integers(0, len(kept), n_answers)
-    B = blocks(user, point, rng.random(n_answers) * 3.0, gamma, len(kept))
+    B = unpacked(packed_blocks(user, point, rng.random(n_answers) * 3.0, gamma, len(kept)))
     return Problem(basis, B, covariance(kernels, x, x, amplitude, antisymmetric))

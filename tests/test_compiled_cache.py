@@ -1,4 +1,4 @@
-"""A cache of compiled loops that is damaged, or cannot be written, is one that is not there, and this is said once."""
+"""The cache of compiled loops: damaged, or not to be written, it is as if not there; and what is said of compiling."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,11 +34,31 @@ def half(x):
     return 0.5 * x
 """
 PROGRAM = """
+import os
 import numpy as np
+from predilect import _compile
+_compile._ANNOUNCE_AFTER_SECONDS = float(os.environ.get("ANNOUNCE_AFTER", 1000))
 import loops
 print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(loops.total.stats.cache_hits.values()))
 """
 DAMAGED = "cannot be read (damaged); they are compiled again."
+ANNOUNCED = "predilect: compiling its numerical loops, once per installation ..."
+DEFAULT_MODEL = """
+from numba.core.event import install_recorder
+
+with install_recorder("numba:compile") as recorder:
+    from predilect import Population
+    votes = {
+        "user": ["u", "u", "v", "v", "w", "w"],
+        "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+        "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+        "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+    }
+    model = Population().fit(votes)
+    model.predict_proba(votes)
+    model.update(user="u", left="tea", right="milk", winner="tea").rank("u")
+print(len(recorder.buffer) > 0)
+"""
 
 
 @pytest.fixture
@@ -106,6 +127,66 @@ def test_a_file_gives_back_what_was_saved_in_it_or_nothing(tmp_path, caplog, mon
     files.save("key", 7)
     assert files.load("key") == 7
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+def test_compiling_is_announced_once_and_loading_is_not(run):
+    assert run(ANNOUNCE_AFTER="0") == (0, f"{ANNOUNCED}\n")  # both kernels, one of them within the other
+    assert run(ANNOUNCE_AFTER="0") == (1, "")
+
+
+def test_it_is_announced_once_compiling_took_long_in_all(caplog, monkeypatch):
+    now = iter(range(100))
+    monkeypatch.setattr(_compile, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    asked = []
+
+    class Timer:
+        def __init__(self, seconds, say):
+            self.say = say
+            asked.append([seconds, "waits"])
+
+        def start(self):
+            if asked[-1][0] == 0.0:
+                self.say()
+
+        def cancel(self):
+            asked[-1][1] = "cancelled"
+
+    monkeypatch.setattr(_compile.threading, "Timer", Timer)
+    monkeypatch.setattr(_compile, "_ANNOUNCE_AFTER_SECONDS", 1.5)
+    monkeypatch.setattr(_compile, "_dispatchers", {"outer", "inner"})
+    announcer = _compile._Announcer()
+
+    def compiled(name, *within):
+        event = SimpleNamespace(data={"dispatcher": name})
+        announcer.on_start(event)
+        for other in within:
+            compiled(other)
+        announcer.on_end(event)
+
+    compiled("of somebody else")
+    assert not asked
+    compiled("outer", "inner", "of Numba", "inner")
+    assert asked == [[1.5, "cancelled"]]
+    compiled("inner")
+    assert asked[1:] == [[0.5, "cancelled"]]
+    assert not caplog.messages
+    compiled("outer", "inner")
+    assert asked[2:] == [[0.0, "cancelled"]]
+    assert caplog.messages == [ANNOUNCED]
+    compiled("outer", "inner")
+    assert len(asked) == 3
+    assert caplog.messages == [ANNOUNCED]
+
+
+@pytest.mark.slow
+def test_the_default_model_announces_its_loops_with_an_empty_cache_and_compiles_nothing_with_a_full_one(tmp_path):
+    for compiles, said in ((True, ANNOUNCED), (False, "")):
+        ran = subprocess.run(
+            [sys.executable, "-c", DEFAULT_MODEL], env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True, text=True, check=False, timeout=250,
+        )  # fmt: skip
+        assert ran.stdout.strip() == str(compiles), ran.stderr
+        assert ran.stderr.strip() == said
 
 
 @pytest.mark.slow

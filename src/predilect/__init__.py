@@ -37,11 +37,13 @@ __all__ = [
     "compress",
     "load_model",
     "read_comparisons",
+    "select_attributes",
 ]
 
 if TYPE_CHECKING:
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
+    from predilect.evaluation.attributes import select_attributes
     from predilect.models.collaborative import CollaborativeGP
     from predilect.models.compressed import CompressedModel, compress
     from predilect.models.crowd_gppl import CrowdGPPL
@@ -59,7 +61,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     modules = ("population", "loading", "gppl", "crowd_gppl", "gaspk", "collaborative", "joint", "compressed")
-    for module in ("errors", "data", *(f"models.{name}" for name in modules)):
+    for module in ("errors", "data", *(f"models.{name}" for name in modules), "evaluation.attributes"):
         found = importlib.import_module(f"{__name__}.{module}")
         if hasattr(found, name):
             globals()[name] = getattr(found, name)

@@ -6,25 +6,27 @@ import hashlib
 import logging
 import pickle
 import threading
+import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import numba
-from numba.core import serialize
+from numba.core import event, serialize
 from numba.core.caching import FunctionCache, NullCache
 
-__all__ = ["announced", "inner_kernel", "kernel", "ufunc"]
+__all__ = ["inner_kernel", "kernel", "ufunc"]
 
 _ANNOUNCE_AFTER_SECONDS = 0.7
 
 _uncached: list[str] = []  # functions that no folder was found for
 _said: list[str] = []
+_dispatchers: set[Any] = set()  # all functions that are compiled here
 
 _NumbaCache: Any = FunctionCache  # whose types differ between versions
+_numba_events: Any = event
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -44,6 +46,7 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 def _njit(function: Callable[..., Any], **options: Any) -> Any:
     dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
     dispatcher._cache = _cache_of(function)
+    _dispatchers.add(dispatcher)
     return dispatcher
 
 
@@ -138,21 +141,53 @@ def _say_once(what: str) -> None:
         logging.getLogger("predilect").warning(what)
 
 
-@contextmanager
-def announced() -> Iterator[None]:
-    """Say on the terminal that loops are being compiled, if the block takes long enough to be noticed."""
+class _Announcer(_numba_events.Listener):  # type: ignore[misc]
+    """Says once, on the terminal, that loops are being compiled: when that has taken long enough to be noticed.
 
-    def say() -> None:
-        # Without any logging set up, Python prints a warning to the terminal, which is what is wanted here.
+    Numba tells of every function that it compiles, and of none that it loads from the cache; it compiles one at a time,
+    and those that a function calls within its own event.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._began = 0.0
+        self._spent = 0.0  # seconds, all functions so far
+        self._timer: threading.Timer | None = None
+        self._said = False
+
+    def on_start(self, compiling: Any) -> None:
+        """A function is about to be compiled."""
+        if not _is_ours(compiling):
+            return
+        self._depth += 1
+        if self._depth == 1 and not self._said:
+            self._began = time.monotonic()
+            self._timer = threading.Timer(max(_ANNOUNCE_AFTER_SECONDS - self._spent, 0.0), self._say)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, compiling: Any) -> None:
+        """A function has been compiled, or could not be."""
+        if not _is_ours(compiling):
+            return
+        self._depth -= 1
+        if self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._spent += time.monotonic() - self._began
+
+    def _say(self) -> None:
+        self._said = True
         how_often = (
             "once per installation" if not _uncached else "as no folder for them can be written (NUMBA_CACHE_DIR)"
         )
+        # Without any logging set up, Python prints a warning to the terminal, which is what is wanted here.
         logging.getLogger("predilect").warning(f"predilect: compiling its numerical loops, {how_often} ...")
 
-    timer = threading.Timer(_ANNOUNCE_AFTER_SECONDS, say)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+
+def _is_ours(compiling: Any) -> bool:
+    """Whether a function is one of this package's, and not the user's own or one of Numba's."""
+    return compiling.data["dispatcher"] in _dispatchers
+
+
+_numba_events.register("numba:compile", _Announcer())

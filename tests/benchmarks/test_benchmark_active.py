@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.active import DATA, estimator, main
+from benchmarks.rounds import pools_of
 
 from predilect import Population
-from predilect.evaluation.active import pools_of
 
 
 @pytest.mark.data

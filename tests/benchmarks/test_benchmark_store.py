@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.calibration_floor import calibration_floor
 from benchmarks.store import (
     Store,
     difference,
@@ -22,7 +23,6 @@ from benchmarks.table import markdown
 
 from benchmarks import __main__ as command
 from benchmarks import workers
-from predilect.evaluation import calibration_floor
 from tolerances import EXACT
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from predilect.data.folding import CLOSE, distinct_points, fold, merge_close
+from predilect.data.folding import CLOSE, distinct_points, merge_close
 from predilect.errors import DataError
 
 # Tenths carry rounding errors: 0.1 + 0.2 is not 0.3.
@@ -15,6 +15,12 @@ ROWS = arrays(
     st.tuples(st.integers(1, 25), st.integers(1, 4)),
     elements=st.builds(lambda a, b: 0.1 * a - 0.1 * b, st.integers(-4, 4), st.integers(-4, 4)),
 )
+
+
+def fold(t):
+    """Each row's point, and its sign."""
+    found = distinct_points(t)
+    return found.points[found.code], found.sign
 
 
 @given(ROWS)
@@ -88,6 +94,6 @@ def test_nothing_and_bad_input():
     assert points.shape == (0, 3)
     assert len(code) == len(sign) == 0
     with pytest.raises(DataError, match=r"1 of 2 trade-offs are not finite \(first: row 1, dimension 0, nan"):
-        fold([[1.0, 2.0], [np.nan, 0.0]])
+        distinct_points([[1.0, 2.0], [np.nan, 0.0]])
     with pytest.raises(DataError, match="shape"):
         distinct_points(np.zeros(3))

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from predilect.data import Comparisons, ItemFeatures
-from predilect.data.folding import distinct_points, fold
+from predilect.data.folding import distinct_points
 from predilect.data.grid_loss import grid_loss
 from predilect.data.grids import Grid
-from predilect.data.natural_breaks import natural_breaks
+from predilect.data.natural_breaks import breaks_up_to
 from predilect.data.tradeoff_fit import fit_trade_offs
 from predilect.errors import DataError
 from tolerances import EXACT
@@ -62,8 +62,9 @@ def test_row_major_and_the_mirror_image():
     np.testing.assert_array_equal(code, np.arange(243))
     folded, sign = grid.fold(code)
     np.testing.assert_array_equal(sign[:, None] * grid.points(folded), points)
-    np.testing.assert_array_equal(grid.points(folded), fold(points)[0])
-    np.testing.assert_array_equal(sign, fold(points)[1])
+    distinct = distinct_points(points)
+    np.testing.assert_array_equal(grid.points(folded), distinct.points[distinct.code])
+    np.testing.assert_array_equal(sign, distinct.sign)
 
 
 @given(ROWS, st.booleans(), st.sampled_from([3, 5, 7]))
@@ -88,7 +89,8 @@ def test_snapping_takes_the_nearest_point(t, antisymmetric, n_levels):
         np.testing.assert_array_equal(mirrored, grid.n_points - 1 - code)
         np.testing.assert_array_equal(grid.fold(mirrored)[0], grid.fold(code)[0])
         # The sides say nothing, nor which of t and -t is given.
-        turned = Grid.of(fold(t)[0], levels=n_levels)
+        distinct = distinct_points(t)
+        turned = Grid.of(distinct.points[distinct.code], levels=n_levels)
         for one, other in zip(turned.levels, grid.levels, strict=True):
             assert one.tobytes() == other.tobytes()
 
@@ -98,10 +100,10 @@ def test_levels_are_natural_breaks_of_weighted_answers():
     t, w = rng.normal(size=(200, 2)), rng.integers(1, 5, size=200).astype(float)
     grid = Grid.of(t, w, levels=[7, 4], antisymmetric=False)
     for d, n_levels in enumerate((7, 4)):
-        np.testing.assert_array_equal(grid.levels[d], natural_breaks(t[:, d], n_levels, w).levels)
+        np.testing.assert_array_equal(grid.levels[d], breaks_up_to(t[:, d], n_levels, w)[-1].levels)
     repeated = Grid.of(np.repeat(t, w.astype(int), axis=0), levels=[7, 4], antisymmetric=False)
     np.testing.assert_allclose(repeated.levels[0], grid.levels[0], atol=EXACT)
-    half = natural_breaks(np.abs(t[:, 0]), 4, w, zero_is_level=True).levels
+    half = breaks_up_to(np.abs(t[:, 0]), 4, w, zero_is_level=True)[-1].levels
     np.testing.assert_array_equal(Grid.of(t, w, levels=7).levels[0], np.append(-half[:0:-1], half))
     by_default = Grid.of(t[:, :1], w)
     assert by_default.shape == (25,)

@@ -16,11 +16,12 @@ from predilect import GPPL, CrowdGPPL, DataError, GaSPK, Population
 from predilect.data import Comparisons, Vocabulary
 from predilect.decisions import STRATEGIES, suggest, suggest_each
 from predilect.decisions.candidates import MOST_ITEMS, all_pairs
-from predilect.decisions.information import bald, bald_by_quadrature, expected_best
+from predilect.decisions.information import bald, expected_best
 from predilect.errors import ConvergenceWarning, DataWarning
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.posteriors.gaussian import GaussianPosterior
 from predilect.posteriors.utilities import Utilities
+from referees.information import bald_by_quadrature
 from tolerances import EXACT
 
 FIXED = {"strength": 5.0, "scale": 2.0, "consensus_scale": 2.0, "variance_factor": 1.0, "tie_threshold": 0.4}

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from predilect.data import Vocabulary
 from predilect.decisions import ranking
-from predilect.decisions.ranking import Board, board_columns, rank_items, rank_utilities
+from predilect.decisions.ranking import Board, board_columns, rank_utilities
 from predilect.errors import DataError
 from predilect.posteriors.utilities import Utilities
 from simulate import random_covariance
@@ -19,6 +19,10 @@ from tolerances import EXACT, STATISTICAL
 
 MEAN = np.random.default_rng(0).standard_normal(7)
 COVARIANCE = random_covariance(np.random.default_rng(1), 7)
+
+
+def rank_items(mean: np.ndarray, covariance: np.ndarray, **options: int) -> Board:
+    return rank_utilities(Utilities.of(mean, covariance), **options)
 
 
 def by_item(board: Board, name: str) -> np.ndarray:

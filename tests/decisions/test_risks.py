@@ -9,13 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from predilect.decisions.risks import (
-    confidence_score,
-    entropy_risk,
-    exponential_risk,
-    improvement_risk,
-    log_improvement,
-)
+from predilect.decisions.risks import confidence_score, entropy_risk, log_improvement
+from referees.risks import exponential_risk, improvement_risk
 from tolerances import EXACT
 
 CASES = [(0.3, 0.5, 1.0), (-2.0, 1.3, 0.4), (1.5, 0.2, 0.0), (-1.0, 4.0, -3.0)]

@@ -12,11 +12,11 @@ from predilect.decisions.criteria import Criterion, criterion_for, in_order
 from predilect.decisions.expected import expected_loss
 from predilect.decisions.keep import items_a_person, items_in_all
 from predilect.decisions.losses import LOSSES
-from predilect.decisions.risks import improvement_risk
 from predilect.decisions.sparsify import people_of_model, select, sparsify
 from predilect.errors import DataError
 from predilect.posteriors.separate import SeparatePosterior
 from predilect.posteriors.utilities import Utilities
+from referees.risks import improvement_risk
 from simulate_joint import N_ITEMS, N_USERS, joint_model, other_models
 from tolerances import EXACT
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import doctest
 import json
+import sys
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.special import ndtr
 
+from predilect import select_attributes
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.errors import DataError
 from predilect.evaluation import accuracy, log_loss, paired_difference
-from predilect.evaluation.attributes import select_attributes
 from simulate import answers as simulated
 from simulate import comparisons, random_pairs
 from tolerances import EXACT
@@ -66,6 +68,25 @@ def test_planted_attributes_are_found_and_noise_is_not(seed: int) -> None:
     assert found.path[1].accuracy > found.path[0].accuracy
     assert not found.left_out
     assert json.loads(json.dumps(found.to_dict()))["attributes"] == ["price", "size"]
+
+
+def test_frames_are_read_as_fit_reads_them() -> None:
+    data, items = planted(1)
+    names = items.sources
+    matrix, known = items.align(data.items)
+    assert known.all()
+    frame = pl.DataFrame({"item": data.items.ids} | {name: matrix[:, k] for k, name in enumerate(names)})
+    found = select_attributes(LeastSquares, data.to_frame(), frame, n_attributes=2)
+    expected = select_attributes(LeastSquares, data, items, n_attributes=2)
+    assert found.attributes == expected.attributes
+    for one, other in zip(found.path, expected.path, strict=True):
+        assert abs(one.log_loss - other.log_loss) < EXACT
+
+
+def test_the_example_of_the_docstring() -> None:
+    found = doctest.testmod(sys.modules[select_attributes.__module__])
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 def test_by_log_loss_too() -> None:

@@ -11,10 +11,11 @@ from predilect.covariance.preference import preference
 from predilect.errors import DataError
 from predilect.inference.evidence import evidence_gradient
 from predilect.likelihoods.probit import outcome_probabilities
-from predilect.likelihoods.views import Gaussian, Probit
-from predilect.posteriors.condition import condition
+from predilect.likelihoods.views import Probit
+from predilect.posteriors.condition import LatentPrior
 from predilect.posteriors.design import Design
 from predilect.posteriors.sites import Sites
+from referees.gaussian_likelihood import Gaussian
 from single_problems import METHODS, small
 from tolerances import CONVERGED, EXACT
 
@@ -47,7 +48,7 @@ def test_conditioning_in_either_space_equals_dense_algebra(pairs, singular):
     expected = mean + S @ A.T @ (linear - precision * (A @ mean))
     new = rng.standard_normal((2, x.shape[1]))
     for space in ("items", "answers"):
-        state = condition(K, design, Sites(precision, linear), mean, space)
+        state = LatentPrior(K, design, mean, space).condition(Sites(precision, linear))
         np.testing.assert_allclose(state.mean(), expected, atol=EXACT)
         np.testing.assert_allclose(state.covariance(), S, atol=EXACT)
         np.testing.assert_allclose(state.margin_mean, A @ expected, atol=EXACT)
@@ -60,9 +61,8 @@ def test_conditioning_in_either_space_equals_dense_algebra(pairs, singular):
         np.testing.assert_allclose(again[0], expected, atol=EXACT)
         np.testing.assert_allclose(again[1], S, atol=EXACT * 10)
         joint = np.vstack([x, new])
-        wide = condition(
-            joint @ joint.T, Design(left, design.right, n + 2), Sites(precision, linear), np.append(mean, [0, 0])
-        )
+        prior = LatentPrior(joint @ joint.T, Design(left, design.right, n + 2), np.append(mean, [0, 0]))
+        wide = prior.condition(Sites(precision, linear))
         beyond = state.extend(new @ x.T, new @ new.T)
         np.testing.assert_allclose(beyond[0], wide.mean()[n:], atol=EXACT * 10)
         np.testing.assert_allclose(beyond[1], wide.covariance()[n:, n:], atol=EXACT * 10)

@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from predilect.errors import DataError
-from predilect.likelihoods.views import Gaussian, Likelihood, Probit
+from predilect.likelihoods.views import Likelihood, Probit
+from referees.gaussian_likelihood import Gaussian
 from tolerances import EXACT, ITERATIVE
 
 CASES = [

@@ -1,19 +1,14 @@
 """Distinct trade-offs: up to rounding, and up to which item stood on the left."""
 
 from __future__ import annotations
-
 from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
 from predilect.errors import DataError
 
-__all__ = ["CLOSE", "Points", "as_rows", "distinct_points", "fold", "merge_close"]
-
+__all__ = ["CLOSE", "Points", "as_rows", "distinct_points", "merge_close"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
 CLOSE = 1e-12  # values of a column that differ by less than this share of its largest are one value
 
 
@@ -23,18 +18,6 @@ class Points(NamedTuple):
     points: FloatArray  # (m, d), in lexicographic order
     code: IntArray  # (n,)
     sign: NDArray[np.int8]  # (n,), all 1 where nothing was folded
-
-
-def fold(t: ArrayLike) -> tuple[FloatArray, NDArray[np.int8]]:
-    """Trade-offs (n, d) turned so that the first coordinate that is not 0 is positive, and their signs (n,).
-
-    Close values become one, as by :func:`merge_close`; -0.0 is 0.0; the sign of the trade-off 0 is 1. DataError for
-    numbers that are not finite.
-    """
-    rows = as_rows(t)
-    values, place = _ladders(rows)
-    sign = _orientation(place, len(rows))
-    return _rows(values, place, sign), sign
 
 
 def distinct_points(t: ArrayLike, antisymmetric: bool = True) -> Points:

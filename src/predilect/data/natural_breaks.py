@@ -1,20 +1,15 @@
 """Natural breaks (Fisher-Jenks): exact one-dimensional k-means."""
 
 from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
 from predilect.errors import DataError
 
-__all__ = ["Breaks", "breaks_up_to", "natural_breaks"]
-
+__all__ = ["Breaks", "breaks_up_to"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
 MOST_DISTINCT = 10_000  # beyond it values are merged into bins first
 _AT_ONCE = 1 << 20  # last classes tried at once
 
@@ -34,27 +29,6 @@ class Breaks:
     def share_lost(self) -> float:
         """``within / total``; 0 where all values are equal."""
         return self.within / self.total if self.total > 0 else 0.0
-
-
-def natural_breaks(
-    values: ArrayLike, n_levels: int, weights: ArrayLike | None = None, *, zero_is_level: bool = False
-) -> Breaks:
-    """The partition of numbers (n,) into classes with the least within-class sum of squares (Fisher-Jenks).
-
-    ``weights`` >= 0; fewer distinct values than ``n_levels`` are their own levels. With ``zero_is_level``, for sizes >=
-    0 that are mirrored afterwards, the lowest level is 0, and its class pays squares about 0: the right half of the
-    best symmetric partition of the values and their negatives into 2 n_levels - 1 classes. Raises DataError if a value
-    is not finite, none has positive weight, or ``n_levels`` < 1.
-
-    gaspk.md 3, step 0. Exact 1-D k-means by dynamic programming over the m distinct values; the start of the last class
-    never moves left as values are added, so a layer takes O(m log m) and the whole O(n_levels m log m) time (0.5 s for
-    10⁴ values and 25 levels), O((n_levels + log m) m) memory. Sums of squares of classes are merged from those of
-    blocks and never come from a difference of large sums, so they keep their digits beside outliers. With equal optima
-    the first class starts are taken. More than 10⁴ distinct values are merged into at most 10⁴ bins, cut where a 5
-    000th of the weight and where a 5 000th of the range ends: the former resolves the bulk, the latter keeps outliers
-    apart.
-    """
-    return breaks_up_to(values, n_levels, weights, zero_is_level=zero_is_level)[-1]
 
 
 def breaks_up_to(

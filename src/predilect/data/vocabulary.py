@@ -56,13 +56,6 @@ class Vocabulary:
         self._hash = None
         self._is_integer = bool(self._ids.dtype == pl.Int64)
 
-    @classmethod
-    def _from_sorted(cls, series: pl.Series) -> Vocabulary:
-        self = cls.__new__(cls)
-        self._ids, self._list, self._hash = series.alias("id"), None, None
-        self._is_integer = bool(series.dtype == pl.Int64)
-        return self
-
     @property
     def ids(self) -> list[Any]:
         """The ids in order, as Python ``str`` or ``int``; treat as read-only."""

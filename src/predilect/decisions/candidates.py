@@ -1,15 +1,12 @@
 """Candidate pairs of a question: of a list or of all items, without those that the person answered."""
 
 from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-
 from predilect._advice import spoken_to
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.columns import guess_columns
@@ -28,19 +25,11 @@ __all__ = [
     "rows_of",
     "without",
 ]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
 MOST_ITEMS = 1000  # of which all pairs are looked at
 _TABLE_OF_ITEMS = 1000  # up to so many items, whether a pair is barred stands in a table of all
 _OPTIMISM = 2.0  # standard deviations that an item may be better than it is thought
-
-
-class Posterior(Protocol):
-    """Posterior from which questions are chosen; user -1 is unseen."""
-
-    def person(self, user: int) -> Utilities: ...
 
 
 class Fitted(Protocol):

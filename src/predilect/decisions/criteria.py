@@ -1,20 +1,15 @@
 """Criteria for keeping a person's items: scores from the marginals of the posterior."""
 
 from __future__ import annotations
-
 from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
-
 from predilect.decisions.risks import UCB_VARIANTS, confidence_score, entropy_risk, log_improvement
 from predilect.errors import DataError
 
 __all__ = ["CRITERIA", "Criterion", "criterion_for", "in_order"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
 CRITERIA = ("ucb", "voi", "ivm", "adf", "random", "mean")
 IVM_VARIANTS = ("min_posterior_entropy", "max_posterior_entropy", "max_reduction")
 BEST = ("all", "selected")

@@ -5,10 +5,8 @@ one shape. The tie threshold δ (0: no ties) is one for all or one a margin.
 """
 
 from __future__ import annotations
-
 import math
 from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import entr, ndtr, xlog1py
@@ -16,21 +14,15 @@ from scipy.special import entr, ndtr, xlog1py
 __all__ = [
     "answer_entropy",
     "bald",
-    "bald_by_quadrature",
-    "bald_corrected",
-    "bald_released_code",
     "expected_best",
     "expected_entropy",
     "remaining_entropy",
 ]
-
 FloatArray = npt.NDArray[np.float64]
-
 _LOG_2 = math.log(2.0)
 # h(Φ(x)) in bits as a sum of Gaussians a exp(-x² / (2 c)); least squares on [0, 9], largest error 1.2e-7.
 _WIDTHS = (0.6376920582020948, 0.8836974396664068, 1.0215781152703707)
 _HEIGHTS = (0.01617882674758934, -0.4580572212681975, 1.4418785106717358)
-_C2 = 0.5 * math.pi * _LOG_2  # C² of eq. 11: one Gaussian of that variance, largest error 0.0027
 # With ties h has bumps near ±δ: Gaussians of this width at distances from 0, largest error 3e-5.
 _BUMP_WIDTH, _BUMP_STEP, _BUMP_MARGIN = 0.9, 0.6, 1.5
 _FIT_POINTS, _FIT_MARGIN = 600, 8.0
@@ -116,32 +108,6 @@ def remaining_entropy(
     if resolved is None:
         return _entropy_at(mean / s, delta / s)
     return _expected_by_quadrature(mean / s, known / total, delta / s)
-
-
-def bald_by_quadrature(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
-    """Mutual information of the answer and the utilities by quadrature, to 1e-14 bits.
-
-    Trapezoids on 160 nodes and more about where density times entropy is large, so that wide margins (var = 50) and
-    certain ones (mean = 40) are as exact as others. 10 µs a margin.
-    """
-    mean, var, delta = _floats(mean, var, delta)
-    return answer_entropy(mean, var, delta) - _expected_by_quadrature(mean, var, delta)
-
-
-def bald_corrected(mean: npt.ArrayLike, var: npt.ArrayLike) -> FloatArray:
-    """Eq. 11 of the paper with its units right: within 0.003 bits, and as far below 0; without ties."""
-    mean, var, _ = _floats(mean, var)
-    return answer_entropy(mean, var) - _gaussian(mean * mean, _C2, var)
-
-
-def bald_released_code(mean: npt.ArrayLike, var: npt.ArrayLike) -> FloatArray:
-    """Criterion of the authors' released scripts: nats less bits, and C / (sqrt(v) + C²); without ties.
-
-    collaborative.md section 5. Only to repeat their experiments: not an amount of information.
-    """
-    mean, var, _ = _floats(mean, var)
-    second = math.sqrt(_C2) / (np.sqrt(var) + _C2) * np.exp(-0.5 * mean * mean / (var + _C2))
-    return np.asarray(answer_entropy(mean, var) * _LOG_2 - second)
 
 
 def expected_best(left: npt.ArrayLike, right: npt.ArrayLike, var: npt.ArrayLike) -> FloatArray:

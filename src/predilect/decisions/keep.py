@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect.errors import DataError
 
 __all__ = ["items_a_person", "items_in_all"]
 
-IntArray = npt.NDArray[np.int64]
 
 _ROUNDING = 1e-9  # of a share times the number of items: 7 % of 100 items are 7, whatever 0.07 * 100 is
 

@@ -1,24 +1,19 @@
 """Ranking of items: scores, intervals, rank intervals, P(best) and tiers."""
 
 from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
-
 from predilect.covariance.dense import factorise
 from predilect.data import Vocabulary
 from predilect.errors import DataError
 from predilect.posteriors.utilities import Utilities
 
-__all__ = ["BOARD_COLUMNS", "Board", "board_columns", "is_whole", "rank_items", "rank_utilities", "refuse_unsound"]
-
+__all__ = ["BOARD_COLUMNS", "Board", "board_columns", "is_whole", "rank_utilities", "refuse_unsound"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
 BOARD_COLUMNS = (
     "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n",
 )  # fmt: skip
@@ -68,11 +63,6 @@ def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:
             f"{int(wrong.sum())} of {len(wrong)} numbers cannot be worked out (first: mean {mean[first]:g}, variance "
             f"{variance[first]:g}): the model holds numbers that do not go together. Fit it anew"
         )
-
-
-def rank_items(mean: FloatArray, covariance: FloatArray, *, random_state: int = 0, n_draws: int | None = None) -> Board:
-    """Board from a dense covariance, shape (n_items, n_items); see :func:`rank_utilities`."""
-    return rank_utilities(Utilities.of(mean, covariance), random_state=random_state, n_draws=n_draws)
 
 
 def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int | None = None) -> Board:

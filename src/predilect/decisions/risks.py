@@ -4,19 +4,12 @@ A sparsifier keeps the items of the smallest risk. Table 1 of the paper prints t
 """
 
 from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
-
 from predilect.likelihoods.special import log_ndtr, mills_ratio
 
-__all__ = [
-    "UCB_VARIANTS", "confidence_score", "entropy_risk", "exponential_risk", "improvement_risk", "log_improvement",
-]  # fmt: skip
-
+__all__ = ["UCB_VARIANTS", "confidence_score", "entropy_risk", "log_improvement"]
 FloatArray = npt.NDArray[np.float64]
-
 UCB_VARIANTS = ("exact", "taylor", "gp_ucb")
 _FAR = -1e5  # below, c + φ(c)/Φ(c) is -1/c to all digits, and its two terms are not
 
@@ -25,21 +18,6 @@ def entropy_risk(var: FloatArray) -> FloatArray:
     """E[-log q(f)] = ½ log(2πe σ²) in nats, -inf at variance 0: vvm.md 3, loss of the informative vector machine."""
     with np.errstate(divide="ignore"):
         return np.asarray(0.5 * np.log(2.0 * np.pi * np.e * var))
-
-
-def improvement_risk(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
-    """E[-(f - best)+] = -σ (c Φ(c) + φ(c)) with c = (mean - best)/σ: minus the value of information.
-
-    vvm.md 3. **Differs from the paper**, whose Table 1 prints it without the minus sign while it minimises.
-    """
-    sigma = np.sqrt(np.asarray(var, dtype=np.float64))
-    gap = np.asarray(mean, dtype=np.float64) - np.asarray(best, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        c = gap / sigma
-    tail = -np.exp(log_improvement(mean, var, best))
-    with np.errstate(invalid="ignore"):
-        near = -sigma * (c * ndtr(c) + np.exp(-0.5 * c * c) / np.sqrt(2.0 * np.pi))
-    return np.where(sigma > 0.0, np.where(c > 0.0, near, tail), -np.maximum(gap, 0.0))
 
 
 def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
@@ -51,14 +29,6 @@ def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> F
         excess = np.where(c < _FAR, -1.0 / np.where(c < _FAR, c, -1.0), c + mills_ratio(np.maximum(c, _FAR)))
         value = np.log(sigma) + log_ndtr(c) + np.log(excess)
         return np.where(sigma > 0.0, value, np.log(np.maximum(gap, 0.0)))
-
-
-def exponential_risk(mean: FloatArray, var: FloatArray, beta: float = 1.0) -> FloatArray:
-    """E[-exp(β f)] = -exp(β mean + β² var / 2); :func:`confidence_score` orders items by it without overflow.
-
-    vvm.md 3. **Differs from the paper**, whose Table 1 prints it without the minus sign.
-    """
-    return -np.exp(beta * mean + 0.5 * beta**2 * var)
 
 
 def confidence_score(

@@ -9,7 +9,6 @@
 1.0397
 """
 
-from predilect.evaluation.calibration import CalibrationFloor, calibration_floor
 from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
     CalibrationBins,
@@ -22,7 +21,6 @@ from predilect.evaluation.metrics import (
     kendall_tau_pooled,
     log_loss,
     strict_accuracy,
-    tie_share_log_loss,
     tie_share_log_proba,
 )
 from predilect.evaluation.paired import PairedDifference, paired_difference
@@ -30,7 +28,6 @@ from predilect.evaluation.verdict import Contest, Verdict
 
 __all__ = [
     "CalibrationBins",
-    "CalibrationFloor",
     "Contest",
     "PairedDifference",
     "Verdict",
@@ -39,13 +36,11 @@ __all__ = [
     "brier",
     "calibration_bins",
     "calibration_error",
-    "calibration_floor",
     "judge",
     "kendall_tau_per_person",
     "kendall_tau_pooled",
     "log_loss",
     "paired_difference",
     "strict_accuracy",
-    "tie_share_log_loss",
     "tie_share_log_proba",
 ]

@@ -97,8 +97,8 @@ class _Held:
 
 def select_attributes(
     make: Callable[[list[str]], Any],
-    answers: Comparisons,
-    items: ItemFeatures,
+    answers: Any,
+    items: Any,
     *,
     n_attributes: int | None = None,
     candidates: Sequence[str] | None = None,
@@ -114,8 +114,10 @@ def select_attributes(
     make : callable
         Gives an estimator, not fitted, that uses the attributes (columns of the table of items) in a list:
         ``lambda chosen: GaSPK(attributes=chosen)``.
-    answers : Comparisons
-    items : ItemFeatures
+    answers : Comparisons or data frame
+        With columns such as user, left, right and winner, as ``fit`` takes them.
+    items : ItemFeatures or data frame
+        With a column ``item``.
     n_attributes : int, optional
         How many to choose. By default the search ends when three attributes in a row brought no gain, and the smallest
         number is chosen that is within two standard errors (of the paired difference) of the best on the path.
@@ -144,8 +146,27 @@ def select_attributes(
     protocols.md P3: the eight of twenty dimensions of "Elections". Scores on the path are of the answers that chose
     it, and so a little too good; hold out others to say how good the chosen ones are. With d attributes and k steps
     about k (d - k / 2) sets, each fitted as many times as there are folds in use.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> pairs = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]  # each person: the cheaper one, whatever its colour
+    >>> answers = {
+    ...     "user": [user for user in "abcde" for _ in pairs],
+    ...     "left": [left for left, _ in pairs] * 5,
+    ...     "right": [right for _, right in pairs] * 5,
+    ...     "winner": [min(pair) for pair in pairs] * 5,
+    ... }
+    >>> items = {"item": [0, 1, 2, 3], "price": [1.0, 2.0, 3.0, 4.0], "red": [1.0, 0.0, 0.0, 1.0]}
+    >>> found = predilect.select_attributes(
+    ...     lambda chosen: predilect.GaSPK(1, attributes=chosen, amplitude=3.0, spread=1.0), answers, items
+    ... )
+    >>> found.attributes
+    ('price',)
     """
     began = time.process_time()
+    answers = answers if isinstance(answers, Comparisons) else Comparisons.from_frame(answers)
+    items = items if isinstance(items, ItemFeatures) else ItemFeatures.from_frame(items)
     names = list(items.sources if candidates is None else candidates)
     _check(names, items, n_attributes, criterion)
     fold = k_folds_answers(answers, n_folds, random_state=random_state)

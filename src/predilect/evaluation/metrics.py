@@ -6,13 +6,10 @@ clipped: an outcome that was given probability 0 costs infinity.
 """
 
 from __future__ import annotations
-
 from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import kendalltau
-
 from predilect.errors import DataError
 
 __all__ = [
@@ -26,12 +23,9 @@ __all__ = [
     "kendall_tau_pooled",
     "log_loss",
     "strict_accuracy",
-    "tie_share_log_loss",
     "tie_share_log_proba",
 ]
-
 FloatArray = npt.NDArray[np.float64]
-
 N_BINS = 10
 _COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)
 
@@ -118,20 +112,6 @@ def calibration_error(bins: CalibrationBins) -> float:
     Noise alone makes it positive, the more so the fewer answers: pool the bins of several test sets before judging.
     """
     return float(np.abs(bins.correct - bins.confidence).sum() / bins.count.sum())
-
-
-def tie_share_log_loss(
-    train_outcome: npt.ArrayLike,
-    outcome: npt.ArrayLike,
-    train_weight: npt.ArrayLike | None = None,
-    weight: npt.ArrayLike | None = None,
-) -> float:
-    """Log loss of the tie-share baseline in nats an answer; infinite for ties to predict but none to learn from.
-
-    The share of ties is that of the training answers; left and right get half of the rest each.
-    """
-    log_proba = tie_share_log_proba(train_outcome, train_weight)
-    return log_loss(outcome, np.broadcast_to(log_proba, (np.size(outcome), 3)), weight)
 
 
 def tie_share_log_proba(train_outcome: npt.ArrayLike, train_weight: npt.ArrayLike | None = None) -> FloatArray:

@@ -1,55 +1,13 @@
 """Informative vector machine: greedy assumed-density filtering, each time with the most informative answer."""
 
 from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
-
 from predilect.likelihoods.views import Likelihood
 
-__all__ = ["Informative", "filter_answers", "informative_answers"]
-
+__all__ = ["filter_answers"]
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Informative:
-    """Active answers in the order taken, the entropy reduction of each in nats, and their sites."""
-
-    active: IntArray  # (n_active,), as the next three
-    gain: FloatArray
-    precision: FloatArray
-    linear: FloatArray
-    mean: FloatArray  # (n_answers,): margins of all answers given the active ones
-    var: FloatArray
-
-
-def informative_answers(
-    column: Callable[[int], FloatArray],
-    diagonal: FloatArray,
-    outcome: npt.NDArray[np.int8],
-    likelihood: Likelihood,
-    n_active: int,
-) -> Informative:
-    """Greedy selection of the most informative answers.
-
-    ``column(k)`` is the prior covariance of all margins with that of answer k, (n_answers,); ``diagonal`` their
-    variances. vvm.md 3 (Lawrence, Seeger and Herbrich 2003); ties go to the first answer. O(n_answers a) at step a, and
-    as much memory.
-    """
-    steps = []
-    for step in filter_answers(column, diagonal, outcome, likelihood):
-        steps.append(step[:4])
-        if len(steps) >= n_active:
-            break
-    active, gain, precision, linear = zip(*steps, strict=True)
-    return Informative(
-        np.array(active, dtype=np.int64), np.array(gain), np.array(precision), np.array(linear), step[4], step[5]
-    )
 
 
 def filter_answers(

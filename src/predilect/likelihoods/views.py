@@ -20,7 +20,7 @@ import numpy.typing as npt
 from predilect.errors import DataError
 from predilect.likelihoods import expectation, probit, tabulated, third
 
-__all__ = ["Gaussian", "Likelihood", "Probit", "View"]
+__all__ = ["Likelihood", "Probit", "View"]
 
 FloatArray = npt.NDArray[np.float64]
 View = tuple[FloatArray, FloatArray, FloatArray]
@@ -93,48 +93,3 @@ class Probit:
     def expected(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
         """E log p for z ~ N(m, v), ∂/∂m and -2 ∂/∂v; Gauss-Hermite quadrature."""
         return expectation.expected(outcome, m, v, self.delta)
-
-
-@dataclass(frozen=True, slots=True)
-class Gaussian:
-    """A real number, z with noise: every inference is exact with it, which makes it the referee of them all.
-
-    Attributes
-    ----------
-    variance : float, default 1
-        Of the noise.
-    """
-
-    variance: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.variance) and self.variance > 0.0):
-            raise DataError(f"the variance of the noise must be a finite number > 0, not {self.variance!r}.")
-
-    def check(self, outcome: npt.NDArray[np.generic]) -> None:
-        """Raise if an outcome is not a finite number."""
-        finite = np.isfinite(np.asarray(outcome, dtype=float))
-        if not finite.all():
-            raise DataError(
-                f"{np.count_nonzero(~finite)} outcomes are not finite numbers (first: row {int(finite.argmin())})."
-            )
-
-    def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
-        """Log p(outcome | z), ∂/∂z and -∂²/∂z²."""
-        return self.tilted(outcome, z, np.zeros(np.shape(z)))
-
-    def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
-        """Zeros: the curvature is constant."""
-        return np.zeros(np.shape(z))
-
-    def tilted(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
-        """Log E p for z ~ N(m, v), ∂/∂m and -∂²/∂m²."""
-        total = self.variance + v
-        error = np.asarray(outcome, dtype=float) - m
-        value = -0.5 * (np.log(2.0 * np.pi * total) + error**2 / total)
-        return value, error / total, 1.0 / total
-
-    def expected(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
-        """E log p for z ~ N(m, v), ∂/∂m and -2 ∂/∂v."""
-        value, slope, curvature = self.at(outcome, m)
-        return value - 0.5 * v / self.variance, slope, curvature

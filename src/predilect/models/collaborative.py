@@ -15,7 +15,6 @@ from predilect.covariance.kernels import Kernel
 from predilect.covariance.kernels.median_distance import DISTANCE_RULES
 from predilect.covariance.kernels.stationary import SHAPES
 from predilect.inference.collaborative.result import USED
-from predilect.inference.collaborative.warm_up import warm_up_collaborative
 from predilect.inference.training import Watcher
 from predilect.models.boards import Ranking
 from predilect.models.collaborative_training import (
@@ -209,7 +208,6 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.strict = strict
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
-        warm_up_collaborative()
         with workers(self.n_jobs):
             fitted = fit_collaborative(self, training, delta, watch)
         self.traits_ = fitted.traits

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
-from predilect.inference.factor.warm_up import warm_up_factor
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
@@ -234,7 +233,6 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         return self
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
-        warm_up_factor()
         with workers(self.n_jobs):
             found = fit_crowd(self, training, delta, watch)
         self.traits_ = found.traits

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.covariance.kernels import Kernel
-from predilect.inference.gaspk.warm_up import warm_up_gaspk
 from predilect.inference.training import Watcher
 from predilect.models import gaspk_boundaries, gaspk_outputs
 from predilect.models.boards import Ranking
@@ -234,7 +233,6 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         check_gaspk(self)
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
-        warm_up_gaspk(self.gamma)
         with workers(self.n_jobs) as executor:
             found = fit_gaspk(self, training, delta, executor, watch)
         self.choices_, self.answers_ = found.choices, found.answers

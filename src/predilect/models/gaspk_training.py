@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect.covariance.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.data import Comparisons, k_folds_answers
@@ -26,8 +25,6 @@ from predilect.posteriors.gaspk.posterior import GaSPKPosterior
 
 __all__ = ["FittedGaSPK", "fit_gaspk"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _AMPLITUDES = (1.0, 3.0, 10.0, 30.0)
 _NUMBERS = (1, 2, 3, 5, 10)

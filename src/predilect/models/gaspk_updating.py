@@ -14,7 +14,6 @@ from predilect.data.folding import distinct_points
 from predilect.errors import DataError
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.em import EM, Settings, run
-from predilect.inference.gaspk.warm_up import warm_up_gaspk
 from predilect.inference.prior import FeatureSpace
 from predilect.models.counts import AnswerCounts
 from predilect.models.gaspk_bases import basis_of, posterior_of
@@ -26,7 +25,6 @@ from predilect.scale.shards import workers
 
 __all__ = ["take_in"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
@@ -67,7 +65,6 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
     backend = model.report_["prior"]["backend"]
     basis = model.posterior_.basis if same else basis_of(kernel, choices, backend, n_c, told.n_rows)
     settings = Settings(model.gamma, how.damping, float(model.tolerance), max_rounds=int(model.max_iterations))
-    warm_up_gaspk(model.gamma)
     with workers(model.n_jobs) as executor:
         found = run(
             basis, told, gamma, settings, delta=model.tie_threshold_, start=model.posterior_.w if same else None,

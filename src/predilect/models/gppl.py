@@ -1,19 +1,15 @@
 """``GPPL``: Gaussian-process preference learning, pooled, separate for each user, or joint over users and items."""
 
 from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
-
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-
 from predilect.covariance.kernels import Kernel
 from predilect.inference.sparse.fit import RULES
 from predilect.inference.sparse.sites import SURROGATES
 from predilect.inference.training import Watcher
-from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
 from predilect.models.fields import Fields
 from predilect.models.fitting import Fitting, Learned
@@ -43,9 +39,7 @@ from predilect.posteriors.sparse import SparsePosterior
 from predilect.scale.shards import workers
 
 __all__ = ["GPPL", "GPPLHyperparameters"]
-
 FloatArray = npt.NDArray[np.float64]
-
 USERS = ("pooled", "separate", "joint")
 
 
@@ -221,7 +215,6 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
             if self.users == "joint":
                 found = fit_joint_gppl(self, training, delta, watch)
             elif personal:
-                warm_up()  # the loops over users; the others compile little
                 found = fit_separate_gppl(self, training, delta, executor, watch)
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect.covariance.joint import JointKernel, Table
 from predilect.covariance.kernels import Kernel, Own, Scaled, White
@@ -20,8 +19,6 @@ from predilect.models.process_parameters import make_kernel, optimises
 from predilect.posteriors.sites import Sites
 
 __all__ = ["Start", "Tuned", "start_kernel", "tune"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from predilect._json import plain
 from predilect.evaluation.verdict import Verdict
 from predilect.inference.training import Watcher, train_personal, train_pooled
 from predilect.inference.traits import Traits
-from predilect.inference.warm_up import warm_up
 from predilect.models.boards import Ranking
 from predilect.models.inputs import answers_by_item, feature_lines, read_training
 from predilect.models.parameters import check_flags, check_settings, given_hyperparameters, given_threshold
@@ -247,7 +246,6 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
             traits = Traits.of(*known_people)
             traits_of_users = traits.transform(*known_people)
         n_inducing = None if isinstance(self.n_inducing, str) else self.n_inducing
-        warm_up()
         with workers(self.n_jobs) as executor:
             if personal:
                 trained = train_personal(

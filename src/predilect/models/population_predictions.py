@@ -10,7 +10,6 @@ import numpy.typing as npt
 from predilect.inference.calibration import Calibration
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.training import extend
-from predilect.inference.warm_up import warm_up
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from predilect.models.queries import Queries, rows_of_features
 from predilect.posteriors.gaussian import GaussianPosterior
@@ -31,7 +30,6 @@ def population_margins(
     if isinstance(posterior, GaussianPosterior):
         return posterior.margins(queries.users, queries.left, queries.right)
     traits = _traits_of_new(model, queries, users)
-    warm_up()
     with workers(model.n_jobs) as executor:
         mean, var = posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
     return mean, var

@@ -13,7 +13,6 @@ from predilect.errors import DataError
 from predilect.inference.prior import FeatureSpace
 from predilect.inference.separate import fit_separate
 from predilect.inference.training import Watcher
-from predilect.inference.warm_up import warm_up
 from predilect.models.fields import LARGEST, Fields, covariance, numbers
 from predilect.models.inputs import Training
 from predilect.models.people_storage import PEOPLE_ARRAYS, pack_people, unpack_people
@@ -66,7 +65,6 @@ def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> 
     if new is not None:
         prior = Projection.of(h.kernel, space.matrix, space.known, None)
         posterior = posterior.with_items(prior.with_items(new.matrix, new.known), h.scale)
-    warm_up()
     with workers(model.n_jobs) as executor:
         return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
 

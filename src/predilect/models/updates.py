@@ -9,7 +9,6 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Comparisons
-from predilect.inference.warm_up import warm_up, warm_up_updates
 from predilect.models.batches import read_batch
 from predilect.models.remembering import Memory
 from predilect.models.turn import Turn
@@ -164,10 +163,6 @@ class Updating:
     ) -> None:
         if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
             check_is_fitted(self, "posterior_")
-        if self.personal_:
-            warm_up_updates()
-        else:
-            warm_up()
         with self.turn_:
             batch = read_batch(
                 self, more, y, user=user, left=left, right=right, outcome=outcome, winner=winner, weight=weight,

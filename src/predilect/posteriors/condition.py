@@ -13,7 +13,7 @@ from predilect.covariance.dense import Factor, factorise, semidefinite_root, sym
 from predilect.posteriors.design import Design
 from predilect.posteriors.sites import Sites
 
-__all__ = ["Conditioned", "LatentPrior", "Space", "condition"]
+__all__ = ["Conditioned", "LatentPrior", "Space"]
 
 FloatArray = npt.NDArray[np.float64]
 Space = Literal["items", "answers"]
@@ -133,10 +133,3 @@ class LatentPrior:
             shift=shift,
             factor=factor,
         )  # fmt: skip
-
-
-def condition(
-    K: FloatArray, design: Design, sites: Sites, mean: FloatArray | None = None, space: Space | None = None
-) -> Conditioned:
-    """Posterior of one latent function given sites; see :class:`LatentPrior` and :class:`Conditioned`."""
-    return LatentPrior(K, design, mean, space).condition(sites)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from gaspk_weights import objective_of
 from predilect.covariance.kernels import Antisymmetric, Scaled, Stationary
 from predilect.inference.gaspk import held_out
 from predilect.inference.gaspk.answers import TradeOffAnswers
@@ -16,7 +17,7 @@ from predilect.inference.gaspk.held_out import held_out_margins, log_loss, sprea
 from predilect.inference.gaspk.hyperparameters import by_evidence, length_scales_by_rule
 from predilect.inference.gaspk.mode import find_mode
 from predilect.inference.gaspk.solve import direction
-from predilect.inference.gaspk.weights import exact_weights, heuristic_weights, objective_of, random_weights
+from predilect.inference.gaspk.weights import exact_weights, heuristic_weights, random_weights
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.views import Probit
 from predilect.posteriors.gaspk.basis import DenseBasis

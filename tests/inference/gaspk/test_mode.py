@@ -12,10 +12,11 @@ import pytest
 from predilect.inference.gaspk import answers as answers_module
 from predilect.inference.gaspk import solve
 from predilect.inference.gaspk.answers import TradeOffAnswers
-from predilect.inference.gaspk.mode import find_mode, margins_of
-from predilect.inference.gaspk.solve import Newton, curvature_at, direction, log_det_at
+from predilect.inference.gaspk.mode import find_mode
+from predilect.inference.gaspk.solve import Newton, curvature_at, log_det_at
 from predilect.inference.laplace import laplace
 from predilect.likelihoods.views import Probit
+from predilect.posteriors.gaspk.blocks import gather
 from predilect.posteriors.gaspk.curvature import ByAnswers, ByCoordinates
 from predilect.posteriors.gaspk.solver import Preconditioner
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -23,11 +24,11 @@ from tradeoff_problems import problem
 
 
 def fit(at, delta=0.0, **options):
-    return find_mode(at.basis, at.answers, at.gamma, Probit(delta), direction, **{"tolerance": 1e-12, **options})
+    return find_mode(at.basis, at.answers, at.gamma, Probit(delta), Newton(), **{"tolerance": 1e-12, **options})
 
 
 def psi(at, w, delta=0.0):
-    z = margins_of(at.answers, at.gamma, at.basis.forward(w))
+    z = gather(at.answers.user, at.answers.point, at.gamma, at.basis.forward(w))
     value, *_ = Probit(delta).at(at.answers.outcome, z)
     return at.answers.weight @ value - 0.5 * np.sum(w**2)
 
@@ -52,7 +53,7 @@ def test_the_mode_is_stationary_and_its_curvature_is_the_hessian(delta):
 def test_the_mode_is_the_covariance_times_the_gradient():
     at = problem()
     found = fit(at)
-    z = margins_of(at.answers, at.gamma, found.F)
+    z = gather(at.answers.user, at.answers.point, at.gamma, found.F)
     slope = at.answers.weight * Probit().at(at.answers.outcome, z)[1]
     gradient = np.zeros_like(found.F)
     np.add.at(gradient, at.answers.point, slope[:, None] * at.gamma[at.answers.user])
@@ -122,7 +123,7 @@ def test_nothing_hangs_on_where_it_starts_or_on_the_order_of_characteristics():
     again = fit(at, start=np.random.default_rng(5).normal(size=found.w.shape) * 3.0)
     np.testing.assert_allclose(again.F, found.F, atol=CONVERGED)
     order = np.array([2, 0, 1])
-    turned = find_mode(at.basis, at.answers, at.gamma[:, order], Probit(), direction, tolerance=1e-12)
+    turned = find_mode(at.basis, at.answers, at.gamma[:, order], Probit(), Newton(), tolerance=1e-12)
     np.testing.assert_allclose(turned.F, found.F[:, order], atol=CONVERGED)
     np.testing.assert_allclose(turned.margin, found.margin, atol=CONVERGED)
 
@@ -147,7 +148,7 @@ def test_a_thousand_contradictory_answers():
 
 def test_uniform_weights_make_all_characteristics_one():
     at = problem()
-    found = find_mode(at.basis, at.answers, np.full((5, 3), 1 / 3), Probit(), direction, tolerance=1e-12)
+    found = find_mode(at.basis, at.answers, np.full((5, 3), 1 / 3), Probit(), Newton(), tolerance=1e-12)
     np.testing.assert_allclose(found.F, np.repeat(found.F[:, :1], 3, axis=1), atol=EXACT)
 
 
@@ -156,7 +157,7 @@ def test_a_preconditioner_serves_on_until_the_curvature_has_moved(monkeypatch):
     at = problem(n=400, n_points=30)
     state = fit(at).state
     right = np.random.default_rng(0).normal(size=(at.basis.rank, 3))
-    expected = {f: direction(replace(state, by_point=f * state.by_point), right, 1e-10) for f in (1.0, 1.05, 1.5)}
+    expected = {f: Newton()(replace(state, by_point=f * state.by_point), right, 1e-10) for f in (1.0, 1.05, 1.5)}
     made = []
 
     def of(*arguments):

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from gaspk_weights import objective_of, standing
 from predilect.errors import DataError, PredilectError
 from predilect.inference.gaspk.answers import TradeOffAnswers
 from predilect.inference.gaspk.weights import (
     exact_weights,
     expected_weights,
-    gap_of,
     heuristic_weights,
-    objective_of,
     random_weights,
 )
 from predilect.likelihoods.views import Probit
@@ -115,7 +114,7 @@ def test_value_and_gap_are_those_of_numpy(expected, delta):
     p = problem(1, delta=delta)
     gamma = start_of(p)
     V = p.V if expected else None
-    gap = gap_of(p.answers, p.F, gamma, V=V, delta=delta)
+    gap = standing(p.answers, p.F, gamma, V=V, delta=delta).gap
     total = 0.0
     for user in range(N_USERS):
         value, g = referee(p, user, gamma[user], expected)
@@ -137,7 +136,7 @@ def test_weights_are_on_the_simplex_with_a_certificate(expected, delta):
     np.testing.assert_allclose(found.weights.sum(axis=1), 1.0, atol=EXACT)
     assert found.gap.max() <= 1e-6
     V = p.V if expected else None
-    np.testing.assert_array_equal(gap_of(p.answers, p.F, found.weights, V=V, delta=delta), found.gap)
+    np.testing.assert_array_equal(standing(p.answers, p.F, found.weights, V=V, delta=delta).gap, found.gap)
     assert objective_of(p.answers, p.F, found.weights, V=V, delta=delta) == found.value.sum()
     # The certificate is what it says: nothing on the simplex is better by more.
     n_answers = np.bincount(p.answers.user, p.answers.weight, 200)

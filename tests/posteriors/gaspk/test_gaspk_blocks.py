@@ -7,7 +7,6 @@ import pytest
 
 from predilect.posteriors.gaspk import blocks as blocks_module
 from predilect.posteriors.gaspk.blocks import (
-    blocks,
     gather,
     packed_blocks,
     packed_product,
@@ -16,6 +15,10 @@ from predilect.posteriors.gaspk.blocks import (
     unpacked,
 )
 from tolerances import EXACT
+
+
+def blocks(*args):
+    return unpacked(packed_blocks(*args))
 
 
 def columns(n, n_users, n_points, n_c, seed=0):

@@ -17,7 +17,6 @@ from predilect.posteriors.weights import WeightPrior
 __all__ = ["FactorPriors", "FactorState", "assemble", "moments"]
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 VAGUE = GammaPrior(1.0, 10.0)

@@ -16,7 +16,7 @@ from predilect.likelihoods.views import Likelihood
 from predilect.posteriors.gaspk.basis import Basis
 from predilect.posteriors.gaspk.blocks import gather, packed_blocks, scatter, unpacked
 
-__all__ = ["Direction", "Mode", "State", "find_mode", "margins_of", "state_at"]
+__all__ = ["Direction", "Mode", "State", "find_mode", "state_at"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -70,11 +70,6 @@ class Mode:
     def margin(self) -> FloatArray:
         """γ_uᵀ F_t of each row of answers, shape (n,)."""
         return self.state.answers.by_point.rows(self.z)
-
-
-def margins_of(answers: TradeOffAnswers, gamma: FloatArray, F: FloatArray) -> FloatArray:
-    """γ_uᵀ F_t of each answer, shape (n,)."""
-    return gather(answers.user, answers.point, gamma, F)
 
 
 def state_at(basis: Basis, answers: TradeOffAnswers, gamma: FloatArray, likelihood: Likelihood, w: FloatArray) -> State:

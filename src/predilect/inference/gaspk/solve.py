@@ -1,10 +1,8 @@
 """Newton direction, curvature and determinant at a state, direct or iterative by cost."""
 
 from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
-
 from predilect.inference.gaspk.mode import State
 from predilect.posteriors.gaspk.basis import Basis
 from predilect.posteriors.gaspk.curvature import Curvature, factorised
@@ -12,10 +10,8 @@ from predilect.posteriors.gaspk.log_determinant import log_determinant
 from predilect.posteriors.gaspk.products import ByProducts
 from predilect.posteriors.gaspk.solver import Preconditioner, solve
 
-__all__ = ["FACTORISED", "Newton", "curvature_at", "direction", "log_det_at"]
-
+__all__ = ["FACTORISED", "Newton", "curvature_at", "log_det_at"]
 FloatArray = npt.NDArray[np.float64]
-
 _FACTORISED_STEP = 200  # rows: below, a Cholesky is quicker than a few products
 FACTORISED = 3000  # rows up to which a curvature that is kept is factorised
 _STALE = 0.1  # relative change of the curvature after which its preconditioner is made again
@@ -28,11 +24,6 @@ def curvature_at(state: State) -> Curvature:
     if min(_rows(state), answers.n_rows) <= FACTORISED:
         return factorised(state.basis.dense(), state.B, answers.user, answers.point, state.precision, state.gamma)
     return ByProducts(state.basis, state.B)
-
-
-def direction(state: State, gradient: FloatArray, accuracy: float) -> FloatArray:
-    """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
-    return Newton()(state, gradient, accuracy)
 
 
 class Newton:

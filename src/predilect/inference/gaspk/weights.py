@@ -4,15 +4,12 @@ Heuristic, maximum-likelihood and expected-likelihood weights; uniform for peopl
 """
 
 from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-
 from predilect.errors import DataError, PredilectError
 from predilect.inference.gaspk.compiled_weights import add_log_likelihoods, climb
 from predilect.likelihoods.expectation import BOUNDS, RULES
@@ -24,12 +21,9 @@ __all__ = [
     "Climb",
     "exact_weights",
     "expected_weights",
-    "gap_of",
     "heuristic_weights",
-    "objective_of",
     "random_weights",
 ]
-
 FloatArray = npt.NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -158,32 +152,6 @@ def expected_weights(
     evaluations an answer and step where the largest variance v is at most 2, and 3.6 √(8 + v) beyond.
     """
     return _climb(answers, F, V, start, delta, tolerance, max_steps, executor)
-
-
-def objective_of(
-    answers: Answers,
-    F: FloatArray,
-    weights: FloatArray,
-    *,
-    V: FloatArray | None = None,
-    delta: float = 0.0,
-    executor: ThreadPoolExecutor | None = None,
-) -> float:
-    """Log-likelihood of all answers in nats; with ``V``, its expectation."""
-    return float(_climb(answers, F, V, weights, delta, 1.0, 0, executor).value.sum())
-
-
-def gap_of(
-    answers: Answers,
-    F: FloatArray,
-    weights: FloatArray,
-    *,
-    V: FloatArray | None = None,
-    delta: float = 0.0,
-    executor: ThreadPoolExecutor | None = None,
-) -> FloatArray:
-    """Certificate of :class:`Climb` at given weights, shape (n_users,)."""
-    return _climb(answers, F, V, weights, delta, 1.0, 0, executor).gap
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from predilect.covariance.kernels import Kernel
 from predilect.inference.hierarchical import GaussianPrior, HierarchicalFit, fit_hierarchical
 from predilect.inference.training import Watcher
-from predilect.inference.warm_up import warm_up
 from predilect.models.baselines.people import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.baselines.settings import check_process, item_kernel, number_or, refuse_many_items
 from predilect.models.boards import Ranking
@@ -176,7 +175,6 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
             shares = _SHARES if space.informative and strength else (1.0,)
         of_paper = 1.0 if paper and isinstance(self.length_scales, str) else None
         kernels = [item_kernel(self, space, own, of_paper) for own in shares]
-        warm_up()
         with workers(self.n_jobs) as executor:
 
             def fit(kernel: Kernel, tolerance: float, stage: str) -> HierarchicalFit:

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from predilect.covariance.kernels import Kernel
 from predilect.inference.khan import fit_khan
 from predilect.inference.training import Watcher
-from predilect.inference.warm_up import warm_up
 from predilect.models.baselines.people import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.baselines.settings import check_process, item_kernel, refuse_many_items
 from predilect.models.boards import Ranking
@@ -150,7 +149,6 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         refuse_many_items(answers.n_items)
         kernel = item_kernel(self, space, float(self.own_share))
         root = Projection.of(kernel, space.matrix, space.known, None).factor
-        warm_up()
         with workers(self.n_jobs) as executor:
             found = fit_khan(
                 lay_out(answers), root, int(self.n_factors),

@@ -1,14 +1,10 @@
 """Shared code of baselines with a Gaussian population distribution: predictions, new items, and saving."""
 
 from __future__ import annotations
-
 from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-
 from predilect.inference.prior import FeatureSpace
-from predilect.inference.warm_up import warm_up
 from predilect.models.fields import Fields, covariance, numbers
 from predilect.models.people_storage import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.queries import Queries
@@ -19,15 +15,12 @@ from predilect.posteriors.projection import Projection
 from predilect.scale.shards import workers
 
 __all__ = ["CROWD_ARRAYS", "crowd_margins", "pack_crowd", "unpack_crowd", "with_new_items"]
-
 FloatArray = npt.NDArray[np.float64]
-
 CROWD_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "Sigma": covariance("I I")}
 
 
 def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the queried margins, (n,)."""
-    warm_up()
     with workers(model.n_jobs) as executor:
         return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
 

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from predilect.covariance.kernels import Kernel
 from predilect.inference.training import Watcher
-from predilect.inference.warm_up import warm_up
 from predilect.models.baselines.settings import check_process, item_kernel
 from predilect.models.boards import Ranking
 from predilect.models.fields import Fields
@@ -131,7 +130,6 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
             **self.get_params(deep=False) | {"kernel": item_kernel(self, training.space, float(self.own_share))},
             noise_variance=0.5,
         )
-        warm_up()
         with workers(self.n_jobs) as executor:
             found = fit_separate_gppl(settings, training, delta, executor, watch)
         return Learned(

@@ -5,17 +5,13 @@ the order of the rows: the same rows, the same bits.
 """
 
 from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
-
 from predilect._compile import kernel
 
-__all__ = ["blocks", "gather", "packed_blocks", "packed_product", "row_sums", "sandwich", "scatter", "unpacked"]
-
+__all__ = ["gather", "packed_blocks", "packed_product", "row_sums", "sandwich", "scatter", "unpacked"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
 _SQUARES = 10_000_000  # numbers in γ γᵀ of all people that are held at once
 
 
@@ -31,15 +27,6 @@ def scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatAr
     out = np.zeros((n_points, gamma.shape[1]))
     _scatter(user, point, weights, np.ascontiguousarray(gamma), out)
     return out
-
-
-def blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """B_t = Σ_{i at t} weights_i γ_i γ_iᵀ, (n_points, n_c, n_c): minus the Hessian, from weighted curvatures (n,) ≥ 0.
-
-    gaspk.md 2, eq. 11 summed over answers. Exactly symmetric. n n_c²/2 operations, quickest for rows sorted by
-    trade-off.
-    """
-    return unpacked(packed_blocks(user, point, weights, gamma, n_points))
 
 
 def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:

@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.rounds import Pools, cases_of, curve, gain, play, pools_of, resume, sign_error
 
 from predilect import Population
 from predilect.data import Comparisons
 from predilect.errors import DataError
-from predilect.evaluation.active import Pools, cases_of, curve, gain, play, pools_of, resume, sign_error
 
 N_ITEMS, N_USERS = 6, 30
 FIXED = {

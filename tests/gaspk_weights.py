@@ -1,0 +1,16 @@
+"""What weights of people are worth, without a step from them."""
+
+from __future__ import annotations
+
+from predilect.inference.gaspk.weights import Climb, exact_weights, expected_weights
+
+
+def standing(answers, F, weights, *, V=None, delta=0.0, executor=None) -> Climb:
+    """Value and gap of the weights as they are; with ``V``, of the expected log-likelihood."""
+    options = {"start": weights, "delta": delta, "tolerance": 1.0, "max_steps": 0, "executor": executor}
+    return exact_weights(answers, F, **options) if V is None else expected_weights(answers, F, V, **options)
+
+
+def objective_of(*args, **options) -> float:
+    """Log-likelihood of all answers in nats; with ``V``, its expectation."""
+    return float(standing(*args, **options).value.sum())
