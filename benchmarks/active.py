@@ -10,8 +10,6 @@ import argparse
 import ast
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +39,7 @@ PUBLISHED = {
 def estimator(name: str) -> Callable[[], Any]:
     """From ``Population@strength=10`` to what makes one; baselines are found too."""
     base, *pairs = name.split("@")
-    rooms = [predilect]
-    if find_spec("predilect.models.baselines"):
-        rooms.append(import_module("predilect.models.baselines"))
-    kind = next((getattr(room, base) for room in rooms if base[:1].isupper() and hasattr(room, base)), None)
+    kind = getattr(predilect, base, None) if base[:1].isupper() else None
     if kind is None or not hasattr(kind, "predict_margin"):
         raise ValueError(f"predilect has no estimator {base!r}")
     options = {key: _option(value) for key, value in (pair.split("=", 1) for pair in pairs)}

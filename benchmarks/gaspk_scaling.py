@@ -35,12 +35,12 @@ from benchmarks.store import write_whole
 from benchmarks.task import Task
 from benchmarks.workers import alone
 from predilect._json import plain
-from predilect.covariance.kernels import Stationary
-from predilect.inference.gaspk.answers import TradeOffAnswers
-from predilect.inference.gaspk.em import Settings, run
-from predilect.inference.gaspk.solve import log_det_at
-from predilect.inference.gaspk.weights import random_weights
-from predilect.posteriors.gaspk.grid import GridBasis
+from predilect.gaussian.kernels import Stationary
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.em import Settings, run
+from predilect.models.gaspk.em.mode import log_det_at
+from predilect.models.gaspk.em.weights import random_weights
+from predilect.models.gaspk.posterior.grid import GridBasis
 
 __all__ = ["PARTS", "on_grid", "with_estimator"]
 

@@ -12,7 +12,6 @@ import predilect
 from benchmarks.task import Task
 from predilect._json import plain
 from predilect.data import Comparisons
-from predilect.models import baselines
 
 __all__ = ["PredilectModel"]
 
@@ -30,13 +29,13 @@ class PredilectModel:
     ----------
     task : Task
     estimator : str, default "Population"
-        Its name in ``predilect`` or ``predilect.models.baselines``.
+        Its name in ``predilect``.
     **options
         Its parameters.
     """
 
     def __init__(self, task: Task, estimator: str = "Population", **options: Any) -> None:
-        model = getattr(predilect if hasattr(predilect, estimator) else baselines, estimator)()
+        model = getattr(predilect, estimator)()
         one_thread = {"n_jobs": 1} if "n_jobs" in model.get_params() else {}
         self.model = model.set_params(**one_thread, **options).fit(task.train, items=task.items, users=task.users)
 

@@ -28,7 +28,7 @@ from benchmarks.models import Fitted, build
 from benchmarks.simulation_figure import figure
 from benchmarks.store import write_whole
 from predilect._json import plain
-from predilect.posteriors.factor import FactorPosterior
+from predilect.factors.posterior import FactorPosterior
 
 __all__ = ["recovery", "run"]
 

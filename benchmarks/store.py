@@ -16,12 +16,7 @@ import numpy as np
 
 from benchmarks.calibration_floor import CalibrationFloor, calibration_floor
 from predilect._json import plain
-from predilect.evaluation import (
-    CalibrationBins,
-    PairedDifference,
-    calibration_error,
-    paired_difference,
-)
+from predilect.evaluation import CalibrationBins, PairedDifference, calibration_error, paired_difference
 
 __all__ = [
     "Store",

@@ -14,7 +14,7 @@ import polars as pl
 
 from benchmarks.closure import implied_answers
 from predilect.data import Comparisons, Vocabulary, split_hash
-from predilect.data.tasks import canonical_tasks
+from predilect.data.canonical import canonical_tasks
 from predilect.errors import DataError
 
 __all__ = [

@@ -19,10 +19,11 @@ import numpy.typing as npt
 
 from predilect import Population
 from predilect.data import Comparisons
-from predilect.inference.population import settle_all
-from predilect.models.updating import begin_updates
-from predilect.posteriors.people import Sites, lay_out
-from predilect.posteriors.population import PopulationPosterior
+from predilect.gaussian.sites import Sites
+from predilect.models.population.updates import begin_updates
+from predilect.people.layout import lay_out
+from predilect.people.posterior import PopulationPosterior
+from predilect.people.update import settle_all
 
 N_ITEMS, PER_PERSON = 200, 20
 SETTINGS = {"strength": 50.0, "scale": 2.0, "consensus_scale": 4.0, "max_passes": 20, "n_jobs": 1}

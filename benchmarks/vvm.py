@@ -27,11 +27,11 @@ from benchmarks.datasets.vvm import TASKS, Preferences
 from benchmarks.store import Store
 from benchmarks.vvm_page import write_page
 from predilect import JointGP
-from predilect.decisions.expected import kept_of
-from predilect.decisions.sparsify import people_of_model, sparsify
+from predilect.compress.losses import kept_of
+from predilect.compress.model import compress
+from predilect.compress.sparsify import people_of_model, sparsify
 from predilect.errors import ConvergenceWarning
-from predilect.inference.joint_process import JointAnswers, fit_joint_process
-from predilect.models.compressed import compress
+from predilect.models.joint.fit import JointAnswers, fit_joint_process
 
 __all__ = ["CRITERIA", "SHARES", "recommendation_loss", "run", "speed"]
 
@@ -80,7 +80,7 @@ def run(task: str, seed: int, settings: dict[str, Any] | None, marginals: str = 
     settings : dict or None
         Hyper-parameters of the first repetition; None: learn them.
     marginals : str
-        As in :func:`predilect.decisions.sparsify.sparsify`.
+        As in :func:`predilect.compress.sparsify.sparsify`.
     """
     data = TASKS[task](seed)
     began = time.process_time()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from predilect.inference.gaspk.weights import Climb, exact_weights, expected_weights
+from predilect.models.gaspk.em.weights import Climb, exact_weights, expected_weights
 
 
 def standing(answers, F, weights, *, V=None, delta=0.0, executor=None) -> Climb:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from predilect.posteriors.law import Law
-from predilect.posteriors.people import People
+from predilect.people.distribution import Law
+from predilect.people.layout import People
 from referees.dense_basis import Truth
 from simulate import laid_out, random_covariance
 

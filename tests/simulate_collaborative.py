@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.covariance.kernels import Stationary, Sum, White
-from predilect.inference.collaborative.functions import ExactFunctions
-from predilect.inference.factor.answers import FactorAnswers
-from predilect.inference.factor.items import ItemDesign
-from predilect.posteriors.projection import Projection
+from predilect.factors.answers import FactorAnswers
+from predilect.factors.items import ItemDesign
+from predilect.gaussian.kernels import Stationary, Sum, White
+from predilect.gaussian.projection import Projection
+from predilect.models.collaborative.functions import ExactFunctions
 from simulate import probit_answers
 
 

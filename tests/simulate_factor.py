@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.covariance.kernels import matern
-from predilect.posteriors.projection import Projection
+from predilect.gaussian.kernels import matern
+from predilect.gaussian.projection import Projection
 from simulate import probit_answers
 
 

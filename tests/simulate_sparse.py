@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.covariance.kernels import matern
-from predilect.inference.pooled import PooledAnswers
-from predilect.inference.sparse.problem import Problem
-from predilect.posteriors.projection import Projection
+from predilect.gaussian.kernels import matern
+from predilect.gaussian.projection import Projection
+from predilect.latent.pooled import PooledAnswers
+from predilect.latent.sparse.problem import Problem
 from referees.dense_sparse_gp import DenseModel
 from simulate import probit_answers
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.covariance.kernels import squared_exponential
-from predilect.inference.ep import ep
-from predilect.inference.laplace import laplace
-from predilect.inference.variational import variational
+from predilect.gaussian.kernels import squared_exponential
+from predilect.latent.ep import ep
+from predilect.latent.laplace import laplace
+from predilect.latent.variational import variational
 from predilect.likelihoods.views import Probit
 
 METHODS = [laplace, ep, variational]

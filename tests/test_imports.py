@@ -13,11 +13,11 @@ import predilect
 
 SOURCE = Path(predilect.__file__).parent
 ROOMS = (
-    "data", "covariance", "likelihoods", "scale", "posteriors", "inference", "decisions", "evaluation", "models",
-    "session", "report", "service", "cli",
+    "likelihoods", "gaussian", "data", "latent", "people", "factors", "decisions", "evaluation", "models", "compress",
+    "report", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
-GROUND = {"errors", "_advice", "_compile", "_json", "_replace", "_text"}
+GROUND = {"errors", "_advice", "_compile", "_json", "_replace", "_text", "progress", "shards"}
 DATA = {"examples"}
 
 

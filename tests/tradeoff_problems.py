@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.covariance.kernels import Antisymmetric, Kernel, Scaled, Stationary
-from predilect.inference.gaspk.answers import TradeOffAnswers
-from predilect.posteriors.gaspk.basis import DenseBasis
+from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.posterior.basis import DenseBasis
 
 
 class Problem(NamedTuple):

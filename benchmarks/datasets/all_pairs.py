@@ -15,10 +15,10 @@ import polars as pl
 from benchmarks.datasets.ratings import PARTIES, most_rated, strict_pairs
 from benchmarks.datasets.sushi import PLACES, features, rankings
 from benchmarks.task import read_answers, read_csv, winner_outcome
-from predilect.covariance.dense import factorise
-from predilect.covariance.kernels import Stationary
-from predilect.covariance.kernels.median_distance import median_distance_scales
 from predilect.data import Comparisons
+from predilect.gaussian.dense import factorise
+from predilect.gaussian.kernels import Stationary
+from predilect.gaussian.kernels.median import median_distance_scales
 
 __all__ = ["DATA", "DIFFERENCES", "Data"]
 

@@ -15,14 +15,14 @@ import numpy.typing as npt
 import polars as pl
 
 from benchmarks.task import Task
-from predilect.covariance.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.data import Comparisons, ItemFeatures
-from predilect.data.tradeoff_fit import fit_trade_offs
-from predilect.inference.ep import ep
-from predilect.inference.gaspk.hyperparameters import length_scales_by_rule
-from predilect.inference.laplace import laplace
-from predilect.inference.single import SingleLatent
+from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
+from predilect.latent.ep import ep
+from predilect.latent.laplace import laplace
+from predilect.latent.single import SingleLatent
 from predilect.likelihoods.probit import tilted
+from predilect.models.gaspk.em.hyperparameters import length_scales_by_rule
+from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
 
 __all__ = ["PersonClassifier"]
 

@@ -18,6 +18,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GPPL",
+    "GPVU",
+    "BonillaGP",
     "CollaborativeGP",
     "Comparisons",
     "CompressedModel",
@@ -26,12 +28,15 @@ __all__ = [
     "CrowdGPPL",
     "DataError",
     "DataWarning",
+    "GPClassifier",
     "GaSPK",
+    "HierarchicalGP",
     "ItemFeatures",
     "JointGP",
     "PersonFeatures",
     "Population",
     "PredilectError",
+    "SingleUserGP",
     "__version__",
     "check",
     "compress",
@@ -40,33 +45,47 @@ __all__ = [
     "select_attributes",
 ]
 
+_MODULES = {
+    "errors": ("ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "PredilectError"),
+    "data": ("Comparisons", "ItemFeatures", "PersonFeatures", "check", "read_comparisons"),
+    "evaluation.attributes": ("select_attributes",),
+    "models.population": ("Population",),
+    "models.gppl": ("GPPL", "GPClassifier", "SingleUserGP"),
+    "models.crowd": ("CrowdGPPL",),
+    "models.gaspk": ("GaSPK",),
+    "models.collaborative": ("CollaborativeGP",),
+    "models.joint": ("BonillaGP", "JointGP"),
+    "models.hierarchical": ("HierarchicalGP",),
+    "models.gpvu": ("GPVU",),
+    "models.registry": ("load_model",),
+    "compress.model": ("CompressedModel", "compress"),
+}
+
 if TYPE_CHECKING:
+    from predilect.compress.model import CompressedModel, compress
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
     from predilect.evaluation.attributes import select_attributes
     from predilect.models.collaborative import CollaborativeGP
-    from predilect.models.compressed import CompressedModel, compress
-    from predilect.models.crowd_gppl import CrowdGPPL
+    from predilect.models.crowd import CrowdGPPL
     from predilect.models.gaspk import GaSPK
-    from predilect.models.gppl import GPPL
-    from predilect.models.joint import JointGP
-    from predilect.models.loading import load_model
+    from predilect.models.gppl import GPPL, GPClassifier, SingleUserGP
+    from predilect.models.gpvu import GPVU
+    from predilect.models.hierarchical import HierarchicalGP
+    from predilect.models.joint import BonillaGP, JointGP
     from predilect.models.population import Population
+    from predilect.models.registry import load_model
 
 
 def __getattr__(name: str) -> Any:
     # Numba, scikit-learn and polars take a second to import: they are loaded when something of theirs is first used.
     import importlib
 
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = ("population", "loading", "gppl", "crowd_gppl", "gaspk", "collaborative", "joint", "compressed")
-    for module in ("errors", "data", *(f"models.{name}" for name in modules), "evaluation.attributes"):
-        found = importlib.import_module(f"{__name__}.{module}")
-        if hasattr(found, name):
-            globals()[name] = getattr(found, name)
+    for module, names in _MODULES.items():
+        if name in names:
+            globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
             return globals()[name]
-    raise AssertionError(f"{name} is listed in __all__ but defined nowhere")  # pragma: no cover
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
-__all__ = ["Interface", "option", "spoken_to"]
-
 Interface = Literal["command", "function", "fit", "pairs"]
 
 _FLAGS = {"ties": "tie", "value": "item-map-column"}  # of the command, where they are not the argument's name

@@ -17,8 +17,6 @@ import numba
 from numba.core import event, serialize
 from numba.core.caching import FunctionCache, NullCache
 
-__all__ = ["inner_kernel", "kernel", "ufunc"]
-
 _ANNOUNCE_AFTER_SECONDS = 0.7
 
 _uncached: list[str] = []  # functions that no folder was found for

@@ -11,8 +11,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["plain", "typed"]
-
 
 def plain(value: Any, *, words: bool = True) -> Any:
     """Plain values: lists and Python's numbers; those not finite become words, or null without ``words``."""

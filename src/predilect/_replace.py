@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["put_in_place", "staged"]
-
 # A hidden folder is .NAME.predilect-RANDOM, and holds nothing but these; anything else is not ours to remove.
 _MARK = ".predilect-"
 _NEW, _OLD, _GONE = "new", "old", "gone-"

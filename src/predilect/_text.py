@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["HARMFUL", "LONGEST_MESSAGE", "message", "one_line", "printable", "shortened", "shown"]
-
 LONGEST_MESSAGE = 2000  # characters
 _LONGEST_ID = 60
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from predilect._text import message
 
-__all__ = ["ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "PredilectError"]
-
 
 class _Told(Exception):
     """Base of errors and warnings raised on purpose; ids and names in a message are made safe for a terminal."""

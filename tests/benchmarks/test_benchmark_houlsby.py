@@ -10,7 +10,6 @@ from benchmarks.houlsby import MODELS, main, split
 from benchmarks.models import BASELINES
 
 import predilect
-from predilect.models import baselines
 
 
 @pytest.mark.data
@@ -57,7 +56,7 @@ def test_the_table_is_made_and_runs_are_kept(tmp_path, capsys):
 def test_models_are_there():
     for name in MODELS.values():
         kind = name.partition("@")[0]
-        assert hasattr(predilect if hasattr(predilect, kind) else baselines, kind)
+        assert hasattr(predilect, kind)
     assert {"su", "bi", "bo", "gp-classifier", "gpvu"} <= set(BASELINES)
     with pytest.raises(SystemExit):
         main(["--models", "nobody"])

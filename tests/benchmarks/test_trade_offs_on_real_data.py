@@ -8,9 +8,8 @@ import pytest
 from benchmarks.datasets import TASKS
 
 from predilect.data import ItemFeatures
-from predilect.data.grid_loss import grid_loss
-from predilect.data.grids import Grid
-from predilect.data.tradeoff_fit import fit_trade_offs
+from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
+from predilect.models.gaspk.tradeoffs.grids import Grid, grid_loss
 
 pytestmark = pytest.mark.data
 

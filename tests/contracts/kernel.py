@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from predilect.covariance.kernels import Kernel
+from predilect.gaussian.kernels import Kernel
 from tolerances import EXACT, ITERATIVE
 
 RNG = np.random.default_rng(0)

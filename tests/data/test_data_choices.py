@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from predilect import Population
 from predilect.data import Comparisons, check, k_folds_answers, read_comparisons, split_answers
-from predilect.data.tasks import choices_in_runs
+from predilect.data.canonical import choices_in_runs
 
 COLUMNS = ["user", "left", "right", "winner"]
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
-from predilect.data.readers import read_table
+from predilect.data.read.readers import read_table
 
 ROLES = ("user", "left", "right", "winner")
 ANSWERS = {

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predilect.data import Comparisons, check, k_folds_answers, read_comparisons, split_answers, split_hash
-from predilect.data.tasks import canonical_tasks
+from predilect.data.canonical import canonical_tasks
 from predilect.errors import DataError
 from simulate import shuffled
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from predilect.cli.options import UNPACK_LIMIT as UNPACK_LIMIT_OF_THE_COMMAND
-from predilect.data import readers
-from predilect.data.parquet import DamagedParquet, read_footer, unpacked_size
-from predilect.data.readers import read_comparisons, read_frame, read_item_map, read_table
+from predilect.data.read import readers
+from predilect.data.read.parquet import DamagedParquet, read_footer, unpacked_size
+from predilect.data.read.readers import read_comparisons, read_frame, read_item_map, read_table
 from predilect.errors import DataError
 
 VOTES = pl.DataFrame({"left": ["a", "b"], "right": ["b", "a"], "winner": ["a", "a"]})

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from predilect.decisions.information import (
-    answer_entropy,
-    bald,
-    expected_best,
-    expected_entropy,
-    remaining_entropy,
-)
+from predilect.decisions.information import answer_entropy, bald, expected_best, expected_entropy, remaining_entropy
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from referees.information import bald_by_quadrature, bald_corrected, bald_released_code
 from tolerances import EXACT

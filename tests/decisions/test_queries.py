@@ -18,9 +18,9 @@ from predilect.decisions import STRATEGIES, suggest, suggest_each
 from predilect.decisions.candidates import MOST_ITEMS, all_pairs
 from predilect.decisions.information import bald, expected_best
 from predilect.errors import ConvergenceWarning, DataWarning
+from predilect.gaussian.pooled import GaussianPosterior
+from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.probit import outcome_probabilities
-from predilect.posteriors.gaussian import GaussianPosterior
-from predilect.posteriors.utilities import Utilities
 from referees.information import bald_by_quadrature
 from tolerances import EXACT
 

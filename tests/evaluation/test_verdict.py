@@ -12,9 +12,9 @@ import pytest
 from predilect import Comparisons, Population
 from predilect.data import ItemFeatures, k_folds_answers
 from predilect.errors import ConvergenceWarning, DataError
-from predilect.evaluation import Contest, Verdict, answer_losses, held_out, judge
-from predilect.evaluation.verdict import SMALLEST_GAIN, outcome_of
-from predilect.evaluation.wording import judged
+from predilect.evaluation import Contest, Verdict, answer_losses, judge
+from predilect.evaluation import judging as held_out
+from predilect.evaluation.verdict import SMALLEST_GAIN, judged, outcome_of
 from simulate import Answers, answers, comparisons, crowd, random_pairs
 from tolerances import EXACT
 

@@ -60,7 +60,11 @@ def kinds() -> dict[str, Callable[[], Any]]:
     """How a small fitted model of each kind is made."""
     import predilect
     from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, Population
-    from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
+    from predilect.models.gppl.classifier import GPClassifier
+    from predilect.models.gppl.single_user import SingleUserGP
+    from predilect.models.gpvu import GPVU
+    from predilect.models.hierarchical import HierarchicalGP
+    from predilect.models.joint.bonilla import BonillaGP
 
     given: dict[str, Any] = {
         "strength": 10.0,

@@ -8,9 +8,13 @@ import pytest
 import predilect
 from contracts.votes import PAIRS, item_ids, questions, same_bits, swapped, user_ids, votes
 from predilect import DataError, JointGP
-from predilect.covariance.kernels import Own, Stationary
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataWarning
-from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
+from predilect.gaussian.kernels import Own, Stationary
+from predilect.models.gppl.classifier import GPClassifier
+from predilect.models.gppl.single_user import SingleUserGP
+from predilect.models.gpvu import GPVU
+from predilect.models.hierarchical import HierarchicalGP
+from predilect.models.joint.bonilla import BonillaGP
 from simulate import crowd
 from tolerances import CONVERGED, EXACT
 

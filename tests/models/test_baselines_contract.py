@@ -11,8 +11,12 @@ from contracts.saving import SavingContract
 from contracts.setting import SettingContract
 from predilect import JointGP
 from predilect.data import PersonFeatures
-from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
-from predilect.models.inputs import read_answers
+from predilect.models.gppl.classifier import GPClassifier
+from predilect.models.gppl.single_user import SingleUserGP
+from predilect.models.gpvu import GPVU
+from predilect.models.hierarchical import HierarchicalGP
+from predilect.models.joint.bonilla import BonillaGP
+from predilect.models.reading import read_answers
 
 FIXED: dict[str, Any] = {"scale": 4.0, "length_scales": 1.0, "tie_threshold": 0.4}
 TRUSTING: dict[str, Any] = {"length_scales": 2.0, "own_share": 0.1}

@@ -14,7 +14,8 @@ from sklearn.base import clone
 from contracts.votes import item_ids, questions, user_ids
 from predilect import Comparisons, GaSPK, Population
 from predilect.decisions import suggest
-from predilect.models import population_predictions, verdicts
+from predilect.models.population import predictions as population_predictions
+from predilect.models.population import verdicts
 from simulate_updates import AT_FIT, ITEMS, KINDS, LATER, N_USERS, PERSONAL, ROWS, columns, fitted, one
 from tolerances import CONVERGED, ITERATIVE
 
@@ -129,7 +130,7 @@ CASES = [
 
 @pytest.mark.parametrize(("kind", "n", "n_reads"), CASES)
 def test_changes_of_many_threads_are_those_of_one_after_the_other(kind, n, n_reads, tmp_path, monkeypatch, restless):
-    monkeypatch.setattr("predilect.models.updating._MOST_BESIDE", 5)  # so that the layout changes often
+    monkeypatch.setattr("predilect.models.population.updates._MOST_BESIDE", 5)  # so that the layout changes often
     model, serial = fitted(kind), fitted(kind)
     run(model, n, n_reads, tmp_path)
     for thread in range(N_THREADS):

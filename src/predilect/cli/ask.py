@@ -11,8 +11,6 @@ import typer
 from predilect.cli.options import UNPACK_LIMIT, JsonFlag, ModelFolder, QuietFlag, UnpackLimit
 from predilect.cli.session import session
 
-__all__ = ["ask"]
-
 
 class StrategyName(StrEnum):
     """Criterion of the next question."""
@@ -82,9 +80,9 @@ def ask(
     Example: predilect ask results --user ann -n 5
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the questions
-        from predilect.data.readers import read_table
+        from predilect.data.read.readers import read_table
         from predilect.decisions import suggest
-        from predilect.models.loading import load_model
+        from predilect.models.registry import load_model
 
         fitted = load_model(model)
         fitted.backend_ = "polars"  # whatever it was fitted with
@@ -106,8 +104,8 @@ def ask(
 
 def _pairs_or_items(path: Path, unpack_limit: float) -> Any:
     """Table of pairs, or list of items."""
-    from predilect.data.columns import ITEM, PAIRS, guess_one
-    from predilect.data.readers import read_table
+    from predilect.data.read.columns import ITEM, PAIRS, guess_one
+    from predilect.data.read.readers import read_table
 
     names, table = read_table(path, unpack_limit=unpack_limit)
     item = guess_one(names, ITEM)

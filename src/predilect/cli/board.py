@@ -18,8 +18,6 @@ from predilect.report.leaderboard import Ranking
 from predilect.report.scales import Scale
 from predilect.report.text import amount, percent
 
-__all__ = ["board_table", "say_board", "say_findings", "say_intake", "say_model", "say_verdict"]
-
 _LONGEST_NAME = 48
 _SEGMENT_ROWS = 10
 

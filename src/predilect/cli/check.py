@@ -7,8 +7,6 @@ from typing import Any
 from predilect.cli.options import ItemsFile, JsonFlag, QuietFlag, ReadingOptions, Votes, expanded
 from predilect.cli.session import session
 
-__all__ = ["check"]
-
 
 @expanded
 def check(

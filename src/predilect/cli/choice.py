@@ -11,8 +11,6 @@ from predilect.errors import DataError
 if TYPE_CHECKING:
     from predilect.evaluation.verdict import Verdict
 
-__all__ = ["Choice", "ModelName", "Personal", "asked_for"]
-
 
 class ModelName(StrEnum):
     """Which model ranks."""

@@ -11,8 +11,6 @@ import typer
 from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag
 from predilect.cli.session import session
 
-__all__ = ["compress"]
-
 
 class LossName(StrEnum):
     """Purpose of a compressed model."""
@@ -130,10 +128,10 @@ def compress(
     Example: predilect compress results --keep 20% --loss regret --out small
     """
     with session(quiet, json) as talk:
+        from predilect.compress.model import compress as compressed
         from predilect.errors import DataError
-        from predilect.models.compressed import compress as compressed
-        from predilect.models.folders import model_folder
-        from predilect.models.loading import load_model
+        from predilect.models.registry import load_model
+        from predilect.models.saving import model_folder
 
         if out.exists() and not (force and (out / "model.json").is_file()):
             holds = "exists already" if (out / "model.json").is_file() else "exists, and holds no model"
@@ -164,7 +162,7 @@ def _options_of_ucb(
     criterion: CriterionName, loss: LossName, ucb: BoundName | None, beta: float | None, kappa: float | None
 ) -> dict[str, Any]:
     """Options given for the criterion ucb, refused where something else chooses."""
-    from predilect.decisions.criteria import criterion_for
+    from predilect.compress.criteria import criterion_for
     from predilect.errors import DataError
 
     given = {"ucb": None if ucb is None else ucb.value, "beta": beta, "kappa": kappa}

@@ -11,18 +11,20 @@ from predilect.cli.choice import Choice, ModelName, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
-from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
-from predilect.models.collaborative import CollaborativeGP
-from predilect.models.crowd_gppl import CrowdGPPL
-from predilect.models.gaspk import GaSPK
-from predilect.models.gppl import GPPL
-from predilect.models.joint import JointGP
-from predilect.models.population import Population
-from predilect.models.verdicts import keep_verdict
+from predilect.models.collaborative.model import CollaborativeGP
+from predilect.models.crowd.model import CrowdGPPL
+from predilect.models.gaspk.model import GaSPK
+from predilect.models.gppl.classifier import GPClassifier
+from predilect.models.gppl.model import GPPL
+from predilect.models.gppl.single_user import SingleUserGP
+from predilect.models.gpvu import GPVU
+from predilect.models.hierarchical import HierarchicalGP
+from predilect.models.joint.bonilla import BonillaGP
+from predilect.models.joint.model import JointGP
+from predilect.models.population.model import Population
+from predilect.models.population.verdicts import keep_verdict
 from predilect.report.leaderboard import Ranking, Refused
 from predilect.report.scales import Scale
-
-__all__ = ["Fitter"]
 
 # Models that take the answers and features as they are.
 _PLAIN = {

@@ -18,8 +18,6 @@ from predilect.cli.predict import predict
 from predilect.cli.rank import rank
 from predilect.cli.session import BAD_INPUT, INTERRUPTED, Talk
 
-__all__ = ["app", "run"]
-
 
 class _Commands(TyperGroup):
     """The commands, which take text."""

@@ -14,11 +14,6 @@ import typer
 
 from predilect.errors import DataError
 
-__all__ = [
-    "UNPACK_LIMIT", "GaSPKOptions", "ItemsFile", "JsonFlag", "ModelFolder", "PeopleFile", "QuietFlag",
-    "ReadingOptions", "UnpackLimit", "Votes", "WeightsName", "WinnerReading", "expanded",
-]  # fmt: skip
-
 COLUMNS = "Which column is which (guessed from common names)"
 ROWS = "What the answers mean, and rows that cannot be used"
 FEATURES = "More about items and people"

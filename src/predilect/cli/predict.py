@@ -13,7 +13,6 @@ from predilect.cli.session import session
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["predict"]
 
 _SUFFIXES = (".csv", ".parquet", ".jsonl")
 
@@ -61,9 +60,9 @@ def predict(
     with session(quiet, as_json=True) as talk:  # standard output is for the predictions
         from predilect._json import plain
         from predilect.data import read_frame
-        from predilect.data.readers import read_table
+        from predilect.data.read.readers import read_table
         from predilect.errors import DataError
-        from predilect.models.loading import load_model
+        from predilect.models.registry import load_model
         from predilect.report.output import OutputFile
 
         target = None if out is None else OutputFile(out, force)
@@ -87,7 +86,7 @@ def predict(
 
 
 def _roles(names: list[str], user: str | None, left: str | None, right: str | None) -> dict[str, str]:
-    from predilect.data.columns import guess_columns
+    from predilect.data.read.columns import guess_columns
 
     return guess_columns(names, user=user, left=left, right=right, weight=False, task=False, need_winner=False)
 

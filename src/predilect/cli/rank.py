@@ -26,7 +26,6 @@ from predilect.cli.session import Talk, session
 if TYPE_CHECKING:
     pass
 
-__all__ = ["rank"]
 
 MODEL = "Model"
 OUTPUT = "Output"

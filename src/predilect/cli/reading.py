@@ -10,13 +10,11 @@ import polars as pl
 
 from predilect.cli.options import ReadingOptions
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
-from predilect.data.assemble import ReadOptions
-from predilect.data.columns import TASK, guess_columns, guess_one
 from predilect.data.frames import as_text
-from predilect.data.readers import read_table
+from predilect.data.read.assemble import ReadOptions
+from predilect.data.read.columns import TASK, guess_columns, guess_one
+from predilect.data.read.readers import read_table
 from predilect.errors import DataError
-
-__all__ = ["Reading", "read_features", "read_people", "read_votes"]
 
 MOST_SEGMENTS = 200
 _READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "side words": "side", "signs": "sign"}

@@ -27,7 +27,6 @@ from predilect.report.output import OutputError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["BAD_INPUT", "INTERRUPTED", "NOT_CONVERGED", "NOT_WRITTEN", "TERMINATED", "Talk", "Watch", "session"]
 
 _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 

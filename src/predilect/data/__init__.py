@@ -20,15 +20,8 @@ from predilect.data.comparisons import Comparisons
 from predilect.data.features import ItemFeatures, PersonFeatures
 from predilect.data.frames import build_frame
 from predilect.data.intake import Intake
-from predilect.data.readers import read_comparisons, read_frame, read_item_map
-from predilect.data.splits import (
-    k_folds_answers,
-    split_answers,
-    split_groups,
-    split_hash,
-    split_items,
-    split_people,
-)
+from predilect.data.read.readers import read_comparisons, read_frame, read_item_map
+from predilect.data.splits import k_folds_answers, split_answers, split_groups, split_hash, split_items, split_people
 from predilect.data.vocabulary import Vocabulary
 
 __all__ = [

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["canonical_rows", "exact_sum", "row_offsets"]
+from predilect.data.frames import clean_ids
+from predilect.errors import DataError
 
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int8], NDArray[np.float64]]
 
@@ -59,3 +63,215 @@ def row_offsets(user: NDArray[np.int32], n_users: int) -> NDArray[np.int64]:
 def exact_sum(weight: NDArray[np.float64]) -> float:
     """Sum with the same bits in any order."""
     return float(np.sort(weight).sum())
+
+
+Codes = NDArray[np.int32]
+
+ALONE = -1
+
+LEAST_CHOICES = 10  # a few rows in a row tell nothing
+IN_RUNS = 0.95  # of the rows whose winner won of its person more than once
+COMES_BACK = 0.05  # of the stretches
+ALIKE = 0.75  # of the runs
+
+
+def task_codes(ids: pl.Series, column: str, named: bool) -> Codes | None:
+    """Code of each row's task id, -1 where it is missing; shape (n_rows,).
+
+    A column that cannot hold ids is an error (DataError) if the caller ``named`` it, else None.
+    """
+    try:
+        ids = clean_ids(ids, column)
+    except DataError:
+        if named:
+            raise
+        return None
+    codes: Codes = ids.rank("dense").cast(pl.Int32).fill_null(0).to_numpy() - np.int32(1)
+    return codes
+
+
+def tells_tasks_apart(user: Codes, task: Codes) -> bool:
+    """Whether anybody has two tasks, or a task and an answer without one; else the column holds no tasks."""
+    pairs = np.sort(_packed(user, np.maximum(task, ALONE) + 1))
+    return bool((np.diff(pairs) != 0).sum() >= len(np.unique(user)) and (task > ALONE).any())
+
+
+def choices_in_runs(
+    user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], weight: NDArray[np.float64]
+) -> Codes | None:
+    """Choices of one item over others, told by the order of the rows; int32, shape (n,), or None.
+
+    Equal codes for the rows of one choice, -1 for a row by itself. Arguments are in the order of the file.
+
+    A run is consecutive rows of one person (and one weight) in which one item wins over distinct others. All is decided
+    for all rows together: of the rows whose winner won more than once with its person 95 % must lie in runs, and so
+    must most decided rows. Rows that are merely sorted have runs too, and are known by two signs. Pairs made of
+    rankings or ratings are nested: what one winner beats, the person's next beats too, or the other way round. And
+    where rows are grouped by winner, none comes back later; then most runs must have one length. O(n log n).
+    """
+    n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    decided = outcome != 0
+    if not decided.any():
+        return None
+    winner, loser = np.where(outcome > 0, left, right), np.where(outcome > 0, right, left).astype(np.int64)
+    by_whom = user.astype(np.int64) * n_items + winner
+    goes_on = decided[1:] & decided[:-1] & (np.diff(by_whom) == 0) & (np.diff(weight) == 0)
+    stretch = np.cumsum(np.append(True, ~goes_on)) - 1
+    stretch, run = _runs(stretch, loser)
+    start, size = _starts(run), np.bincount(run)
+    in_run = decided & (size[run] > 1)
+    wins = np.unique(by_whom[decided], return_inverse=True, return_counts=True)
+    again = wins[2][wins[1]] > 1
+    few = (size > 1).sum() < LEAST_CHOICES or 2 * in_run.sum() <= decided.sum()
+    if few or in_run[decided][again].sum() < IN_RUNS * again.sum():
+        return None
+    n_stretches = int((~goes_on[decided[1:]]).sum() + decided[0])
+    sizes = np.bincount(size[decided[start]])
+    grouped = n_stretches - len(wins[0]) < COMES_BACK * n_stretches
+    if grouped and (sizes.argmax() == 1 or sizes.max() < ALIKE * sizes.sum()):
+        return None
+    # Neighbours of one person: how many losers they share.
+    key = run * n_items + loser
+    known = np.sort(key)
+    place = np.minimum(np.searchsorted(known, key + n_items), len(key) - 1)
+    shared = np.bincount(run[known[place] == key + n_items], minlength=len(size))[:-1]
+    beside = decided[start[1:]] & decided[start[:-1]] & (np.diff(user[start]) == 0) & (np.diff(by_whom[start]) != 0)
+    nested = beside & (shared == np.minimum(size[1:], size[:-1]))
+    if 2 * nested.sum() > beside.sum():
+        return None
+    # Where a loser recurs it cannot be told where the next choice begins: better too much together than too little.
+    task = np.full(len(user), ALONE, dtype=np.int32)
+    held = (np.bincount(stretch, in_run) > 0)[stretch]
+    task[held] = np.unique(stretch[held], return_inverse=True)[1]
+    return task
+
+
+def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Stretches of one winner, cut where choices of one size meet, and runs: stretches cut where a loser recurs."""
+    length, start = np.bincount(stretch), _starts(stretch)
+    long = length[length > 1]
+    if len(long):
+        # The same item chosen in two tasks one after the other.
+        usual = int(np.bincount(long).argmax())
+        if long[long % usual == 0].sum() >= IN_RUNS * long.sum():
+            part = np.where((length % usual == 0)[stretch], (np.arange(len(stretch)) - start[stretch]) // usual, 0)
+            stretch = np.cumsum(np.append(True, (np.diff(stretch) > 0) | (np.diff(part) > 0))) - 1
+    key = stretch * (int(loser.max(initial=0)) + 1) + loser
+    order = np.argsort(key, kind="stable")
+    same = np.diff(key[order]) == 0
+    fresh = np.zeros(len(stretch), dtype=bool)
+    last = 0
+    met = sorted(zip(order[1:][same].tolist(), order[:-1][same].tolist(), strict=True))
+    for row, before in met:
+        if before >= last:
+            fresh[row], last = True, row
+    return stretch, stretch + np.cumsum(fresh)
+
+
+def canonical_tasks(
+    user: Codes,
+    left: Codes,
+    right: Codes,
+    outcome: NDArray[np.int8],
+    weight: NDArray[np.float64],
+    task: Codes | None,
+) -> tuple[Rows, Codes | None]:
+    """Canonical rows with tasks: only equal answers of one task become one row; arguments as ``canonical_rows``.
+
+    ``task`` is equal for a person's answers of one task, below 0 for none. Returned codes are 0, 1, ... in the order in
+    which tasks first occur in the rows, distinct between people, -1 for none; None if no answer has a task.
+
+    Only which answers belong together matters, not what a task was called: where tasks of a person begin with the same
+    answer, they are put in the order of what follows, as words in a dictionary. Tasks that are equal throughout can
+    change places without any difference. O(n log n), and once more for each doubling of the answers in which two tasks
+    agree from the start.
+    """
+    if task is None or not (task >= 0).any():
+        return canonical_rows(user, left, right, outcome, weight), None
+    span = int(task.max()) + 2
+    known, label = np.unique(user.astype(np.int64) * span + np.maximum(task, ALONE) + 1, return_inverse=True)
+    who, alone = (known // span).astype(np.int32), known % span == 0
+    # A group takes the place of the user: a task, or all answers of a person that stand alone.
+    group, left, right, outcome, weight = canonical_rows(label.astype(np.int32), left, right, outcome, weight)
+    user = who[group]
+    kind = _dense(user, left, right, outcome + 1)
+    content = kind if (weight == weight[0]).all() else _dense(kind, _dense(weight))
+    rows = ~alone[group]
+    place = _order_of_sequences(content[rows], group[rows])
+    code = np.full(len(known), ALONE, dtype=np.int32)
+    code[np.flatnonzero(~alone)[place]] = np.arange(len(place), dtype=np.int32)
+    task = code[group]
+    order = np.argsort(_packed(kind, task + 1))
+    return (user[order], left[order], right[order], outcome[order], weight[order]), task[order]
+
+
+def joined_tasks(first: Codes | None, second: Codes | None, n_first: int, n_second: int) -> Codes | None:
+    """Tasks of two sets of answers one after the other, none in common; shape (n_first + n_second,)."""
+    if first is None and second is None:
+        return None
+    first = np.full(n_first, ALONE, dtype=np.int32) if first is None else first
+    second = np.full(n_second, ALONE, dtype=np.int32) if second is None else second
+    above = int(first.max(initial=ALONE)) + 1
+    return np.concatenate([first, np.where(second < 0, ALONE, second + above)]).astype(np.int32)
+
+
+def groups_by_task(
+    pair: NDArray[np.int64], user: Codes, task: Codes, weight: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], Codes, NDArray[np.float64]]:
+    """Groups held out together: a task, or a person's answers to one pair without one.
+
+    ``pair`` is the number of the (user, pair) of each row, shape (n_rows,), in canonical order. Returns the group of
+    each row, numbered in the order of their first rows and so by user, and per group its user and its sum of weights.
+    """
+    in_task = _dense(user, np.maximum(task, ALONE) + 1) + int(pair.max(initial=0)) + 1
+    _, first, label = np.unique(np.where(task < 0, pair, in_task), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    group = number[label]
+    return group, user[first[order]], np.bincount(group, weight, minlength=len(order)).astype(np.float64)
+
+
+def _order_of_sequences(content: NDArray[np.int64], group: Codes) -> NDArray[np.int64]:
+    """Lexicographic order of consecutive runs of rows, words with letters ``content``, by prefix doubling."""
+    word = np.cumsum(np.append(0, group[1:] != group[:-1]))
+    letter, length = content + 1, 1
+    place = content[_starts(word)]
+    while True:
+        unsettled = (np.bincount(place)[place] > 1)[word]
+        letter, word = letter[unsettled], word[unsettled]
+        start = _starts(word)
+        if np.diff(start, append=len(word)).max(initial=0) <= length:
+            return np.argsort(place, kind="stable")
+        ahead = np.arange(len(word)) + length
+        inside = ahead < np.repeat(np.append(start[1:], len(word)), np.diff(start, append=len(word)))
+        follows = np.zeros_like(letter)  # a shorter word comes first
+        follows[inside] = letter[ahead[inside]]
+        letter, length = _dense(letter, follows) + 1, 2 * length
+        finer = np.zeros_like(place)
+        finer[word[start]] = letter[start]
+        place = _dense(place, finer)
+
+
+def _starts(word: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.flatnonzero(np.diff(word, prepend=-1))
+
+
+def _dense(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """Dense rank of each row, by the first column, then the second ..."""
+    ranked: NDArray[np.int64]
+    ranked = np.unique(columns[0] if len(columns) == 1 else _packed(*columns), return_inverse=True)[1]
+    return ranked
+
+
+def _packed(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """One number a row that sorts as the columns do, all of whole numbers from 0."""
+    key, span = columns[0].astype(np.int64), int(columns[0].max(initial=0)) + 1
+    for column in columns[1:]:
+        size = int(column.max(initial=0)) + 1
+        if span * size >= 2**62:
+            key = _dense(key)
+            span = int(key.max(initial=0)) + 1
+        key = key * size + column
+        span *= size
+    return key

@@ -16,9 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from predilect._advice import option
 from predilect._text import shown
 from predilect.data.comparisons import Comparisons
-from predilect.data.readers import read_comparisons
-
-__all__ = ["Finding", "check"]
+from predilect.data.read.readers import read_comparisons
 
 FEW_ANSWERS = 5
 FEW_IN_ALL = 30

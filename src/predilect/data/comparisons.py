@@ -11,16 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from predilect.data.assemble import EVERYONE, ReadOptions, assemble
-from predilect.data.canonical import Rows, canonical_rows, row_offsets
+from predilect.data.canonical import ALONE, Rows, canonical_rows, canonical_tasks, joined_tasks, row_offsets
 from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake
-from predilect.data.tasks import ALONE, canonical_tasks, joined_tasks
+from predilect.data.read.assemble import EVERYONE, ReadOptions, assemble
+from predilect.data.read.winners import WinnerIs
 from predilect.data.vocabulary import Vocabulary
-from predilect.data.winners import WinnerIs
 from predilect.errors import DataError
-
-__all__ = ["Comparisons"]
 
 _COLUMNS = (("user", np.int32), ("left", np.int32), ("right", np.int32), ("outcome", np.int8), ("weight", np.float64))
 

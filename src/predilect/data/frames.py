@@ -12,17 +12,6 @@ import polars as pl
 from predilect._text import shown
 from predilect.errors import DataError
 
-__all__ = [
-    "as_text",
-    "build_frame",
-    "clean_ids",
-    "column_names",
-    "index_names",
-    "open_frame",
-    "to_columns",
-    "to_series",
-]
-
 
 def open_frame(frame: Any) -> tuple[Any, str]:
     """Data frame of any kind in memory, and the name of its library ("polars" for a dict); raises DataError."""

@@ -9,8 +9,6 @@ from typing import Any
 from predilect._advice import option
 from predilect._text import shown
 
-__all__ = ["REASONS", "Intake", "counted"]
-
 REASONS = ("missing id", "self-pair", "unknown winner", "weight zero")
 
 

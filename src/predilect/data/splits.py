@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike, NDArray
 
-from predilect.data.canonical import row_offsets
+from predilect.data.canonical import groups_by_task, row_offsets
 from predilect.data.comparisons import Comparisons
-from predilect.data.tasks import groups_by_task
+from predilect.data.space import FeatureSpace
+from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
-
-__all__ = [
-    "held_out_groups",
-    "k_folds_answers",
-    "split_answers",
-    "split_groups",
-    "split_hash",
-    "split_items",
-    "split_people",
-]
 
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 Seed = int | np.random.SeedSequence | np.random.Generator
@@ -193,3 +186,95 @@ def _held_out(n: int, test_share: float, random_state: Seed, noun: str) -> NDArr
     held_out = np.zeros(n, dtype=bool)
     held_out[np.random.default_rng(random_state).permutation(n)[:n_test]] = True
     return held_out
+
+
+_N_FOLDS = 5
+
+
+MOST_PEOPLE = 1000
+
+
+_ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
+
+
+_HEAVY_VOTER = 200  # answers
+
+
+_ENOUGH_ANSWERS = 5000
+
+
+_MOST_TYPICAL = 5.0  # rows
+
+
+def some_people(
+    comparisons: Comparisons, rng: np.random.Generator, most: int = MOST_PEOPLE
+) -> tuple[Comparisons, npt.NDArray[np.int64]]:
+    """At most so many people with more than one row, renumbered, and their old codes; items stay as they are.
+
+    The very few who hold most of the answers cost most of the time (up to the cube of their number of answers) and say
+    little about how people differ, so they are left out where the others are enough.
+    """
+    counts = np.bincount(comparisons.user, minlength=comparisons.n_users)
+    able = np.flatnonzero(counts > 1)
+    light = able[counts[able] <= _HEAVY_VOTER]
+    if counts[light].sum() >= _ENOUGH_ANSWERS:
+        able = light
+    if len(able) == comparisons.n_users <= most:
+        return comparisons, np.arange(comparisons.n_users)
+    # People with one answer cannot be tested but do train: keep their share.
+    share = min(1.0, most / max(len(able), 1))
+    single = np.flatnonzero(counts == 1)
+    chosen = [
+        rng.permutation(group)[: min(most, max(1, round(share * len(group))))] for group in (able, single) if len(group)
+    ]
+    keep = np.zeros(comparisons.n_users, dtype=bool)
+    keep[np.concatenate(chosen)] = True
+    rows = comparisons.take(keep[comparisons.user])
+    codes, user = np.unique(rows.user, return_inverse=True)
+    users = Vocabulary(rows.users.labels(codes))
+    return replace(rows, users=users, user=user.astype(np.int32)), codes.astype(np.int64)
+
+
+def with_moderate_counts(comparisons: Comparisons) -> Comparisons:
+    """The same answers, no row of which counts more than five typical rows (the median's).
+
+    All copies of a row are held out together, since a model that saw some of them would know the others by heart: they
+    are one surprise or none, however many they are. One person who repeats an answer 10⁴ times would otherwise decide
+    how sure everybody's chances may be.
+    """
+    if not comparisons.n_rows:
+        return comparisons
+    most = _MOST_TYPICAL * float(np.median(comparisons.weight))
+    if comparisons.weight.max() <= most:
+        return comparisons
+    return replace(comparisons, weight=np.minimum(comparisons.weight, most))
+
+
+def with_items_of(comparisons: Comparisons, space: FeatureSpace) -> tuple[Comparisons, FeatureSpace]:
+    """Only the items that occur, and where they lie."""
+    codes, position = np.unique(np.concatenate([comparisons.left, comparisons.right]), return_inverse=True)
+    if len(codes) == comparisons.n_items:
+        return comparisons, space
+    left, right = position[: comparisons.n_rows], position[comparisons.n_rows :]
+    items = Vocabulary(comparisons.items.labels(codes))
+    rows = replace(comparisons, items=items, left=left.astype(np.int32), right=right.astype(np.int32))
+    return rows, FeatureSpace(space.matrix[codes], space.known[codes])
+
+
+def masks_of_folds(
+    comparisons: Comparisons, seed: np.random.SeedSequence, enough: float = _ENOUGH_HELD_OUT
+) -> list[npt.NDArray[np.bool_]]:
+    """As many of five folds as it takes to hold out enough answers: which rows each holds out.
+
+    With more, the first ones are the same.
+    """
+    fold = k_folds_answers(comparisons, _N_FOLDS, random_state=seed)
+    masks: list[npt.NDArray[np.bool_]] = []
+    held_out = 0.0
+    for k in range(_N_FOLDS):
+        mask = fold == k
+        if not mask.any() or held_out >= enough:
+            continue
+        masks.append(mask)
+        held_out += float(comparisons.weight[mask].sum())
+    return masks

@@ -14,8 +14,6 @@ from predilect._text import shown
 from predilect.data.frames import clean_ids, to_series
 from predilect.errors import DataError
 
-__all__ = ["Vocabulary"]
-
 
 class Vocabulary:
     """Sorted, unique ids; the code of an id is its position.

@@ -1,30 +1,22 @@
 """Candidate pairs of a question: of a list or of all items, without those that the person answered."""
 
 from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
 from predilect._advice import spoken_to
 from predilect.data import Comparisons, Vocabulary
-from predilect.data.columns import guess_columns
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
+from predilect.data.read.columns import guess_columns
 from predilect.errors import DataError, DataWarning
-from predilect.posteriors.utilities import Utilities
+from predilect.gaussian.utilities import Utilities
 
-__all__ = [
-    "MOST_ITEMS",
-    "Fitted",
-    "all_pairs",
-    "answered_keys",
-    "candidate_pairs",
-    "pair_keys",
-    "read_pairs",
-    "rows_of",
-    "without",
-]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 MOST_ITEMS = 1000  # of which all pairs are looked at

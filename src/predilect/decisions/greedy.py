@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.posteriors.utilities import Utilities
-
-__all__ = ["Score", "are_settled", "greedy", "shuffled"]
+from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -5,19 +5,14 @@ one shape. The tie threshold δ (0: no ties) is one for all or one a margin.
 """
 
 from __future__ import annotations
+
 import math
 from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import entr, ndtr, xlog1py
 
-__all__ = [
-    "answer_entropy",
-    "bald",
-    "expected_best",
-    "expected_entropy",
-    "remaining_entropy",
-]
 FloatArray = npt.NDArray[np.float64]
 _LOG_2 = math.log(2.0)
 # h(Φ(x)) in bits as a sum of Gaussians a exp(-x² / (2 c)); least squares on [0, 9], largest error 1.2e-7.

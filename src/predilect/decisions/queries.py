@@ -23,9 +23,7 @@ from predilect.decisions.candidates import (
 from predilect.decisions.greedy import Score, are_settled, greedy, shuffled
 from predilect.decisions.information import bald, expected_best, remaining_entropy
 from predilect.errors import DataError, DataWarning
-from predilect.posteriors.utilities import Utilities
-
-__all__ = ["STRATEGIES", "suggest", "suggest_each"]
+from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

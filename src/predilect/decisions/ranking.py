@@ -1,17 +1,19 @@
 """Ranking of items: scores, intervals, rank intervals, P(best) and tiers."""
 
 from __future__ import annotations
+
 from dataclasses import dataclass, fields
 from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
-from predilect.covariance.dense import factorise
+
 from predilect.data import Vocabulary
 from predilect.errors import DataError
-from predilect.posteriors.utilities import Utilities
+from predilect.gaussian.dense import factorise
+from predilect.gaussian.utilities import Utilities
 
-__all__ = ["BOARD_COLUMNS", "Board", "board_columns", "is_whole", "rank_utilities", "refuse_unsound"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BOARD_COLUMNS = (

@@ -16,8 +16,6 @@ from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import answer_losses, credit_of
 from predilect.evaluation.paired import paired_difference
 
-__all__ = ["AttributeSelection", "AttributeStep", "select_attributes"]
-
 FloatArray = npt.NDArray[np.float64]
 Watch = Callable[[str, int], None]
 Criterion = Literal["accuracy", "log_loss"]

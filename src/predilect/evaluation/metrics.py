@@ -6,25 +6,15 @@ clipped: an outcome that was given probability 0 costs infinity.
 """
 
 from __future__ import annotations
+
 from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import kendalltau
+
 from predilect.errors import DataError
 
-__all__ = [
-    "CalibrationBins",
-    "accuracy",
-    "answer_losses",
-    "brier",
-    "calibration_bins",
-    "calibration_error",
-    "kendall_tau_per_person",
-    "kendall_tau_pooled",
-    "log_loss",
-    "strict_accuracy",
-    "tie_share_log_proba",
-]
 FloatArray = npt.NDArray[np.float64]
 N_BINS = 10
 _COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)

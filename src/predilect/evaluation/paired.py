@@ -10,8 +10,6 @@ from scipy.special import ndtri, stdtrit
 
 from predilect.errors import DataError
 
-__all__ = ["PairedDifference", "paired_difference"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _CELLS = 4_000_000  # resampled counts held at once

@@ -21,8 +21,6 @@ from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.special import mills_ratio_scalar
 
-__all__ = ["BOUNDS", "RULES", "expected", "value_and_slope"]
-
 FloatArray = npt.NDArray[np.float64]
 
 # Up to the first bound 20 Gauss-Hermite nodes, modern.md A.2. Beyond, ℓ(m + √v x) has its singularities at a distance

@@ -25,16 +25,6 @@ from predilect.likelihoods.special import (
     strict_scalar,
 )
 
-__all__ = [
-    "at",
-    "moments_scalar",
-    "outcome_log_probabilities",
-    "outcome_probabilities",
-    "threshold_for_tie_share",
-    "tilted",
-    "tilted_scalar",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 _SQRT_HALF = math.sqrt(0.5)

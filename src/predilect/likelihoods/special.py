@@ -9,15 +9,6 @@ import math
 
 from predilect._compile import inner_kernel, kernel, ufunc
 
-__all__ = [
-    "log_ndtr",
-    "log_ndtr_scalar",
-    "mills_curvature_scalar",
-    "mills_ratio",
-    "mills_ratio_scalar",
-    "strict_scalar",
-]
-
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)

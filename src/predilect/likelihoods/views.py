@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.errors import DataError
-from predilect.likelihoods import expectation, probit, tabulated, third
-
-__all__ = ["Likelihood", "Probit", "View"]
+from predilect.likelihoods import expectation, probit, tabulated
+from predilect.likelihoods import tabulated as third
 
 FloatArray = npt.NDArray[np.float64]
 View = tuple[FloatArray, FloatArray, FloatArray]

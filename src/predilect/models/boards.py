@@ -12,10 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
-from predilect.posteriors.gaussian import centre
-from predilect.posteriors.utilities import Utilities
-
-__all__ = ["Ranking"]
+from predilect.gaussian.pooled import centre
+from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,13 +21,21 @@ FloatArray = npt.NDArray[np.float64]
 class Posterior(Protocol):
     """Posterior from which boards are made: utilities of a person (-1: an unseen user) and of the crowd."""
 
-    def person(self, user: int) -> Utilities: ...
+    def person(self, user: int) -> Utilities:
+        """Utilities of a person."""
+        ...
 
-    def crowd(self) -> Utilities: ...
+    def crowd(self) -> Utilities:
+        """Utilities of the crowd."""
+        ...
 
-    def utilities(self, user: int) -> tuple[FloatArray, FloatArray]: ...
+    def utilities(self, user: int) -> tuple[FloatArray, FloatArray]:
+        """Means and covariance of a person."""
+        ...
 
-    def consensus(self) -> tuple[FloatArray, FloatArray]: ...
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Means and covariance of the crowd."""
+        ...
 
 
 class Ranking(ABC):

@@ -10,8 +10,6 @@ from scipy.sparse import coo_array
 
 from predilect.data import Comparisons
 
-__all__ = ["AnswerCounts"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

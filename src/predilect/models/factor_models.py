@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.kernels import Kernel
+from predilect.data.features import Traits
+from predilect.data.space import FeatureSpace
 from predilect.errors import DataError
-from predilect.inference.prior import FeatureSpace
-from predilect.inference.traits import Traits
+from predilect.factors.posterior import FactorPosterior
+from predilect.factors.weights import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.projection import Projection
 from predilect.models.fields import LARGEST, Field, Fields, amounts, covariance, flags, numbers, optional, positive
-from predilect.models.inputs import Training
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
-from predilect.models.queries import Queries, rows_of_features
-from predilect.models.restoring import number_within
-from predilect.posteriors.factor import FactorPosterior
-from predilect.posteriors.projection import Projection
-from predilect.posteriors.weights import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
-
-__all__ = ["describe_features", "factor_fields", "factor_margins", "pack_factor", "traits_of_people", "unpack_factor"]
+from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.saving import number_within
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

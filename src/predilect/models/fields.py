@@ -13,12 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.covariance.dense import is_semidefinite
-
-__all__ = [
-    "LARGEST", "SMALL", "Field", "Fields", "amounts", "check_sizes", "check_values", "codes", "covariance", "flags",
-    "is_within", "numbers", "optional", "outcomes", "pointer", "positive",
-]  # fmt: skip
+from predilect.gaussian.dense import is_semidefinite
 
 Array = npt.NDArray[Any]
 Sizes = dict[str, int]

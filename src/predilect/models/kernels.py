@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from predilect.covariance import kernels
-from predilect.covariance.kernels import Kernel
+from predilect.gaussian import kernels
+from predilect.gaussian.kernels import Kernel
 from predilect.models.fields import LARGEST
-
-__all__ = ["hyperparameters_by_name", "kernel_from_dict", "kernel_to_dict"]
 
 
 def hyperparameters_by_name(kernel: Kernel) -> dict[str, float]:

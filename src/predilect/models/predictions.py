@@ -13,14 +13,11 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import ItemFeatures, Vocabulary
+from predilect.data.space import FeatureSpace
 from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataWarning
-from predilect.inference.prior import FeatureSpace
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
-from predilect.models.inputs import read_answers
-from predilect.models.queries import Queries, new_item_space, read_queries
-
-__all__ = ["Predicting"]
+from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["Turn"]
-
 
 class Turn:
     """A lock for those who change a model; what is pickled or copied deep gets another one."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.tradeoff_steps import Step, step_of, steps_of
 from predilect.errors import DataError
 from predilect.likelihoods.probit import outcome_probabilities
-from predilect.models.gaspk_parameters import resolve
-from predilect.models.gaspk_questions import typical_size
+from predilect.models.gaspk.parameters import resolve
+from predilect.models.gaspk.questions import typical_size
+from predilect.models.gaspk.tradeoffs.steps import Step, step_of, steps_of
 from predilect.report.trade_off_axes import (
     CELLS,
     Axis,
@@ -26,8 +26,6 @@ from predilect.report.trade_off_axes import (
     style,
     weights_of_points,
 )
-
-__all__ = ["plot_characteristics"]
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from predilect.models.population import Population
+from predilect.models.population.model import Population
 from predilect.report.leaderboard import Ranking
 from predilect.report.scales import Scale
 from predilect.report.text import amount
-
-__all__ = ["describe"]
-
 
 _FEW_LAPSES = 0.005
 _NEARLY_ALL = 0.95

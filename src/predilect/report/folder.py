@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from predilect.models.gaspk_outputs import characteristics, segments
+from predilect.models.gaspk.outputs import characteristics, segments
 from predilect.report.characteristics import plot_characteristics
 from predilect.report.leaderboard import Ranking, Refused, segment_table
 from predilect.report.people import write_people
@@ -18,9 +18,7 @@ from predilect.report.plot import can_plot, plot_board
 from predilect.report.scales import Scale
 from predilect.report.tables import write_csv
 from predilect.report.text import amount
-from predilect.scale.shards import workers
-
-__all__ = ["RankOutput"]
+from predilect.shards import workers
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from predilect._text import one_line
 from predilect.data.frames import column_names, open_frame, to_columns
-from predilect.data.tradeoff_steps import Step, step_of
 from predilect.errors import DataError
-from predilect.models.gaspk_boundaries import indifference
-from predilect.models.gaspk_outputs import accept
-from predilect.models.gaspk_questions import codes_of
+from predilect.models.gaspk.boundaries import indifference
+from predilect.models.gaspk.outputs import accept
+from predilect.models.gaspk.questions import codes_of
+from predilect.models.gaspk.tradeoffs.steps import Step, step_of
 from predilect.report.trade_off_axes import (
     CELLS,
     Axis,
@@ -27,8 +27,6 @@ from predilect.report.trade_off_axes import (
     require_matplotlib,
     style,
 )
-
-__all__ = ["plot_indifference"]
 
 
 def plot_indifference(
@@ -45,7 +43,7 @@ def plot_indifference(
     Parameters
     ----------
     model, attribute, against, user, other
-        As :func:`predilect.models.gaspk_boundaries.indifference` takes them; ``attribute`` a number.
+        As :func:`predilect.models.gaspk.boundaries.indifference` takes them; ``attribute`` a number.
     path : str or Path, optional
         File to write.
 

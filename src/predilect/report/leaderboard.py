@@ -18,8 +18,6 @@ from predilect.data import Comparisons, Finding
 from predilect.report.scales import Scale
 from predilect.report.tables import rescaled
 
-__all__ = ["SCHEMA", "VERSION", "Ranking", "Refused", "leaderboard_document", "segment_table"]
-
 SCHEMA = "predilect/leaderboard"
 VERSION = 1
 

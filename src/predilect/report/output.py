@@ -10,8 +10,6 @@ from pathlib import Path
 from predilect._replace import put_in_place, staged
 from predilect.errors import DataError, PredilectError
 
-__all__ = ["OUTPUT_NAMES", "OutputError", "OutputFile", "OutputFolder"]
-
 # What a folder of results may hold; a folder with anything else in it is never replaced.
 OUTPUT_NAMES = frozenset({
     "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "segments.csv", "users.parquet",

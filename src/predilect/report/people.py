@@ -14,8 +14,6 @@ import polars as pl
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
 
-__all__ = ["BEST", "MOST_ITEMS", "write_people"]
-
 _ROWS_PER_CHUNK = 400_000
 _ROWS_PER_GROUP = 200_000
 # With very many items nobody reads whole personal rankings, and the file would have people x items rows.

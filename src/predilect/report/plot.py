@@ -14,8 +14,6 @@ import polars as pl
 from predilect._text import one_line, shortened
 from predilect.report.scales import Scale
 
-__all__ = ["can_plot", "plot_board"]
-
 _MOST_ITEMS = 150
 _LONGEST_NAME = 40
 

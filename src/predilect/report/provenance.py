@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["file_record", "input_records", "package_versions"]
-
 _PACKAGES = ("numpy", "scipy", "numba", "polars")
 
 

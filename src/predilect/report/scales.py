@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LOGISTIC_SLOPE", "SCALES", "Scale"]
-
 # The logistic function of 1.702 g is within .0095 of Φ(g) everywhere (Camilli 1994).
 LOGISTIC_SLOPE = 1.702
 

@@ -9,8 +9,6 @@ import polars as pl
 from predilect._text import shown
 from predilect.errors import DataError
 
-__all__ = ["refuse_nested", "rescaled", "write_csv"]
-
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 SCORE_COLUMNS = ("mean", "sd", "lower", "upper")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["amount", "percent"]
-
 
 def percent(share: float) -> str:
     """A probability estimated from draws, never shown as 0 or 1."""

@@ -10,14 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._text import one_line, shortened
-from predilect.data.tradeoff_steps import Step
-from predilect.models.gaspk_questions import limits
+from predilect.models.gaspk.questions import limits
+from predilect.models.gaspk.tradeoffs.steps import Step
 from predilect.report.plot import can_plot
-
-__all__ = [
-    "CELLS", "Axis", "colour_bar", "finished", "in_units", "new_figure", "reach", "require_matplotlib", "style",
-    "weights_of_points",
-]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
 

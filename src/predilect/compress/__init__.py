@@ -1,0 +1,1 @@
+"""The valuable vector machine: a model reduced to the items that matter."""

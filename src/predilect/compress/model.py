@@ -1,0 +1,363 @@
+"""``CompressedModel``: a fitted model reduced to the items that matter to each person."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._json import plain
+from predilect.compress.criteria import criterion_for
+from predilect.compress.losses import Loss, expected_loss, find_loss
+from predilect.compress.posterior import SubsetPosterior
+from predilect.compress.sparsify import people_of_model, sparsify
+from predilect.compress.storage import PRECISIONS, load_compressed, rounded, save_compressed, stored_bytes
+from predilect.data import ItemFeatures, PersonFeatures
+from predilect.data.space import FeatureSpace
+from predilect.errors import DataError, DataWarning
+from predilect.models.boards import Ranking
+from predilect.models.checks import check_flags
+from predilect.models.joint.process import JointProcess
+from predilect.models.population.predictions import population_chances, population_log_chances
+from predilect.models.predictions import Predicting
+from predilect.models.reading import Queries, read_queries, rows_of_features
+from predilect.progress import Watcher
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class CompressedModel(Predicting, Ranking, BaseEstimator):
+    """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
+
+    Made from a fitted model by :func:`compress`, or from answers: :meth:`fit` fits ``estimator`` and compresses it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The model to fit; not used by :func:`compress`, and not saved.
+    keep : int, float, str or None, default "20%"
+        Items that each person keeps: a number, or a share, rounded up. None where ``budget`` is given.
+    loss : str or callable, default "regret"
+        Use of the compressed model: "regret", "recommendation", "zero_one", "log", or a function; see
+        :mod:`predilect.compress.losses`. The report has the expected loss of compressing.
+    criterion : str, default "auto"
+        "ucb", "voi", "ivm", "adf", "random" or "mean"; "auto": "voi" for regret, "ucb" for recommendation and for a
+        function, "ivm" for the others.
+    budget : int, optional
+        Items of all people together, instead of ``keep``.
+    local : bool, default True
+        Whether moments are kept person by person. False, for a joint process: the covariance of all kept utilities, so
+        that new people, new items and dropped items are predicted from all people's kept ones.
+    marginals : {"centred", "raw"}, default "centred"
+        Utilities that are scored: centred over the items, or, as in the paper, with the constant that only the prior
+        determines.
+    precision : {"half", "single", "double"}, default "half"
+        Of the kept moments. "half": means to 7 digits and the variance of any difference to 3; "single": all
+        to 7 digits, in up to twice the bytes; "double": 16 digits, in twice as many again.
+    options : dict, optional
+        Of the criterion: beta, ucb, kappa, best, ivm.
+    random_state : int, default 0
+        Of criterion "random", of the draws behind the expected loss, and of those behind rank intervals.
+
+    Attributes
+    ----------
+    posterior_ : SubsetPosterior, or JointProcess with ``local=False``
+    items_, users_, personal_, tie_threshold_, n_answers_, n_by_item_
+        As those of the full model.
+    report_ : dict
+        ``of``, the kind of the full model; ``compressed``, what was kept and how; ``loss``, the expected loss.
+
+    Notes
+    -----
+    vvm.md 3 and docs/compress.md. A pair of kept items has the full model's prediction. A dropped item is predicted
+    from the person's kept ones by the population's covariance of utilities, with a warning; a new person is an unseen
+    user (features of new people and items are used with ``local=False`` only).
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {
+    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
+    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+    ... }
+    >>> small = predilect.compress(predilect.Population().fit(answers), keep=2)
+    >>> small.kept("bob")
+    ['milk', 'tea']
+    """
+
+    posterior_: Any
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        keep: Any = "20%",
+        loss: str | Loss = "regret",
+        criterion: str = "auto",
+        budget: int | None = None,
+        local: bool = True,
+        marginals: str = "centred",
+        precision: str = "half",
+        options: dict[str, Any] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.keep = keep
+        self.loss = loss
+        self.criterion = criterion
+        self.budget = budget
+        self.local = local
+        self.marginals = marginals
+        self.precision = precision
+        self.options = options
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Fit a copy of ``estimator`` to answers, and compress it; parameters as its own ``fit`` takes them.
+
+        Raises
+        ------
+        DataError
+            If there is no estimator, or the answers or a parameter cannot be used.
+        """
+        if self.estimator is None:
+            raise DataError("there is no estimator to fit: CompressedModel(Population(), keep=...), or compress(model)")
+        return self._compress(clone(self.estimator).fit(X, y, items=items, users=users, watch=watch))
+
+    def _compress(self, model: Any) -> Self:
+        check_flags(self)
+        if self.precision not in PRECISIONS:
+            raise DataError(f"precision must be one of {', '.join(PRECISIONS)}; got {self.precision!r}")
+        name, _ = find_loss(self.loss)
+        if not hasattr(model, "posterior_"):
+            raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
+        model = copy.copy(model)  # other threads may update it meanwhile
+        if hasattr(model, "consolidate"):
+            model.consolidate()  # people lie in the order of users_ then
+        criterion = criterion_for(name) if self.criterion == "auto" else self.criterion
+        options = dict(self.options or {})
+        people = people_of_model(model)
+        found = sparsify(
+            model, self.keep, criterion, budget=self.budget, local=self.local, marginals=self.marginals,
+            people=people, **{"random_state": self.random_state, **options},
+        )  # fmt: skip
+        self.posterior_ = rounded(found, self.precision)
+        self.items_, self.users_, self.personal_ = model.items_, model.users_, model.personal_
+        self.added_users_: dict[Any, int] = {}
+        self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
+        self.n_by_item_, self.backend_ = model.n_by_item_, model.backend_
+        self.features_: ItemFeatures | None = None
+        self.user_features_: PersonFeatures | None = None
+        self.space_ = FeatureSpace.empty(len(self.items_))
+        if not self.local:
+            self.features_, self.user_features_, self.space_ = model.features_, model.user_features_, model.space_
+        of = model.report_["model"]
+        self.hyperparameters_ = model.hyperparameters_ if of in ("population", "pooled") else None
+        kept = self._n_kept()
+        cost = expected_loss(model, self.posterior_, self.loss, random_state=self.random_state, people=people)
+        self.report_: dict[str, Any] = plain({
+            "model": "compressed", "of": of,
+            "compressed": {
+                "keep": None if self.keep is None else str(self.keep), "budget": self.budget, "criterion": criterion,
+                "options": options, "local": self.local, "marginals": self.marginals, "n_kept": kept,
+                "n_cells": len(self.items_) * (len(self.users_) if self.personal_ and self.users_ is not None else 1),
+                "bytes": stored_bytes(self), "bytes_full": stored_bytes(model),
+            },
+            "loss": cost.to_dict(), "features": [],
+        })  # fmt: skip
+        return self
+
+    def kept(self, user: Any = None) -> list[Any]:
+        """Ids of the items that a person keeps; without a person those of a pooled model.
+
+        Raises
+        ------
+        DataError
+            If the person is not known.
+        """
+        check_is_fitted(self, "posterior_")
+        code = self._user_code(user) if self.personal_ else 0
+        if code < 0:
+            raise DataError("whose items? Name a person: kept(user)")
+        posterior = self.posterior_
+        if isinstance(posterior, SubsetPosterior):
+            return list(self.items_.labels(posterior.kept(code)))
+        cells = posterior.rows.codes.astype(np.int64)
+        return list(self.items_.labels(cells[cells[:, 0] == code, 1]))
+
+    def recommend(self, user: Any = None) -> Any:
+        """Id of the kept item with the largest mean utility to a person; parameters as :meth:`kept`.
+
+        A dropped item is never recommended, whatever is predicted of it from the kept ones: it was dropped for its
+        own answers.
+        """
+        code = self._user_code(user) if self.personal_ else 0
+        items = self.items_.codes(self.kept(user))
+        return self.items_.ids[int(items[self.posterior_.utilities(code)[0][items].argmax()])]
+
+    def is_kept(self, X: Any) -> npt.NDArray[np.bool_]:
+        """Whether each pair's person keeps both items, so that its prediction is the full model's; shape (n,)."""
+        check_is_fitted(self, "posterior_")
+        return self._are_kept(read_queries(X, self.items_, self.users_ if self.personal_ else None))
+
+    def _are_kept(self, queries: Queries) -> npt.NDArray[np.bool_]:
+        n = len(self.items_)
+        sides = [np.where(side < n, side, -1).astype(np.int64) for side in (queries.left, queries.right)]
+        if isinstance(self.posterior_, SubsetPosterior):
+            places = [self.posterior_.places(queries.users, np.maximum(side, 0)) >= 0 for side in sides]
+        else:
+            cells = self.posterior_.rows.codes.astype(np.int64) @ np.array([n, 1])
+            places = [np.isin(queries.users.astype(np.int64) * n + side, cells) for side in sides]
+            places = [found & (queries.users >= 0) for found in places]
+        return np.asarray(places[0] & places[1] & (sides[0] >= 0) & (sides[1] >= 0))
+
+    def _n_kept(self) -> int:
+        posterior = self.posterior_
+        return len(posterior.items if isinstance(posterior, SubsetPosterior) else posterior.rows.codes)
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior = self.posterior_
+        n = len(self.items_)
+        known = (queries.users >= 0) | (not self.personal_)
+        dropped = known & (queries.left < n) & (queries.right < n) & ~self._are_kept(queries)
+        if dropped.any():
+            warnings.warn(
+                f"{int(dropped.sum())} of {len(dropped)} pairs hold an item that was dropped for the person (first: "
+                f"row {int(np.argmax(dropped)) + 1}): predicted from the kept items through the prior covariance",
+                DataWarning, stacklevel=4,
+            )  # fmt: skip
+        if isinstance(posterior, JointProcess):
+            new = self._new_items(queries, items)
+            process = posterior if new is None else posterior.with_items(new.matrix, new.known)
+            who = queries.users
+            if users is not None and queries.new_users and self.user_features_ is not None:
+                rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
+                who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
+                process = process.with_users(rows)
+            return process.margins(who, queries.left, queries.right)
+        if queries.new_items:
+            warnings.warn(
+                f"{len(queries.new_items)} of the items asked about are not known to the model (first: "
+                f"{queries.new_items[0]!r}): each is taken for any item; a compressed model holds no features",
+                DataWarning, stacklevel=4,
+            )  # fmt: skip
+            posterior = posterior.with_items(len(queries.new_items))
+        return posterior.margins(queries.users, queries.left, queries.right)
+
+    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        if self.hyperparameters_ is None:
+            return super()._chances(mean, var, queries)
+        return population_chances(self, mean, var, queries)
+
+    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        if self.hyperparameters_ is None:
+            return super()._log_chances(mean, var, queries)
+        return population_log_chances(self, mean, var, queries)
+
+    def _answers_of(self, user: int) -> FloatArray:
+        return self.answers_of_people(user, user + 1)[0] if user >= 0 else np.zeros(len(self.items_))
+
+    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+        """Answer counts of people on kept items, shape (stop - start, n_items); none with ``local=False``."""
+        counts = np.zeros((stop - start, len(self.items_)))
+        posterior = self.posterior_
+        if isinstance(posterior, SubsetPosterior):
+            some = slice(posterior.ptr[start], posterior.ptr[stop])
+            who = np.repeat(np.arange(stop - start), np.diff(posterior.ptr[start : stop + 1]))
+            counts[who, posterior.items[some]] = posterior.n_answers[some]
+        return counts
+
+    def describe(self) -> list[str]:
+        """What was kept, its cost and its gain, in sentences."""
+        check_is_fitted(self, "posterior_")
+        how, cost = self.report_["compressed"], self.report_["loss"]
+        share = how["n_kept"] / how["n_cells"]
+        ratio = how["bytes_full"] / how["bytes"]
+        size = f"{ratio:.1f} times smaller than" if ratio > 1.05 else "not smaller than"
+        error = "" if isinstance(cost["error"], str) else f" (standard error {cost['error']:.2g})"
+        return [
+            f"{how['n_kept']} of {how['n_cells']} utilities are kept ({share:.0%}), chosen by {how['criterion']}.",
+            f"Expected {cost['loss']} loss {cost['compressed']:.4g}, of the full model {cost['full']:.4g}: compressing "
+            f"costs {cost['excess']:.2g}{error}, over {cost['n_people']} people.",
+            f"Its numbers take {how['bytes']} bytes, {size} the full model's {how['bytes_full']}.",
+        ]
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model to a folder, whole or not at all; docs/model-format.md describes it.
+
+        Raises
+        ------
+        FileExistsError
+            If the path exists and ``overwrite`` is False.
+        """
+        check_is_fitted(self, "posterior_")
+        save_compressed(self, Path(path), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such model, a damaged one, or one of a later format.
+        """
+        model: Self = load_compressed(cls, Path(path))
+        return model
+
+
+def compress(
+    model: Any,
+    keep: Any = None,
+    loss: str | Loss = "regret",
+    criterion: str = "auto",
+    *,
+    budget: int | None = None,
+    local: bool = True,
+    marginals: str = "centred",
+    precision: str = "half",
+    random_state: int = 0,
+    **options: Any,
+) -> CompressedModel:
+    """Compress a fitted model to the items that matter to each person.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted model of the package with utilities of items.
+    keep : int, float or str, optional
+        By default "20%", unless ``budget`` is given.
+    loss, criterion, budget, local, marginals, precision, random_state
+        As in :class:`CompressedModel`.
+    **options
+        Of the criterion: beta, ucb, kappa, best, ivm.
+
+    Returns
+    -------
+    CompressedModel
+
+    Raises
+    ------
+    DataError
+        If ``keep``, ``budget``, a criterion, a loss or an option cannot be used, or the model has no utilities.
+    """
+    keep = "20%" if keep is None and budget is None else keep
+    return CompressedModel(
+        keep=keep, loss=loss, criterion=criterion, budget=budget, local=local, marginals=marginals,
+        precision=precision, options=options or None, random_state=random_state,
+    )._compress(model)  # fmt: skip

@@ -1,0 +1,258 @@
+"""Posterior of a few kept items a person: their moments, all else by the population distribution."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.utilities import Utilities
+from predilect.people.pair_kinds import IMPLIED
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubsetPosterior:
+    """q(f_uS) = N(mean, covariance) of the items S_u that each person keeps; the rest by the population distribution.
+
+    A dropped item i has f_i | f_S of that distribution: with A = C_iS C_SS⁻¹ mean m_i + A (μ_S - m_S) and covariance
+    C_ii - A C_SS Aᵀ + A Σ_SS Aᵀ. ``implied`` packs eight cells of ``triangles`` a byte: pairs of kept items ordered by
+    transitivity of the answers; empty where that makes no difference. The person's answers on dropped items are lost,
+    and so are covariances with other people's kept items. vvm.md 3, ``local``; the paper does not say how anything is
+    predicted from what is kept. n_kept (r + 5) / 2 numbers and n_items² for population and crowd; a pair of kept items
+    costs two searches, one with a dropped item r² (and r³ once a person).
+    """
+
+    ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
+    items: IntArray  # (n_kept,)
+    mean: FloatArray  # (n_kept,), μ_S
+    triangles: FloatArray  # (Σ r_u (r_u + 1) / 2,), lower triangles of Σ_SS, row by row
+    law: Utilities  # N(m, C), the population distribution; of a pooled model the prior
+    whole: Utilities | None  # the crowd; None for a pooled model, which is then person 0
+    n_answers: FloatArray  # (n_kept,), answers of the person on each kept item
+    tie_factor: FloatArray  # (n_users,), factor of the tie threshold
+    stranger: Utilities | None = None  # an unseen user, where that is not law
+    implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    _start: IntArray = field(init=False, repr=False)
+    _keys: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        r = np.diff(self.ptr)
+        object.__setattr__(self, "_start", np.concatenate([[0], np.cumsum(r * (r + 1) // 2)]))
+        who = np.repeat(np.arange(len(r)), r)
+        object.__setattr__(self, "_keys", who * self.n_items + self.items)
+        if self._start[-1] != len(self.triangles) or len(self.mean) != len(self.items) or self.ptr[-1] != len(who):
+            raise ValueError(f"{len(self.items)} kept items, but {len(self.mean)} means, {len(self.triangles)} moments")
+        if (np.diff(self._keys) <= 0).any():
+            raise ValueError("the kept items of a person must ascend")
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, kept or not."""
+        return len(self.law.mean)
+
+    @property
+    def n_users(self) -> int:
+        """Number of people; 1 for a pooled model."""
+        return len(self.ptr) - 1
+
+    def kept(self, user: int) -> IntArray:
+        """Items that one person keeps, ascending."""
+        return self.items[self.ptr[user] : self.ptr[user + 1]]
+
+    def moments(self, user: int) -> tuple[FloatArray, FloatArray]:
+        """Mean (r,) and covariance (r, r) of a person's kept items."""
+        covariance = unpack_triangle(self.triangles[self._start[user] : self._start[user + 1]])
+        return self.mean[self.ptr[user] : self.ptr[user + 1]], covariance
+
+    def places(self, users: IntArray, items: IntArray) -> IntArray:
+        """Positions (n,) of items among those kept by people; -1 for a dropped or new item or an unknown person."""
+        users, items = self._people(users), np.asarray(items, dtype=np.int64)
+        if not len(self._keys):
+            return np.full(len(users), -1)
+        key = users * self.n_items + items
+        place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        known = (users >= 0) & (items < self.n_items)  # or a new item has the key of another person's item
+        return np.asarray(np.where(known & (self._keys[place] == key), place, -1))
+
+    def margins(
+        self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right), shapes (n,); -1 for an unseen user."""
+        users, left, right = self._people(users), np.asarray(left), np.asarray(right)
+        mean, var = np.empty(len(users)), np.empty(len(users))
+        a, b = self.places(users, left), self.places(users, right)
+        both = np.flatnonzero((a >= 0) & (b >= 0))
+        u, a, b = users[both], a[both], b[both]
+        mean[both] = self.mean[a] - self.mean[b]
+        moments = [self.triangles[self._cells(u, i, j)] for i, j in ((a, a), (b, b), (a, b))]
+        var[both] = moments[0] + moments[1] - 2.0 * moments[2]
+        open_ = np.ones(len(users), dtype=bool)
+        open_[both] = False
+        strangers = np.flatnonzero(open_ & (users < 0))
+        if len(strangers):
+            somebody = self.law if self.stranger is None else self.stranger
+            mean[strangers], var[strangers] = somebody.margins(left[strangers], right[strangers])
+        rest = np.flatnonzero(open_ & (users >= 0))
+        if len(rest):
+            of_law = self.law.margins(left[rest], right[rest])
+            order = rest[np.argsort(users[rest], kind="stable")]
+            mean[rest], var[rest] = of_law
+            for rows in np.split(order, np.flatnonzero(np.diff(users[order])) + 1):
+                S, alpha, D = self._pull(int(users[rows[0]]))
+                items, place = np.unique(np.concatenate([left[rows], right[rows]]), return_inverse=True)
+                cross = covariance_between(self.law, items, S)
+                x = cross[place[: len(rows)]] - cross[place[len(rows) :]]
+                mean[rows] += x @ alpha
+                var[rows] -= np.einsum("ij,ij->i", x @ D, x)
+        return mean, np.maximum(var, 0.0)
+
+    def person(self, user: int = -1) -> Utilities:
+        """The utilities of one person; -1: of an unseen user."""
+        user = int(self._people(np.array([user]))[0])
+        if user < 0:
+            return self.law if self.stranger is None else self.stranger
+        law, (S, alpha, D) = self.law, self._pull(user)
+        mu, Sigma = self.moments(user)
+        if law.Phi is None:
+            cross = law.covariance[:, S]
+            mean, covariance = law.mean + cross @ alpha, symmetrise(law.covariance - cross @ D @ cross.T)
+            mean[S], covariance[np.ix_(S, S)] = mu, Sigma  # the same but for rounding
+            return Utilities.of(mean, covariance)
+        own = law.own if len(law.own) else np.zeros(self.n_items)
+        rows, k = law.rows(), len(law.covariance)
+        P = np.zeros((k + len(S), k + len(S)))
+        P[:k, :k], P[k + np.arange(len(S)), k + np.arange(len(S))] = law.covariance, own[S]
+        cross = P @ np.hstack([rows[S], np.eye(len(S))]).T
+        move = cross @ alpha
+        mean = law.mean + rows @ move[:k]
+        mean[S] = mu
+        rest = own.copy()
+        rest[S] = 0.0
+        return Utilities(mean, symmetrise(P - cross @ D @ cross.T), rows, S.astype(np.int64), rest)
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities."""
+        return self.person(user).dense()
+
+    def crowd(self) -> Utilities:
+        """The crowd's utilities in the full model; of a pooled model, what is kept of them."""
+        return self.person(0) if self.whole is None else self.whole
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of :meth:`crowd`."""
+        return self.crowd().dense()
+
+    def centred_utilities(
+        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of people's utilities, centred over the items; shapes (n_users, n_items)."""
+        found = [self.person(int(user)).centred_marginals() for user in users]
+        shape = (len(users), self.n_items)
+        return np.array([m for m, _ in found]).reshape(shape), np.array([v for _, v in found]).reshape(shape)
+
+    def with_items(self, n_new: int) -> SubsetPosterior:
+        """With unseen items appended, each distributed like one of the population's items."""
+        stranger = None if self.stranger is None else _with_independent(self.stranger, n_new)
+        return replace(self, law=_with_independent(self.law, n_new), stranger=stranger)
+
+    def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
+        """As of a population's posterior; a dropped item counts as one without an answer."""
+        if self.whole is None:
+            return np.zeros(len(users), dtype=np.int8)
+        users = self._people(users)
+        seen = np.append(self.n_answers > 0.0, False)
+        places = [self.places(users, side) for side in (left, right)]
+        kind = np.asarray(2 - sum(seen[place].astype(np.int8) for place in places), dtype=np.int8)
+        known = np.flatnonzero((places[0] >= 0) & (places[1] >= 0))
+        if len(self.implied) and len(known):
+            cell = self._cells(users[known], places[0][known], places[1][known])
+            marks = (self.implied[cell // 8] >> (7 - cell % 8).astype(np.uint8)) & 1  # as np.packbits has them
+            kind[known[marks > 0]] = IMPLIED
+        return kind
+
+    def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether people have no answers on the items they keep and no known tie threshold of their own."""
+        users = self._people(users)
+        sums = np.concatenate([[0.0], np.cumsum(self.n_answers)])
+        total = np.append(sums[self.ptr[1:]] - sums[self.ptr[:-1]], 0.0)
+        own = np.append(self.tie_factor != 1.0, False)
+        return np.asarray((total[users] == 0.0) & ~own[users])
+
+    def tie_factors(self, users: IntArray) -> FloatArray:
+        """Factors of the tie threshold for people, by code; 1 for an unknown person."""
+        return np.append(self.tie_factor, 1.0)[self._people(users)]
+
+    def _cells(self, users: IntArray, first: IntArray, second: IntArray) -> IntArray:
+        """Positions in ``triangles`` of pairs of kept items."""
+        i, j = np.maximum(first, second) - self.ptr[users], np.minimum(first, second) - self.ptr[users]
+        return np.asarray(self._start[users] + i * (i + 1) // 2 + j)
+
+    def _people(self, users: IntArray) -> npt.NDArray[np.int64]:
+        codes: npt.NDArray[np.int64] = np.zeros(len(users), dtype=np.int64)
+        if self.whole is not None:
+            codes = np.asarray(users, dtype=np.int64)
+        return codes
+
+    def _pull(self, user: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """S, C_SS⁻¹ (μ - m_S) and C_SS⁻¹ - C_SS⁻¹ Σ C_SS⁻¹: regression of the other items on a person's kept ones."""
+        S = self.kept(user)
+        mu, Sigma = self.moments(user)
+        factor = factorise(covariance_between(self.law, S, S))
+        inverse = factor.inverse()
+        return S, factor.solve(mu - self.law.mean[S]), symmetrise(inverse - inverse @ Sigma @ inverse)
+
+
+def covariance_between(utilities: Utilities, first: IntArray, second: IntArray) -> FloatArray:
+    """Covariance of utilities of some items with those of others, shape (n, m)."""
+    if utilities.Phi is None:
+        return np.asarray(utilities.covariance[np.ix_(first, second)])
+    rows = utilities.Phi
+    if len(utilities.items):
+        rows = utilities.rows()
+    block = rows[first] @ utilities.covariance @ rows[second].T
+    if len(utilities.own):
+        block += (np.asarray(first)[:, None] == np.asarray(second)) * utilities.own[first][:, None]
+    return np.asarray(block)
+
+
+def marginal_variances(utilities: Utilities) -> FloatArray:
+    """Variance of each utility, its constant included; shape (n_items,)."""
+    if utilities.Phi is None:
+        return np.array(np.diagonal(utilities.covariance))
+    rows = utilities.rows()
+    var = np.einsum("ij,ij->i", rows @ utilities.covariance, rows)
+    return np.asarray(var + utilities.own if len(utilities.own) else var)
+
+
+def _with_independent(utilities: Utilities, n_new: int) -> Utilities:
+    n, var = len(utilities.mean), marginal_variances(utilities)
+    mean = np.append(utilities.mean, np.full(n_new, utilities.mean.mean()))
+    new = np.full(n_new, var.mean() + utilities.mean.var())
+    if utilities.Phi is None:
+        C = np.zeros((n + n_new, n + n_new))
+        C[:n, :n] = utilities.covariance
+        C[np.arange(n, n + n_new), np.arange(n, n + n_new)] = new
+        return Utilities.of(mean, C)
+    own = np.append(utilities.own if len(utilities.own) else np.zeros(n), new)
+    Phi = np.vstack([utilities.Phi, np.zeros((n_new, utilities.Phi.shape[1]))])
+    return Utilities(mean, utilities.covariance, Phi, utilities.items, own)
+
+
+def pack_triangle(matrix: FloatArray) -> FloatArray:
+    """The lower triangle of a symmetric matrix, row by row; shape (n (n + 1) / 2,)."""
+    return np.asarray(matrix[np.tril_indices(len(matrix))])
+
+
+def unpack_triangle(triangle: FloatArray) -> FloatArray:
+    """The symmetric matrix of a lower triangle."""
+    n = int((np.sqrt(8.0 * len(triangle) + 1.0) - 1.0) / 2.0 + 0.5)
+    out = np.empty((n, n))
+    out[np.tril_indices(n)] = triangle
+    out.T[np.tril_indices(n)] = triangle
+    return out

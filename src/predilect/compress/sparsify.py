@@ -1,0 +1,325 @@
+"""Sparsification of a posterior to the items that matter for a decision (the valuable vector machine)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.compress.adf import filter_answers
+from predilect.compress.criteria import Criterion, in_order, items_a_person, items_in_all
+from predilect.compress.posterior import SubsetPosterior, covariance_between, marginal_variances, pack_triangle
+from predilect.errors import DataError
+from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.pairs import preference
+from predilect.gaussian.pooled import GaussianPosterior
+from predilect.gaussian.projection import item_covariance
+from predilect.gaussian.utilities import Utilities
+from predilect.latent.sparse.posterior import SparsePosterior
+from predilect.likelihoods.views import Probit
+from predilect.models.gppl.joint import JointPosterior
+from predilect.models.joint.process import JointProcess, kept_process, people_of
+from predilect.models.population.calibration import Calibration
+from predilect.models.population.prior import Hyperparameters
+from predilect.people.pair_kinds import IMPLIED
+from predilect.people.posterior import PopulationPosterior
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+People = Callable[[IntArray], Iterator[Utilities]]
+
+_MOST_REMEMBERED = 30_000_000  # numbers of people's covariances cached between choosing and cutting
+_MOST_IN_LAW = 1000  # people, evenly spaced, whose utilities make the population distribution
+_MARGINALS = ("centred", "raw")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Items that people keep."""
+
+    ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
+    items: IntArray  # (n_kept,)
+
+    @property
+    def users(self) -> IntArray:
+        """Person of each kept item, shape (n_kept,)."""
+        return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+
+
+def sparsify(
+    model: Any,
+    keep: Any = None,
+    criterion: str | Criterion = "ucb",
+    *,
+    budget: int | None = None,
+    local: bool = True,
+    marginals: str = "centred",
+    people: People | None = None,
+    **options: Any,
+) -> Any:
+    """Sparsified posterior of a fitted model (SubsetPosterior or JointProcess); of a pooled model, of its one function.
+
+    ``keep`` is a number or a share ("20%") of items a person, ``budget`` instead a number of all people together (the
+    best scores, at least one a person); ``options`` are those of :class:`~predilect.compress.criteria.Criterion`.
+    Equal scores: the item with the smaller id. ``local`` keeps moments person by person; False, for a joint process,
+    the whole covariance of all kept utilities. ``people`` comes from :func:`people_of_model`. Raises DataError for
+    anything that cannot be used.
+
+    vvm.md 3. ``local``: the covariances of all people, n_users n_items log n_items for the choice. Otherwise see
+    :func:`~predilect.models.joint.process.kept_process`.
+    """
+    _check(model)
+    people = people_of_model(model) if people is None else people
+    selection = select(model, keep, criterion, budget=budget, marginals=marginals, people=people, **options)
+    posterior = model.posterior_
+    if not local:
+        if not isinstance(posterior, JointProcess):
+            raise DataError(
+                f"local=False needs one process of people and items, and this is a {type(posterior).__name__}: its "
+                "people are apart given the crowd. Leave local=True (leave --whole out)"
+            )
+        return kept_process(posterior, selection.users, selection.items)
+    means, triangles = [], []
+    for user, utilities in enumerate(people(_everybody(model))):
+        S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
+        means.append(utilities.mean[S])
+        triangles.append(pack_triangle(covariance_between(utilities, S, S)))
+    law, whole, stranger = _laws(model, people)
+    return SubsetPosterior(
+        selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
+        _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), stranger,
+        _implied(model, selection),
+    )  # fmt: skip
+
+
+def select(
+    model: Any,
+    keep: Any = None,
+    criterion: str | Criterion = "ucb",
+    *,
+    budget: int | None = None,
+    marginals: str = "centred",
+    people: People | None = None,
+    **options: Any,
+) -> Selection:
+    """Items that people keep; parameters as :func:`sparsify`."""
+    if marginals not in _MARGINALS:
+        raise DataError(f"marginals must be one of {', '.join(_MARGINALS)}; got {marginals!r}")
+    if (keep is None) == (budget is None):
+        raise DataError("give keep, the items of each person (10, 0.2 or '20%'), or budget, those of all together")
+    _check(model)
+    people = people_of_model(model) if people is None else people
+    try:
+        how = Criterion(criterion, **options) if isinstance(criterion, str) else criterion
+    except TypeError:
+        known = ", ".join(Criterion.__slots__[1:])
+        raise DataError(f"options of a criterion are {known}; got {', '.join(options)}") from None
+    n_items, n_users = len(model.items_), _n_people(model)
+    r = None if keep is None else items_a_person(keep, n_items)
+    total = None if budget is None else items_in_all(budget, n_users, n_items)
+    if how.name == "adf":
+        if r is None:
+            raise DataError('criterion "adf" takes answers in order, for everybody: give keep, not budget')
+        return _by_answers(model, r)
+    law = _laws(model, people)[0]
+    prior_var = _marginals(law, marginals)[1]
+    rng = np.random.default_rng(how.random_state)
+    kept: list[IntArray] = []
+    scores = np.empty((n_users, n_items if total is not None else 0))
+    for user, utilities in enumerate(people(_everybody(model))):
+        mean, var = _marginals(utilities, marginals)
+        score = how.scores(mean, np.maximum(var, 0.0), np.maximum(prior_var, 0.0), rng)
+        if total is None:
+            kept.append(np.sort(in_order(score)[:r]))
+        else:
+            scores[user] = score
+    if total is not None:
+        kept = _shared_out(scores, total)
+    return _selection(kept)
+
+
+def people_of_model(model: Any) -> People:
+    """Iterator over utilities by codes of people, cached for few people; person 0 of a pooled model is its function."""
+    posterior = model.posterior_
+    everybody = _everybody(model)
+
+    def make(users: IntArray) -> Iterator[Utilities]:
+        if not model.personal_:
+            return iter([posterior.crowd()] * len(users))
+        if isinstance(posterior, JointProcess):
+            return people_of(posterior, users)
+        return (posterior.person(user) for user in users.tolist())
+
+    if len(everybody) * len(model.items_) ** 2 > _MOST_REMEMBERED:
+        return make
+    remembered: list[Utilities] = []
+
+    def recall(users: IntArray) -> Iterator[Utilities]:
+        if not remembered:
+            remembered.extend(make(everybody))
+        return (remembered[user] for user in users.tolist())
+
+    return recall
+
+
+def _everybody(model: Any) -> IntArray:
+    return np.arange(_n_people(model))
+
+
+def _check(model: Any) -> None:
+    posterior = getattr(model, "posterior_", None)
+    if posterior is None:
+        raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
+    if not all(hasattr(posterior, name) for name in ("person", "crowd", "margins")):
+        raise DataError(
+            f"a {type(model).__name__} predicts answers from more than the utilities of two items (trade-offs), which "
+            "cannot be dropped item by item. Use Population(), GPPL(), CrowdGPPL() or CollaborativeGP()"
+        )
+    if isinstance(posterior, SubsetPosterior):
+        raise DataError("this model is compressed already: compress the full model again with another keep")
+
+
+def _n_people(model: Any) -> int:
+    if not model.personal_:
+        return 1
+    return len(model.users_) + len(model.added_users_)
+
+
+def _marginals(utilities: Utilities, which: str) -> tuple[FloatArray, FloatArray]:
+    if which == "centred":
+        return utilities.centred_marginals()
+    return utilities.mean, marginal_variances(utilities)
+
+
+def _selection(kept: list[IntArray]) -> Selection:
+    return Selection(np.concatenate([[0], np.cumsum([len(items) for items in kept])]), np.concatenate(kept))
+
+
+def _shared_out(scores: FloatArray, total: int) -> list[IntArray]:
+    """The best of each person, and of all others the best in all; equal ones by person, then item."""
+    n_users = len(scores)
+    chosen = np.zeros(scores.shape, dtype=bool)
+    chosen[np.arange(n_users), [in_order(row)[0] for row in scores]] = True
+    rest = np.where(chosen, -np.inf, scores).ravel()
+    order = in_order(rest)
+    order = order[~chosen.ravel()[order]]
+    chosen.ravel()[order[: total - n_users]] = True
+    return [np.flatnonzero(row) for row in chosen]
+
+
+def _by_answers(model: Any, r: int) -> Selection:
+    """The items of the most informative answers, in their order, then of a person who lacks some the smallest ids.
+
+    vvm.md 3, the informative vector machine in its original form. Rows of several identical answers count once.
+    """
+    posterior, answers = model.posterior_, getattr(model, "comparisons_", None)
+    if not isinstance(posterior, JointProcess) or answers is None:
+        raise DataError(
+            'criterion "adf" orders the answers of a joint process by its prior; this model has none, or was loaded '
+            'without its answers. Use criterion="ivm"'
+        )
+    u, a, b = (np.asarray(column, dtype=np.int64) for column in (answers.user, answers.left, answers.right))
+    K_u, K_x = posterior.kernel.users.covariance(), posterior.kernel.items.covariance()
+    pairs = preference(K_x, a, b)
+    more = posterior.kernel.nuggets or (0.0, 0.0)
+
+    def column(k: int) -> FloatArray:
+        cross = K_u[u, u[k]] * pairs[:, k]
+        cross[k] = (K_u[u[k], u[k]] + more[0]) * (pairs[k, k] + more[1])
+        return np.asarray(cross)
+
+    diagonal = (np.diagonal(K_u)[u] + more[0]) * (np.diagonal(pairs) + more[1])
+    kept: list[list[int]] = [[] for _ in range(_n_people(model))]
+    missing = len(kept) * r
+    for k, *_ in filter_answers(column, diagonal, answers.outcome, Probit(model.tie_threshold_)):
+        mine = kept[u[k]]
+        for item in (int(a[k]), int(b[k])):
+            if len(mine) < r and item not in mine:
+                mine.append(item)
+                missing -= 1
+        if not missing:
+            break
+    for mine in kept:
+        mine += [item for item in range(len(model.items_)) if item not in mine][: r - len(mine)]
+    return _selection([np.sort(np.array(mine, dtype=np.int64)) for mine in kept])
+
+
+def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Utilities | None]:
+    """The population distribution, the crowd, and an unseen user where that is another distribution.
+
+    Of a pooled model its prior, and None twice. A joint process has another prior for each person, by features: here
+    the mean and the spread of people in the posterior.
+    """
+    posterior = model.posterior_
+    if model.personal_:
+        stranger = posterior.person(-1)
+        if isinstance(posterior, JointProcess | JointPosterior):
+            return _law_of_people(model, people), posterior.crowd(), stranger
+        return stranger, posterior.crowd(), None
+    if isinstance(posterior, SparsePosterior):
+        p = posterior.projection
+        prior = item_covariance(p.kernel, p.features, p.known) / posterior.scale
+        return Utilities.of(np.zeros(p.n_items), prior), None, None
+    if isinstance(posterior, GaussianPosterior) and hasattr(model.hyperparameters_, "consensus_scale"):
+        h, functions = model.hyperparameters_, model.functions_
+        zero = np.zeros(len(model.items_))
+        if functions is None:
+            prior = h.consensus_scale * model.space_.covariance(h.consensus_weight, h.length_scale)
+            return Utilities.of(zero, prior), None, None
+        prior = h.consensus_scale * functions.prior_covariance(h.consensus_weight)
+        return Utilities(zero, prior, posterior.Phi, np.zeros(0, dtype=np.int64), np.zeros(0)), None, None
+    raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
+
+
+def _law_of_people(model: Any, people: People) -> Utilities:
+    """Population distribution in the posterior: mean, and covariance within and between people."""
+    n = _n_people(model)
+    users = np.arange(0, n, 1 + n // _MOST_IN_LAW)
+    first, within = np.zeros(len(model.items_)), np.zeros((len(model.items_), len(model.items_)))
+    between = np.zeros_like(within)
+    for utilities in people(users):
+        mean, covariance = utilities.dense()
+        first += mean / len(users)
+        within += covariance / len(users)
+        between += np.outer(mean, mean) / len(users)
+    return Utilities.of(first, symmetrise(within + between - np.outer(first, first)))
+
+
+def _answers_on(model: Any, selection: Selection) -> FloatArray:
+    """Answers of each person on the items they keep, shape (n_kept,)."""
+    if not model.personal_:
+        return np.asarray(model.n_by_item_[selection.items], dtype=np.float64)
+    out = np.empty(len(selection.items))
+    n_users, step = len(selection.ptr) - 1, 1000
+    for start in range(0, n_users, step):
+        stop = min(start + step, n_users)
+        counts = model.answers_of_people(start, stop)
+        some = slice(selection.ptr[start], selection.ptr[stop])
+        out[some] = counts[selection.users[some] - start, selection.items[some]]
+    return out
+
+
+def _tie_factors(model: Any, n_users: int) -> FloatArray:
+    factors = getattr(model.posterior_, "tie_factors", None)
+    if factors is None or not model.personal_:
+        return np.ones(n_users)
+    return cast(FloatArray, factors(np.arange(n_users)))
+
+
+def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
+    """Pairs of kept items implied by a person's answers, packed as in ``SubsetPosterior``."""
+    posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
+    if not isinstance(posterior, PopulationPosterior) or not isinstance(model.hyperparameters_, Hyperparameters):
+        return nothing
+    chances = Calibration.of(model.hyperparameters_)
+    if chances.factor_implied == chances.factor:
+        return nothing
+    marks = []
+    for user in range(len(selection.ptr) - 1):
+        S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
+        left, right = (S[side] for side in np.tril_indices(len(S)))
+        marks.append(posterior.pair_kinds(np.full(len(left), user), left, right) == IMPLIED)
+    return np.packbits(np.concatenate(marks))

@@ -1,0 +1,326 @@
+"""Half-precision storage of covariances of kept items: 16-bit variances of differences.
+
+Pairs of items are predicted by the variance of their difference, so that is rounded, to 11 bits, and not the
+covariances whose small remainder it would be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect._json import plain, typed
+from predilect.compress.losses import find_loss
+from predilect.compress.posterior import SubsetPosterior, pack_triangle, unpack_triangle
+from predilect.gaussian.dense import is_semidefinite
+from predilect.gaussian.utilities import Utilities
+from predilect.models.checks import check_choice
+from predilect.models.fields import (
+    LARGEST,
+    SMALL,
+    Field,
+    Fields,
+    amounts,
+    codes,
+    flags,
+    is_within,
+    numbers,
+    optional,
+    pointer,
+    positive,
+)
+from predilect.models.joint.covariance import JointKernel, Table
+from predilect.models.joint.process import JointProcess, Rows
+from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+from predilect.models.population.prior import restored_hyperparameters
+from predilect.models.population.storage import _to_document
+from predilect.models.saving import (
+    SHARED_ARRAYS,
+    number,
+    number_within,
+    read_model,
+    refuse_to_replace,
+    restore,
+    sizes_of,
+    write_model,
+)
+
+FloatArray = npt.NDArray[np.float64]
+
+_LARGEST_EXPONENT = 15  # of a 16-bit number; the smallest with all its bits is 2^-14
+
+
+def halved(triangles: FloatArray, ptr: npt.NDArray[np.integer]) -> dict[str, npt.NDArray[np.generic]]:
+    """Arrays to save instead of lower ``triangles`` (Σ r_u (r_u + 1) / 2,) of covariances of r_u items a person.
+
+    ``variance`` has 32 bits; ``difference``, 16 bits, of each pair, times 2^``exponent``: relative error at most 2^-11
+    down to 2^-29 of the largest, and 2^-40 of the largest below. What :func:`unhalved` made gives the same bits again.
+    """
+    row, column, start = _entries(ptr)
+    off = row != column
+    v = triangles[~off]
+    difference = np.maximum(v[start[off] + row[off]] + v[start[off] + column[off]] - 2.0 * triangles[off], 0.0)
+    exponent = _LARGEST_EXPONENT - math.frexp(float(difference.max(initial=0.0)))[1]
+    return {
+        "variance": v.astype(np.float32), "difference": np.ldexp(difference, exponent).astype(np.float16),
+        "exponent": np.array(exponent, dtype=np.int64),
+    }  # fmt: skip
+
+
+def unhalved(arrays: dict[str, npt.NDArray[np.generic]], ptr: npt.NDArray[np.integer]) -> FloatArray:
+    """The lower triangles of covariances that :func:`halved` was given, but for rounding."""
+    v, r = arrays["variance"].astype(np.float64), np.diff(ptr)
+    if len(v) != ptr[-1] or arrays["difference"].shape != (int((r * (r - 1) // 2).sum()),):
+        raise ValueError(f"{ptr[-1]} kept items, but {len(v)} variances and {len(arrays['difference'])} differences")
+    row, column, start = _entries(ptr)
+    off = row != column
+    triangles = np.empty(len(row))
+    triangles[~off] = v
+    difference = np.ldexp(arrays["difference"].astype(np.float64), -int(arrays["exponent"]))
+    triangles[off] = 0.5 * (v[start[off] + row[off]] + v[start[off] + column[off]] - difference)
+    return triangles
+
+
+def _entries(ptr: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], ...]:
+    """Row, column and first item's place of the person of each entry of all triangles."""
+    r = np.diff(ptr)
+    length = np.arange(1, int(r.max(initial=0)) + 1)  # of the rows of the largest triangle
+    rows = np.concatenate([length[:n] for n in r.tolist()]) if len(r) else length
+    row = np.repeat(rows - 1, rows)
+    column = np.arange(len(row)) - np.repeat(np.cumsum(rows) - rows, rows)
+    return row, column, np.repeat(ptr[:-1], r * (r + 1) // 2)
+
+
+PRECISIONS = ("half", "single", "double")
+_NAMES = ("compressed",)
+_LAWS = ("law", "crowd", "stranger")
+_EXPONENT = Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000)
+
+
+def rounded(posterior: Any, precision: str) -> Any:
+    """Moments rounded to the precision of the file, so that a saved model equals the model that was made.
+
+    Of the whole covariance of a joint process nothing is rounded: it is multiplied by the inverse of the prior's.
+    """
+    if precision == "double" or not isinstance(posterior, SubsetPosterior):
+        return posterior
+    law, whole, stranger = (None if one is None else _rounded(one) for one in _laws(posterior))
+    assert law is not None
+    if precision == "half":
+        triangles = unhalved(halved(posterior.triangles, posterior.ptr), posterior.ptr)
+    else:
+        triangles = _single(posterior.triangles)
+    mean = _single(posterior.mean)
+    return replace(posterior, mean=mean, triangles=triangles, law=law, whole=whole, stranger=stranger)
+
+
+def stored_bytes(model: Any) -> int:
+    """Bytes of the arrays that a model saves of its posterior and of the answers behind it."""
+    if hasattr(model, "_pack"):
+        counts = model.counts_
+        arrays = {**model._pack()[1], "ptr": counts.ptr, "item": counts.item, "count": counts.count}
+    elif isinstance(model.posterior_, SubsetPosterior | JointProcess):
+        arrays = _arrays(model)
+    else:
+        arrays = _to_document(model)[1]
+    return sum(int(np.asarray(array).nbytes) for array in arrays.values())
+
+
+def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
+    """Write a :class:`~predilect.CompressedModel` to a folder, atomically; FileExistsError unless ``overwrite``."""
+    refuse_to_replace(path, overwrite)
+    posterior, loss = model.posterior_, model.loss
+    values: dict[str, Any] = {}
+    if isinstance(posterior, JointProcess):
+        kernel = posterior.kernel
+        values = {
+            "user_kernel": kernel_to_dict(kernel.users.kernel), "item_kernel": kernel_to_dict(kernel.items.kernel),
+            "nuggets": kernel.nuggets and list(kernel.nuggets), "n_users": posterior.n_users,
+        }  # fmt: skip
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
+    features, people, prior = model.features_, model.user_features_, model.hyperparameters_
+    document = {
+        "model": "compressed",
+        "parameters": plain({**parameters, "loss": loss if isinstance(loss, str) else "regret"}),
+        "hyperparameters": None if prior is None else plain(prior.to_dict()),
+        "posterior": plain(values),
+        "personal": model.personal_,
+        "tie_threshold": model.tie_threshold_,
+        "n_answers": model.n_answers_,
+        "frame_kind": model.backend_,
+        "items": model.items_.ids,
+        "users": None if model.users_ is None or not model.personal_ else model.users_.ids,
+        "item_features": None if features is None else features.to_dict(),
+        "user_features": None if people is None else people.to_dict(),
+        "report": model.report_,
+    }
+    write_model(path, document, {"n_by_item": model.n_by_item_, **_arrays(model)}, overwrite=overwrite)
+
+
+def load_compressed(cls: Any, path: Path) -> Any:
+    """Read a folder that :func:`save_compressed` wrote into a ``cls``; DataError if it cannot be read."""
+    return read_model(path, _NAMES, _fields, lambda document, arrays: _from_document(cls, document, arrays))
+
+
+def _arrays(model: Any) -> dict[str, Any]:
+    posterior = model.posterior_
+    if isinstance(posterior, JointProcess):
+        users, items = posterior.kernel.users, posterior.kernel.items
+        who, what = posterior.rows.codes.T
+        return {
+            "user": _small(who), "item": _small(what), "alpha": posterior.alpha,
+            "reduction": pack_triangle(posterior.reduction), "user_rows": users.features, "user_known": users.known,
+            "feature_matrix": items.features, "feature_known": items.known,
+        }  # fmt: skip
+    stored = np.asarray if model.precision == "double" else _as_stored
+    arrays = {
+        "ptr": _small(posterior.ptr), "item": _small(posterior.items), "mean": stored(posterior.mean),
+        "count": _small(posterior.n_answers),
+    }  # fmt: skip
+    if model.precision == "half":
+        arrays |= halved(posterior.triangles, posterior.ptr)
+    else:
+        arrays["covariance"] = stored(posterior.triangles)
+    if len(posterior.implied):
+        arrays["implied"] = posterior.implied
+    if (posterior.tie_factor != 1.0).any():
+        arrays["tie_factor"] = posterior.tie_factor
+    for name, law in zip(_LAWS, _laws(posterior), strict=True):
+        if law is not None:
+            arrays |= _pack(law, name, stored)
+    return arrays
+
+
+def _laws(posterior: SubsetPosterior) -> tuple[Utilities | None, ...]:
+    return posterior.law, posterior.whole, posterior.stranger
+
+
+def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
+    """Expected arrays: of K kept items, D pairs of them, and distributions of M functions, or of the items."""
+    sizes, arrays, single = sizes_of(document), document["arrays"], "float32|float64"
+    fields: Fields = {"n_by_item": SHARED_ARRAYS["n_by_item"]}
+    if "alpha" in arrays:
+        return fields | {
+            "user": codes("K", "U", SMALL), "item": codes("K", "I", SMALL), "alpha": numbers("K"),
+            "reduction": numbers(_triangle(arrays["alpha"][1][0])), "user_rows": numbers("U G|U 0"),
+            "user_known": flags("U"), "feature_matrix": numbers("I F"), "feature_known": flags("I"),
+        }, sizes  # fmt: skip
+    fields |= {
+        "ptr": pointer("U+1", "K", SMALL), "item": codes("K", "I", SMALL), "mean": numbers("K", single),
+        "count": amounts("K", f"{SMALL}|float64"), "tie_factor": optional(positive("U")),
+    }  # fmt: skip
+    if "covariance" in arrays:
+        fields["covariance"] = numbers("E", single)
+        n_entries = arrays["covariance"][1][0]
+    else:
+        fields |= {"variance": amounts("K", "float32"), "difference": amounts("D", "float16"), "exponent": _EXPONENT}
+        n_entries = arrays["variance"][1][0] + arrays["difference"][1][0]
+    fields["implied"] = optional(numbers(str(-(-n_entries // 8)), "uint8"))
+    for name in _LAWS:
+        if name != "law" and f"{name}_mean" not in arrays:
+            continue
+        fields[f"{name}_mean"], size = numbers("I"), sizes["I"]
+        if f"{name}_basis" in arrays:
+            n_functions, n_items = arrays[f"{name}_basis"][1][1], arrays[f"{name}_items"][1][0]
+            fields[f"{name}_basis"], fields[f"{name}_own"] = numbers(f"I {n_functions}"), amounts("I|0")
+            fields[f"{name}_items"] = codes(str(n_items), "I", "int64")
+            size = n_functions + n_items
+        fields[f"{name}_covariance"] = numbers(_triangle(size), single)
+    return fields, sizes
+
+
+def _triangle(n: int) -> str:
+    return str(n * (n + 1) // 2)
+
+
+def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    parameters = document["parameters"]
+    model = cls(**{name: value if name == "keep" else number(value) for name, value in parameters.items()})
+    find_loss(model.loss)
+    check_choice("precision", model.precision, PRECISIONS)
+    restore(model, document, arrays)
+    model.personal_ = typed(bool, document["personal"], "personal")
+    prior = document["hyperparameters"]
+    model.hyperparameters_ = None if prior is None else restored_hyperparameters(prior)
+    if model.personal_ != (model.users_ is not None):
+        raise ValueError("people who are told apart, and are not")
+    n_users = len(model.users_ or [None])
+    if "alpha" in arrays:
+        model.posterior_ = _process(document["posterior"], arrays)
+        if model.posterior_.n_users != n_users:
+            raise ValueError(f"{n_users} people, but a process of {model.posterior_.n_users}")
+    else:
+        ptr, whole = arrays["ptr"].astype(np.int64), arrays.get("covariance")
+        triangles = unhalved(arrays, ptr) if whole is None else whole.astype(np.float64)
+        if not is_within(triangles, -LARGEST):
+            raise ValueError("moments of kept items that no utility has")
+        laws = {name: _unpack(arrays, name) if f"{name}_mean" in arrays else None for name in _LAWS}
+        assert laws["law"] is not None
+        model.posterior_ = SubsetPosterior(
+            ptr, arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64), triangles,
+            laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
+            arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
+            arrays.get("implied", np.zeros(0, dtype=np.uint8)),
+        )  # fmt: skip
+        if model.personal_ != (laws["crowd"] is not None):
+            raise ValueError("people without a crowd, or a crowd without people")
+    model.describe()  # an incomplete report fails here, and not when it is first read
+    return model
+
+
+def _process(values: dict[str, Any], arrays: dict[str, Any]) -> JointProcess:
+    nuggets = typed(tuple[float, float] | None, values["nuggets"], "nuggets")
+    for nugget in nuggets or ():
+        number_within("nuggets", nugget, 0.0, LARGEST)
+    kernel = JointKernel(
+        Table(kernel_from_dict(values["user_kernel"]), arrays["user_rows"], arrays["user_known"]),
+        Table(kernel_from_dict(values["item_kernel"]), arrays["feature_matrix"], arrays["feature_known"]), nuggets,
+    )  # fmt: skip
+    codes = np.column_stack([arrays["user"], arrays["item"]]).astype(np.float64)
+    none = np.zeros(0, dtype=np.int64)
+    reduction = unpack_triangle(arrays["reduction"])
+    n_users = typed(int, values["n_users"], "n_users")
+    return JointProcess(kernel, Rows(codes, none, none), arrays["alpha"], reduction, n_users)
+
+
+def _pack(utilities: Utilities, name: str, stored: Any) -> dict[str, Any]:
+    arrays = {f"{name}_mean": utilities.mean, f"{name}_covariance": stored(pack_triangle(utilities.covariance))}
+    if utilities.Phi is not None:
+        arrays |= {f"{name}_basis": utilities.Phi, f"{name}_items": utilities.items, f"{name}_own": utilities.own}
+    return arrays
+
+
+def _unpack(arrays: dict[str, Any], name: str) -> Utilities:
+    covariance = unpack_triangle(arrays[f"{name}_covariance"].astype(np.float64))
+    if not is_semidefinite(covariance):
+        raise ValueError(f"{name}_covariance has a direction of negative variance")
+    if f"{name}_basis" not in arrays:
+        return Utilities.of(arrays[f"{name}_mean"], covariance)
+    more = (arrays[f"{name}_{part}"] for part in ("basis", "items", "own"))
+    return Utilities(arrays[f"{name}_mean"], covariance, *more)
+
+
+def _single(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _as_stored(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    return values.astype(np.float32)
+
+
+def _rounded(utilities: Utilities) -> Utilities:
+    return replace(utilities, covariance=_single(utilities.covariance))
+
+
+def _small(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    """Whole numbers in as few bytes as hold the largest; other numbers unchanged."""
+    array = np.asarray(values)
+    whole = array.astype(np.uint64)
+    if not np.array_equal(whole, array):
+        return array
+    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))

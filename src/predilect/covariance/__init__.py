@@ -1,1 +1,0 @@
-"""Covariances: kernels, conjugate gradients, and dense factorisations."""

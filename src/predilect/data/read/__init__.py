@@ -1,0 +1,1 @@
+"""Readers: from files and data frames to answers and features."""

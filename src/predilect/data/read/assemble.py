@@ -1,0 +1,310 @@
+"""Coded, canonical answers from the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from predilect._advice import option
+from predilect._text import shown
+from predilect.data.canonical import Rows, canonical_tasks, choices_in_runs, exact_sum, task_codes, tells_tasks_apart
+from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series
+from predilect.data.intake import REASONS, Intake, counted
+from predilect.data.read.columns import guess_columns
+from predilect.data.read.winners import UNKNOWN, Decoded, WinnerIs, decode_winners, unknown_message
+from predilect.data.vocabulary import Vocabulary
+from predilect.errors import DataError
+
+EVERYONE = "everyone"
+_MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT = 1, 2, 3, 4
+
+
+class ReadOptions(TypedDict, total=False):
+    """Options of ``Comparisons.from_frame`` and ``read_comparisons``, explained there."""
+
+    user: str | bool | None
+    left: str | None
+    right: str | None
+    winner: str | None
+    ties: Iterable[object]
+    weight: str | bool | None
+    outcome: Any
+    item_map: Mapping[Any, Any] | None
+    winner_is: WinnerIs | None
+    drop_missing: bool
+    drop_self: bool
+    drop_unknown: bool
+    task: str | bool | None
+
+
+Assembled = tuple[Vocabulary, Vocabulary, Rows, NDArray[np.int32] | None, bool, Intake]
+
+
+def assemble(table: Any, options: ReadOptions) -> Assembled:
+    """Vocabularies of users and items, canonical rows, tasks (or None), whether there are users, and the intake.
+
+    ``table`` is what ``frames.open_frame`` returned. Raises DataError if it cannot be read in one clear way, or nothing
+    usable remains.
+    """
+    names, outcome = column_names(table), options.get("outcome")
+    roles = guess_columns(
+        names,
+        user=options.get("user"),
+        left=options.get("left"),
+        right=options.get("right"),
+        winner=options.get("winner"),
+        weight=options.get("weight"),
+        task=options.get("task"),
+        need_winner=outcome is None,
+        index=index_names(table),
+    )
+    raw = to_columns(table, roles.values())
+    n_read = len(raw[roles["left"]])
+    if n_read == 0:
+        raise DataError(f"the table has columns ({', '.join(names)}) but no rows. Is it the right file?")
+
+    left, right = _same_kind(
+        clean_ids(raw[roles["left"]], roles["left"]), clean_ids(raw[roles["right"]], roles["right"]), roles
+    )
+    user = clean_ids(raw[roles["user"]], roles["user"]) if "user" in roles else None
+    reason = np.zeros(n_read, dtype=np.int8)
+    absent = left.is_null() | right.is_null()
+    if user is not None:
+        absent |= user.is_null()
+    reason[absent.to_numpy()] = _MISSING
+    if not options.get("drop_missing"):
+        _refuse_missing(reason, {"left": left, "right": right, "user": user}, roles)
+
+    items = Vocabulary(pl.concat([left, right]).drop_nulls())
+    people = Vocabulary([EVERYONE]) if user is None else Vocabulary(user.drop_nulls())
+    one, two = items.codes(left, unknown="minus_one"), items.codes(right, unknown="minus_one")
+    who = np.zeros(n_read, dtype=np.int32) if user is None else people.codes(user, unknown="minus_one")
+
+    _leave_out_self(reason, one, two, items, bool(options.get("drop_self")), "")
+    kept = np.flatnonzero(reason == 0)
+    if outcome is None:
+        words = as_text(raw[roles["winner"]])
+        decoded = decode_winners(
+            words.gather(kept),
+            one[kept],
+            two[kept],
+            items,
+            ties=_as_words(options.get("ties")),
+            winner_is=options.get("winner_is"),
+            column=roles["winner"],
+        )
+    else:
+        words, decoded = _given_outcome(outcome, n_read, kept, _as_words(options.get("ties")))
+    lost = kept[decoded.outcome == UNKNOWN]
+    if len(lost) and not options.get("drop_unknown"):
+        if outcome is None:
+            raise DataError(unknown_message(words, lost, decoded.reading, roles["winner"], items))
+        raise DataError(
+            f"the given outcome is missing in {len(lost)} of {n_read} rows (first: row {lost[0] + 1}). "
+            f"Leave such rows out with {option('drop_unknown', True)}."
+        )
+    reason[lost] = _UNKNOWN_WINNER
+
+    answered, asked = reason == 0, (who, one, two)
+    mapped, table_of_codes = items, None
+    if options.get("item_map") is not None:
+        mapped, table_of_codes = _map_items(items, options["item_map"] or {})
+        one, two = table_of_codes[one], table_of_codes[two]  # rows with a missing id (-1) stay left out
+        _leave_out_self(reason, one, two, mapped, bool(options.get("drop_self")), " after the items were mapped")
+
+    weight = _weights(raw[roles["weight"]], roles["weight"], reason) if "weight" in roles else np.ones(n_read)
+    reason[(reason == 0) & (weight == 0)] = _NO_WEIGHT
+    left_out = {name: int((reason == code).sum()) for code, name in enumerate(REASONS, 1) if (reason == code).any()}
+    use = reason == 0
+    if not use.any():
+        told = "; ".join(f"{count} × {name}" for name, count in left_out.items())
+        raise DataError(f"no usable answer: all {n_read} rows were left out ({told}). Check the columns: {roles}.")
+
+    shown = decoded.outcome[use[kept]]
+    used_weight = weight[use]
+    users, who, no_users = _used_only(people, who[use])
+    final, pair, no_items = _used_only(mapped, np.concatenate([one[use], two[use]]))
+    task = _tasks(raw, roles, options.get("task") is not None, who, use)
+    found: NDArray[np.int32] | None = None
+    if "task" not in roles and options.get("task") is None and user is not None:
+        # Of the items as they were shown, since those they are mapped to may be the same.
+        answered &= weight > 0
+        by, left_shown, right_shown = (codes[answered] for codes in asked)
+        found = choices_in_runs(by, left_shown, right_shown, decoded.outcome[answered[kept]], weight[answered])
+        task = found = None if found is None else found[use[answered]]
+    rows, task = canonical_tasks(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task)
+    intake = Intake(
+        rows_read=n_read,
+        left_out=left_out,
+        ties_by_word=_ties_by_word(decoded.tie_word.filter(pl.Series(use[kept])), used_weight),
+        duplicates=len(shown) - len(rows[0]),
+        left_wins=exact_sum(used_weight[shown == 1]),
+        right_wins=exact_sum(used_weight[shown == -1]),
+        ties=exact_sum(used_weight[shown == 0]),
+        choices_found=0 if found is None else len(np.unique(found[found >= 0])),
+        columns=roles,
+        ignored_columns=tuple(name for name in names if name not in roles.values()),
+        winner_reading=decoded.reading,
+        unused_items=no_items,
+        unused_users=no_users if user is not None else (),
+    )
+    return users, final, rows, task, user is not None, intake
+
+
+def _as_words(ties: Iterable[object] | None) -> list[object]:
+    return [ties] if isinstance(ties, str) else list(ties or ())
+
+
+def _same_kind(left: pl.Series, right: pl.Series, roles: Mapping[str, str]) -> tuple[pl.Series, pl.Series]:
+    if left.dtype == right.dtype:
+        return left, right
+    if left.null_count() == len(left):
+        return left.cast(right.dtype), right
+    if right.null_count() == len(right):
+        return left, right.cast(left.dtype)
+    kinds = [f'"{roles[side]}" holds {"integers" if series.dtype == pl.Int64 else "text"} (first: '
+             f"{shown(series.drop_nulls()[0])})" for side, series in (("left", left), ("right", right))]  # fmt: skip
+    raise DataError(
+        f"column {kinds[0]} but column {kinds[1]}; item ids must be all text or all integers. "
+        "Turn both columns into the same kind first."
+    )
+
+
+def _refuse_missing(reason: NDArray[np.int8], ids: Mapping[str, pl.Series | None], roles: Mapping[str, str]) -> None:
+    rows = np.flatnonzero(reason == _MISSING)
+    if not len(rows):
+        return
+    per_column = ", ".join(
+        f'"{roles[role]}" {series.null_count()}'
+        for role, series in ids.items()
+        if series is not None and series.null_count()
+    )
+    first = ", ".join(str(row + 1) for row in rows[:3])
+    raise DataError(
+        f"an id is missing in {counted(len(rows), 'row')} (missing or blank values by column: "
+        f"{per_column}; first: row {first}). Fill them in, or leave such rows "
+        f"out with {option('drop_missing', True)}."
+    )
+
+
+def _leave_out_self(
+    reason: NDArray[np.int8], one: NDArray[np.int32], two: NDArray[np.int32], items: Vocabulary, drop: bool, when: str
+) -> None:
+    rows = np.flatnonzero((reason == 0) & (one == two))
+    if len(rows) and not drop:
+        first = "; ".join(f'row {row + 1}, "{shown(items.labels([one[row]])[0])}"' for row in rows[:3])
+        raise DataError(
+            f"an item is compared with itself in {counted(len(rows), 'row')}{when} (first: {first}). "
+            f"Leave such rows out with {option('drop_self', True)}."
+        )
+    reason[rows] = _SELF
+
+
+def _given_outcome(outcome: Any, n_read: int, kept: NDArray[np.int64], ties: list[object]) -> tuple[pl.Series, Decoded]:
+    try:
+        given = to_series(outcome, "outcome")
+        values = given.cast(pl.Float64)
+        if given.dtype == pl.Boolean:
+            values = 2.0 * values - 1.0
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise DataError(
+            "outcomes must be numbers, 1 (left better), 0 (tie), -1 (right better), or booleans (True: left better). "
+            'Pass words or ids as a column "winner" of the frame.'
+        ) from error
+    if len(values) != n_read:
+        raise DataError(f"there are {len(values)} outcomes for {n_read} rows; give one for every row.")
+    odd = (~values.is_in([1.0, 0.0, -1.0])).fill_null(False)
+    if odd.any():
+        row = int(odd.arg_max() or 0)
+        raise DataError(
+            "outcomes must be 1 (left better), 0 (tie) or -1 (right better); other values "
+            f"came in {counted(int(odd.sum()), 'row')} (first: row {row + 1}, {values[row]:g})."
+        )
+    if values.min() == 0 and values.max() == 1 and not any(str(word) in ("0", "0.0") for word in ties):
+        raise DataError(
+            "the outcomes are only 1 and 0, and 0 could mean that the right item won, or a tie. For the first give -1 "
+            f"in place of 0, or booleans (True: the left item won); for the second say {option('ties', ['0'])}."
+        )
+    coded = values.fill_null(UNKNOWN).cast(pl.Int8).to_numpy()[kept]
+    word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(coded)).set(pl.Series(coded != 0), None)
+    return values.cast(pl.String), Decoded(coded, "given outcome", word)
+
+
+def _map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """Vocabulary of the mapped ids, and the new code of every old code."""
+    columns = list(item_map.values())
+    # A dict of two equally long columns is a table and not a mapping of two ids.
+    if len(columns) == 2 and all(not isinstance(c, str) and hasattr(c, "__len__") for c in columns):
+        keys, values = (to_series(column, "item_map") for column in columns)
+    else:
+        keys, values = to_series(list(item_map), "item_map"), to_series(columns, "item_map")
+    keys, values = clean_ids(keys, "item_map keys"), clean_ids(values, "item_map values")
+    if keys.null_count() or values.null_count() or keys.n_unique() < len(keys):
+        raise DataError("item_map must give every item one id: it holds missing ids or repeated keys.")
+    known = Vocabulary(keys)
+    place = known.codes(items.series(), unknown="minus_one")
+    if (place < 0).any():
+        lost = [items.ids[code] for code in np.flatnonzero(place < 0)[:3]]
+        raise DataError(
+            f"item_map says nothing about {int((place < 0).sum())} of {len(items)} items "
+            f"(first: {', '.join(map(shown, lost))}). Add them, each to itself if it is to stay."
+        )
+    target = values.gather(np.argsort(known.codes(keys)))
+    mapped = Vocabulary(target)
+    return mapped, mapped.codes(target)[place]
+
+
+def _weights(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArray[np.float64]:
+    if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
+        raise DataError(
+            f'column "{column}" is used as the weight but holds values of type {series.dtype}. '
+            "Name another with --weight NAME (weight=NAME), or use none (weight=False)."
+        )
+    try:
+        weight = series.cast(pl.Float64).fill_null(np.nan).to_numpy().copy()
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise DataError(
+            f'column "{column}" is used as the weight but holds text that is not a number ({error}). '
+            f"Name another with {option('weight', 'NAME')}, or use none: {option('weight', False)}."
+        ) from error
+    bad = np.flatnonzero((reason == 0) & ~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise DataError(
+            f'column "{column}" holds missing, infinite or negative weights in {counted(len(bad), "row")} '
+            f"(first: row {bad[0] + 1}, {weight[bad[0]]:g}). Weights must be finite and at least 0."
+        )
+    return weight
+
+
+def _tasks(
+    raw: Mapping[str, pl.Series], roles: dict[str, str], named: bool, who: NDArray[np.int32], use: NDArray[np.bool_]
+) -> NDArray[np.int32] | None:
+    """Codes of the tasks of the rows in use; a column that was guessed wrongly loses its role."""
+    if "task" not in roles:
+        return None
+    codes = task_codes(raw[roles["task"]], roles["task"], named)
+    used = None if codes is None else codes[use]
+    if not named and (used is None or not tells_tasks_apart(who, used)):
+        del roles["task"]
+        return None
+    return used
+
+
+def _used_only(ids: Vocabulary, codes: NDArray[np.int32]) -> tuple[Vocabulary, NDArray[np.int32], tuple[Any, ...]]:
+    seen = np.zeros(len(ids), dtype=bool)
+    seen[codes] = True
+    if seen.all():
+        return ids, codes, ()
+    new = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+    mask = pl.Series(seen)
+    return Vocabulary(ids.series().filter(mask)), new[codes], tuple(ids.series().filter(~mask).to_list())
+
+
+def _ties_by_word(words: pl.Series, weight: NDArray[np.float64]) -> dict[str, float]:
+    shown = words.is_not_null().to_numpy()
+    tied, amount = words.drop_nulls(), weight[shown]
+    return {word: exact_sum(amount[(tied == word).to_numpy()]) for word in tied.unique().sort().to_list()}

@@ -1,0 +1,138 @@
+"""Column names in common use for each role."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from predilect._advice import option
+from predilect._text import shown
+from predilect.errors import DataError
+
+USER = (
+    "user", "user_id", "worker", "worker_id", "judge", "judge_id", "annotator", "annotator_id", "rater", "rater_id",
+    "participant", "participant_id", "respondent", "respondent_id", "person", "person_id", "voter", "voter_id",
+    "visitor_id", "public_username", "subject", "subject_id", "session_id", "session_hash",
+)  # fmt: skip
+PAIRS = (
+    ("left", "right"),
+    ("model_a", "model_b"),
+    ("item_a", "item_b"),
+    ("item1", "item2"),
+    ("a", "b"),
+    ("option_a", "option_b"),
+    ("video_a", "video_b"),
+    ("left_item", "right_item"),
+    ("model_a_name", "model_b_name"),
+)
+WINNER = (
+    "winner", "label", "chosen", "choice", "outcome", "result", "preferred", "preference", "chosen_model_name", "vote",
+)  # fmt: skip
+WEIGHT = ("weight", "count")
+TASK = ("task", "task_id", "choice_set", "choice_set_id", "choice_id")
+ITEM = ("item", "item_id", "id", "model", "name")
+_NAMES = {
+    "user": USER, "left": tuple(pair[0] for pair in PAIRS), "right": tuple(pair[1] for pair in PAIRS),
+    "winner": WINNER, "weight": WEIGHT, "task": TASK,
+}  # fmt: skip
+
+
+def guess_one(names: Sequence[str], candidates: Sequence[str]) -> str | None:
+    """First candidate that names a column, whatever its case, underscores, hyphens and spaces."""
+    plain = {_plain(name): name for name in reversed(names)}
+    return next((plain[_plain(candidate)] for candidate in candidates if _plain(candidate) in plain), None)
+
+
+def guess_columns(
+    names: Sequence[str],
+    *,
+    user: str | bool | None = None,
+    left: str | None = None,
+    right: str | None = None,
+    winner: str | None = None,
+    weight: str | bool | None = None,
+    task: str | bool | None = None,
+    need_winner: bool = True,
+    index: Sequence[str] = (),
+) -> dict[str, str]:
+    """Column for each role: as named by the caller, otherwise guessed; keys "left", "right" and perhaps other roles.
+
+    False for a role means no such column. A task is guessed only where there is a user, as task ids need be distinct
+    within a person only. ``index`` holds names of a pandas frame's index, refused where one would be the column of a
+    role. Raises DataError if a named column is not there, or one that is needed cannot be guessed.
+    """
+    found: dict[str, str] = {}
+    pair = _guess_pair(names, left, right)
+    roles: list[tuple[str, str | bool | None, str | None, bool]] = [
+        ("user", user, guess_one(names, USER), False),
+        ("left", left, pair[0], True),
+        ("right", right, pair[1], True),
+        ("winner", winner, guess_one(names, WINNER), need_winner),
+        ("weight", weight, guess_one(names, WEIGHT), False),
+        ("task", task, guess_one(names, TASK), False),
+    ]
+    for role, given, guess, needed in roles:
+        if given is False or (role == "winner" and not need_winner):
+            continue
+        if role == "task" and given is None and "user" not in found:
+            continue
+        if isinstance(given, str):
+            if given not in names:
+                refuse_index(index, [given], role)
+                raise DataError(
+                    f'there is no column "{shown(given)}" (given as {role}); the columns are {_listed(names)}.'
+                )
+            found[role] = given
+            continue
+        if guess is not None and (given is True or guess not in (user, left, right, winner, weight, task)):
+            found[role] = guess
+            continue
+        refuse_index(index, _NAMES[role], role)
+        if needed or given is True:
+            raise DataError(
+                f"found no column for the {role}{' item' if role in ('left', 'right') else ''}; the columns are "
+                f"{_listed(names)}. Name it with {option(role, 'NAME')}."
+            )
+    _refuse_shared(found, names)
+    return found
+
+
+def refuse_index(index: Sequence[str], names: Sequence[str], role: str) -> None:
+    """DataError if a pandas index has a name from ``names``, those of a column that was not found."""
+    name = guess_one(index, names)
+    if name is not None:
+        raise DataError(
+            f'"{name}" is the index of the frame and no column, and so is not read as the {role}. Make it a column '
+            "with frame.reset_index(), or drop it with frame.reset_index(drop=True)."
+        )
+
+
+def _guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tuple[str | None, str | None]:
+    halves: list[tuple[str | None, str | None]] = []
+    for first, second in PAIRS:
+        one, two = guess_one(names, [first]), guess_one(names, [second])
+        if left in (None, one) and right in (None, two):
+            if one is not None and two is not None:
+                return one, two
+            halves.append((one, two))
+    # No whole pair: half of one at least tells which column is the one that is missing.
+    return next((half for half in halves if half != (None, None)), (None, None))
+
+
+def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
+    for role, column in found.items():
+        twin = next((other for other in found if other != role and found[other] == column), None)
+        if twin is not None:
+            raise DataError(
+                f'column "{column}" cannot be both {role} and {twin}; the columns are {_listed(names)}. '
+                f"Name another with {option(twin, 'NAME')}."
+            )
+        if list(names).count(column) > 1:
+            raise DataError(f'there are {list(names).count(column)} columns called "{column}"; rename all but one.')
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{shown(name)}"' for name in names) or "(none)"

@@ -1,0 +1,280 @@
+"""Readers of files of answers and of features: CSV, TSV, Parquet and JSON lines."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import stat
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+import polars as pl
+
+from predilect._advice import option
+from predilect._text import shown
+from predilect.data.comparisons import Comparisons
+from predilect.data.frames import clean_ids
+from predilect.data.read.assemble import ReadOptions
+from predilect.data.read.columns import ITEM, guess_columns, guess_one
+from predilect.data.read.delimited import read_delimited
+from predilect.data.read.parquet import DamagedParquet, read_footer, unpacked_size
+from predilect.errors import DataError
+
+Wanted = Callable[[list[str]], list[str]]
+
+UNPACK_LIMIT = 1.0  # GB, about 20 million answers
+_GB = 10**9
+_MOST_OF_GZIP = 1032  # bytes out of one byte in
+_DEEPEST_JSON = 64
+
+_TEXT = {".csv": None, ".txt": None, ".tsv": "\t"}
+_JSON = (".jsonl", ".ndjson")
+# Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to early
+# versions of polars 1.
+_UNREADABLE = (
+    pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet, RuntimeError, OSError, EOFError,
+    zlib.error,
+)  # fmt: skip
+_KINDS = ".csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz) or .parquet"
+
+
+def read_comparisons(
+    path: str | Path, *, unpack_limit: float = UNPACK_LIMIT, **options: Unpack[ReadOptions]
+) -> Comparisons:
+    """Read a file with one answer a row.
+
+    Parameters
+    ----------
+    path : str or Path
+        A .csv, .tsv, .txt, .jsonl or .ndjson file, each also with .gz, or a .parquet file. Columns may be
+        separated by comma, semicolon or tab. Ids in text files are text and stay as they are written:
+        "01" is not "1".
+    unpack_limit : float, default 1.0
+        GB (10⁹ bytes) that a .gz or .parquet file may unpack to; a small file can be made to fill the memory.
+    **options
+        user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
+        drop_unknown and task, as for ``Comparisons.from_frame``.
+
+    Returns
+    -------
+    Comparisons
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, unpacks to more than the limit, or its answers cannot be read in one clear way.
+
+    Notes
+    -----
+    A million rows take about a second. Only the columns used are kept in memory.
+    """
+    need_winner = options.get("outcome") is None
+    given = {role: options.get(role) for role in ("user", "left", "right", "winner", "weight", "task")}
+
+    def wanted(names: list[str]) -> list[str]:
+        # mypy: a dictionary has one type for all its values, and the roles do not take the same.
+        return list(guess_columns(names, need_winner=need_winner, **given).values())  # type: ignore[arg-type]
+
+    names, frame = read_table(path, wanted, unpack_limit=unpack_limit)
+    comparisons = Comparisons.from_frame(frame, **options)
+    unused = tuple(name for name in names if name not in comparisons.intake.columns.values())
+    return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
+
+
+def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: float = UNPACK_LIMIT) -> pl.DataFrame:
+    """Read a table of features of items or people.
+
+    Parameters
+    ----------
+    path : str or Path
+        As for ``read_comparisons``.
+    id_column : str, optional
+        Column kept as text in text files; guessed from item, item_id, id, model, name and the names in use
+        for people. Other columns get the type of their values.
+    unpack_limit : float, default 1.0
+        As for ``read_comparisons``.
+
+    Returns
+    -------
+    polars.DataFrame
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    names, frame = read_table(path, unpack_limit=unpack_limit)
+    if id_column is not None and id_column not in names:
+        raise DataError(f'{path} has no column "{id_column}"; its columns are {", ".join(names)}.')
+    if _kind(Path(path)) in _TEXT:
+        keep = {id_column, guess_one(names, ITEM), guess_one(names, ("user", "user_id", "worker", "respondent"))}
+        frame = frame.with_columns(_typed(frame[name]) for name in frame.columns if name not in keep)
+    return frame
+
+
+def read_item_map(
+    path: str | Path, *, key: str | None = None, value: str | None = None, unpack_limit: float = UNPACK_LIMIT
+) -> dict[Any, Any]:
+    """Read which id replaces which, from two columns of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+    key : str, optional
+        Column of the ids in the answers; by default "item", or the first column.
+    value : str, optional
+        Column of the ids that replace them; by default the other column of a file with two.
+    unpack_limit : float, default 1.0
+        As for ``read_comparisons``.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or one id is mapped to two.
+    """
+    names, frame = read_table(path, unpack_limit=unpack_limit)
+    key = key or guess_one(names, ("item",)) or names[0]
+    others = [name for name in names if name != key]
+    if value is None and len(others) == 1:
+        value = others[0]
+    for column in (key, value):
+        if column not in names:
+            raise DataError(
+                f"{path}: expected the columns of an item map, key and value; "
+                f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
+                f"The columns are {', '.join(names)}; name one of them with {option('value', 'NAME')}."
+            )
+    if key == value:
+        raise DataError(
+            f'{path}: column "{shown(key)}" cannot be both the ids in the answers and what replaces them. Name the '
+            'other column with --item-map-column NAME (value="NAME"); the ids themselves are in the column item, or '
+            'else in the first (key="NAME").'
+        )
+    pairs = frame.select(clean_ids(frame[column], column) for column in (key, str(value))).unique(maintain_order=True)
+    repeated = pairs.filter(pairs[key].is_duplicated() & pairs[key].is_not_null())
+    if len(repeated):
+        first = repeated.row(0)[0]
+        to = ", ".join(shown(row[1]) for row in repeated.filter(repeated[key] == first).rows()[:2])
+        raise DataError(
+            f'{path}: {repeated[key].n_unique()} ids are mapped to more than one (first: "{shown(first)}", to {to}).'
+        )
+    return dict(pairs.rows())
+
+
+def read_table(
+    path: str | Path, wanted: Wanted | None = None, *, unpack_limit: float = UNPACK_LIMIT
+) -> tuple[list[str], pl.DataFrame]:
+    """All column names of a file, and the columns that ``wanted(names)`` asks for (None: all); raises DataError.
+
+    Text files keep every value as it is written. Of a .parquet file only the columns read count for ``unpack_limit``.
+    """
+    path = _existing(path)
+    return _load(path, _kind(path), wanted, unpack_limit)
+
+
+def _existing(path: str | Path) -> Path:
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # a name with a zero byte is no name
+        raise DataError(f"there is no file {path} (looked in {Path.cwd()}). Check the name.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name.") from error
+    if stat.S_ISDIR(mode):
+        raise DataError(f"{path} is a directory; name one file: {_KINDS}.")
+    return path
+
+
+def _kind(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
+    if kind == ".parquet" and suffixes[-1] != ".gz":
+        return kind
+    if kind not in _TEXT and kind not in _JSON:
+        raise DataError(f'{path} ends in "{"".join(suffixes[-2:]) or "nothing"}"; expected {_KINDS}.')
+    return kind
+
+
+def _load(path: Path, kind: str, wanted: Wanted | None, limit: float) -> tuple[list[str], pl.DataFrame]:
+    """All column names, and the columns that ``wanted(names)`` asks for (None: all of them)."""
+    try:
+        if kind == ".parquet":
+            footer = read_footer(path)
+            scan = pl.scan_parquet(path)
+            names = scan.collect_schema().names()
+            keep = names if wanted is None else list(dict.fromkeys(wanted(names)))
+            if unpacked_size(path, footer, keep) > limit * _GB:
+                raise DataError(_too_large(path, limit))
+            return names, scan.select(keep).collect()
+        data = _bytes(path, limit)
+        if kind in _JSON:
+            _refuse_deep(data, path)
+            frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+            return frame.columns, frame if wanted is None else frame.select(list(dict.fromkeys(wanted(frame.columns))))
+        return read_delimited(data, str(path), _TEXT[kind], wanted)
+    except _UNREADABLE as error:
+        noun = {".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines"}.get(kind, "delimited text")
+        raise DataError(
+            f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "
+            "It may be truncated, damaged, or of another kind than its name says; write or download it again."
+        ) from error
+
+
+def _bytes(path: Path, limit: float) -> bytes:
+    if path.suffix.lower() == ".gz":
+        if path.stat().st_size * _MOST_OF_GZIP > limit * _GB:
+            with gzip.open(path) as stream:  # counted before it is kept
+                left = limit * _GB
+                while piece := stream.read(1 << 20):
+                    left -= len(piece)
+                    if left < 0:
+                        raise DataError(_too_large(path, limit))
+        with gzip.open(path) as stream:
+            data = stream.read()
+    else:
+        data = path.read_bytes()
+    if not data.strip():
+        raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
+    return data
+
+
+def _too_large(path: Path, limit: float) -> str:
+    return (
+        f"{path} unpacks to more than {limit:g} GB, as a file does that is made to fill the memory. If you know what "
+        "it is, allow more with --unpack-limit GB (unpack_limit=GB)."
+    )
+
+
+def _refuse_deep(data: bytes, path: Path) -> None:
+    """DataError for deeply nested JSON: polars takes minutes for hundreds of levels."""
+    for number, line in enumerate(io.BytesIO(data), 1):
+        if line.count(b"[") + line.count(b"{") <= _DEEPEST_JSON:
+            continue
+        depth = 0
+        for bracket in re.findall(rb"[\[\]{}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", line)):
+            depth += 1 if bracket in b"[{" else -1
+            if depth > _DEEPEST_JSON:
+                raise DataError(
+                    f"{path}: the values of line {number} are nested more than {_DEEPEST_JSON} levels deep. Expected "
+                    "an object of plain values on each line."
+                )
+
+
+def _typed(series: pl.Series) -> pl.Series:
+    """Text as booleans, integers or floats if every value is one, as polars reads a file."""
+    text = series.str.strip_chars()
+    text = text.set((text.str.len_bytes() == 0).fill_null(False), None)
+    if text.null_count() == len(text):
+        return text
+    lower = text.str.to_lowercase()
+    if lower.drop_nulls().is_in(["true", "false"]).all():
+        return lower == "true"
+    for dtype in (pl.Int64, pl.Float64):
+        number = text.cast(dtype, strict=False)
+        if number.null_count() == text.null_count():
+            return number
+    return series

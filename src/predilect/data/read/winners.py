@@ -1,0 +1,230 @@
+"""The winner column: item ids, side words or signs, and one reading for the whole column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from predilect._advice import option
+from predilect._text import shown
+from predilect.data.intake import counted
+from predilect.data.vocabulary import Vocabulary
+from predilect.errors import DataError
+
+WinnerIs = Literal["item", "side", "sign"]
+
+UNKNOWN = 9  # outside the outcomes -1, 0, +1
+
+_SIDES = (
+    ("left", "right"), ("a", "b"), ("1", "2"), ("1.0", "2.0"), ("l", "r"), ("first", "second"),
+    ("model_a", "model_b"), ("model a", "model b"), ("item_a", "item_b"), ("item a", "item b"),
+    ("option_a", "option_b"), ("option a", "option b"), ("video_a", "video_b"), ("response_a", "response_b"),
+    ("response a", "response b"), ("item1", "item2"), ("item_1", "item_2"), ("option1", "option2"),
+    ("option_1", "option_2"), ("left_wins", "right_wins"), ("left wins", "right wins"), ("left_won", "right_won"),
+    ("a wins", "b wins"), ("a_wins", "b_wins"), ("left_item", "right_item"), ("left item", "right item"),
+    ("a better", "b better"), ("a is better", "b is better"), ("left better", "right better"),
+    ("left is better", "right is better"), ("model_a_wins", "model_b_wins"),
+)  # fmt: skip
+SIDE_WORDS = {word: sign for pair in _SIDES for word, sign in zip(pair, (1, -1), strict=True)}
+SIGN_WORDS = {"1": 1, "+1": 1, "1.0": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0, "-0.0": 0}
+TIE_WORDS = frozenset({
+    "tie", "ties", "tied", "equal", "equals", "even", "draw", "drawn", "same", "neither", "both", "both equal",
+    "both_equal", "both_good", "both_bad", "both good", "both bad", "both-good", "both-bad", "bothgood", "bothbad",
+    "tie (bothbad)", "tie (both bad)", "tie (both good)", "no preference", "no_preference",
+})  # fmt: skip
+_READING = {"item": "item ids", "side": "side words", "sign": "signs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Outcomes of rows (+1 left better, 0 tie, -1 right better, ``UNKNOWN``), how they were read, the tie words."""
+
+    outcome: NDArray[np.int8]
+    reading: str
+    tie_word: pl.Series
+
+
+def decode_winners(
+    words: pl.Series,
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    items: Vocabulary,
+    *,
+    ties: Iterable[object] = (),
+    winner_is: WinnerIs | None = None,
+    column: str = "winner",
+) -> Decoded:
+    """Outcome of every row under the one reading that fits the column; DataError if two fit and disagree on some row.
+
+    ``left`` and ``right`` are codes of the items in the order shown, different in every row; ``ties`` more words that
+    stand for a tie; ``winner_is`` the reading, where the column fits several; ``column`` a name for messages.
+    """
+    if winner_is not in (None, *_READING):
+        raise DataError(f'winner_is must be "item", "side" or "sign", got {winner_is!r}.')
+    distinct = words.drop_nulls().unique().sort()
+    number = _place(words, distinct)
+    plain = [word.strip().lower() for word in distinct.to_list()]
+    own_ties = {str(word).strip().lower() for word in ties}
+    is_tie = np.array([word in own_ties or word in TIE_WORDS for word in plain] + [False])
+    has_item = np.append(items.codes(distinct, unknown="minus_one") if len(distinct) else [], -1).astype(np.int32)
+
+    sides = dict(SIDE_WORDS)
+    zero_one = {"1", "0"} <= {_short(w) for w in plain} - own_ties
+    if winner_is == "side" and zero_one and "2" not in plain:
+        sides |= {"0": -1, "0.0": -1}
+    tables = {"side": sides}
+    if winner_is == "sign" or any(_short(word) == "-1" for word in plain):
+        tables["sign"] = dict(SIGN_WORDS)
+
+    outcome = {"item": _by_item(has_item[number], left, right, is_tie[number])}
+    for reading, table in tables.items():
+        coded = [0 if tie else table.get(word, UNKNOWN) for word, tie in zip(plain, is_tie[:-1], strict=True)]
+        outcome[reading] = np.array([*coded, UNKNOWN], dtype=np.int8)[number]
+
+    chosen = winner_is or _choose(outcome, column)
+    if winner_is is None:
+        only_zero_one = zero_one and all(_short(word) in ("0", "1") or word in own_ties for word in plain)
+        if only_zero_one and (outcome["item"] == UNKNOWN).sum() > words.null_count():
+            raise DataError(_zero_one_message(column))
+        if chosen == "item":
+            _refuse_tie_items(outcome["item"], is_tie[number], words, column, plain, own_ties)
+    result = outcome[chosen]
+    return Decoded(result, _READING[chosen], words.set(pl.Series(result != 0), None))
+
+
+def _place(words: pl.Series, distinct: pl.Series) -> NDArray[np.int32]:
+    """Position of each word among the distinct ones; missing words get the place after the last."""
+    position = pl.Series(np.arange(len(distinct), dtype=np.int32))
+    return words.replace_strict(distinct, position, default=len(distinct), return_dtype=pl.Int32).to_numpy()
+
+
+def _short(word: str) -> str:
+    return word.removeprefix("+").removesuffix(".0")
+
+
+def _by_item(
+    winner: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32], tie: NDArray[np.bool_]
+) -> NDArray[np.int8]:
+    outcome = np.where(tie, 0, UNKNOWN).astype(np.int8)
+    outcome[winner == left] = 1
+    outcome[winner == right] = -1
+    return outcome
+
+
+def _choose(outcome: dict[str, NDArray[np.int8]], column: str) -> str:
+    decoded = {reading: values != UNKNOWN for reading, values in outcome.items()}
+    decisive = {reading: int((decoded[reading] & (outcome[reading] != 0)).sum()) for reading in outcome}
+    readable = np.logical_or.reduce(list(decoded.values()))
+    complete = [name for name in outcome if decisive[name] and bool(decoded[name][readable].all())]
+    rivals = complete or [name for name in outcome if decisive[name]]
+    if not rivals:
+        return "side"
+    for place, first in enumerate(rivals):
+        for second in rivals[place + 1 :]:
+            differ = decoded[first] & decoded[second] & (outcome[first] != outcome[second])
+            if differ.any():
+                raise DataError(_two_readings_message(column, first, second, differ))
+    return max(rivals, key=lambda name: decisive[name])
+
+
+def _two_readings_message(column: str, first: str, second: str, differ: NDArray[np.bool_]) -> str:
+    return (
+        f'column "{column}" can be read as {_READING[first]} and as {_READING[second]}, and the two disagree in '
+        f"{counted(int(differ.sum()), 'row')}. Say which is meant: {option('winner_is', first)} or "
+        f"{option('winner_is', second)}."
+    )
+
+
+def _zero_one_message(column: str) -> str:
+    return (
+        f'column "{column}" holds only 1 and 0, which can mean "left is better" and "right is better", or "left is '
+        f'better" and "tie". For the first say {option("winner_is", "side")}, for the second '
+        f"{option('ties', ['0'])}. If 0 means that the left item won, write left and right instead of 0 and 1."
+    )
+
+
+def _refuse_tie_items(
+    outcome: NDArray[np.int8],
+    tie: NDArray[np.bool_],
+    words: pl.Series,
+    column: str,
+    plain: list[str],
+    own_ties: set[str],
+) -> None:
+    """A tie word that is an item's id counts as the item only where nothing speaks for the tie."""
+    won = tie & (outcome != 0) & (outcome != UNKNOWN)
+    if not won.any():
+        return
+    for word in words.filter(pl.Series(won)).unique().sort().to_list():
+        here = (words == word).fill_null(False).to_numpy()
+        as_tie = int((here & ~won).sum())
+        if as_tie or word.strip().lower() in own_ties:
+            raise DataError(
+                f'"{shown(word)}" in column "{column}" is both a word for a tie and the id of an item in '
+                f"{counted(int((here & won).sum()), 'row')}, and can only mean a tie in "
+                f"{counted(as_tie, 'other row')}. Rename the item, or write another word for ties; "
+                f"{option('winner_is', 'item')} counts it as the item wherever the item is shown."
+            )
+
+
+def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary) -> str:
+    """Message for winner values that mean nothing; one that nearly names one of ``items`` is a slip, not a tie."""
+    bad = words.gather(rows.tolist())
+    first = "; ".join(
+        f"row {row + 1}, " + ("empty" if word is None else f'"{shown(word)}"')
+        for row, word in zip(rows[:3].tolist(), bad.head(3).to_list(), strict=True)
+    )
+    expected = {
+        "item ids": "neither the left nor the right item nor a tie",
+        "side words": "neither the left nor the right item, nor a side word such as left or right, nor a tie",
+        "signs": "neither 1 nor -1 nor a tie",
+    }[reading]
+    plural = "1 value that is" if len(rows) == 1 else f"{len(rows)} values that are"
+    said = f'column "{column}" holds {plural} {expected} (first: {first}). '
+    named = bad.drop_nulls().unique(maintain_order=True)
+    slips = _slips(named, items)
+    if slips:
+        return said + " ".join(slips)
+    drop = f"eave such rows out with {option('drop_unknown', True)}."
+    word = shown(named[0]) if len(named) else ""
+    if not word or (_is_number(word) and _short(word) != "0"):
+        return f"{said}L{drop}"
+    return f"{said}Count a word as a tie with {option('ties', [word])}, or l{drop}"
+
+
+def _slips(named: pl.Series, items: Vocabulary) -> list[str]:
+    """Sentences on values that are an item's name in another spelling, or that of an item not in their row."""
+    by_spelling = {_spelling(str(item)): str(item) for item in reversed(items.ids)}
+    meant = {word: by_spelling[_spelling(word)] for word in named.to_list() if _spelling(word) in by_spelling}
+    elsewhere = [word for word in meant if word in items]
+    respelled = [word for word in meant if word not in items]
+    said = []
+    if respelled:
+        word = respelled[0]
+        said.append(
+            f'Did you mean "{shown(meant[word])}" by "{shown(word)}"? Ids must be spelled alike in all columns.'
+        )
+    if elsewhere:
+        said.append(
+            f'"{shown(elsewhere[0])}" is an item, but not one of the two in its row: are left, right and winner in the '
+            "right columns, and is every winner in its own row?"
+        )
+    return said
+
+
+def _spelling(word: str) -> str:
+    return "".join(word.split()).lower()
+
+
+def _is_number(word: str) -> bool:
+    """Whether a winner is a number, such as a graded score, which no tie is called."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

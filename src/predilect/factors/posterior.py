@@ -1,0 +1,214 @@
+"""Mean and variance of margins that are sums of products of Gaussians."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect._compile import kernel
+from predilect.factors.weights import StandardWeights, WeightPrior
+from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.projection import Projection
+from predilect.gaussian.utilities import Utilities
+
+
+@kernel
+def add_products(user, pair, delta, D, mu, Sigma, mean, var):
+    """Add the components' part of the margins of rows (user, pair) to ``mean``, ``var`` (n,): modern.md (3.1).
+
+    ``delta``, ``D`` (n_pairs, C): moments of v_c(left) - v_c(right); ``Sigma`` (n_users, C, C), or (n_users, C, 1).
+    """
+    C = mu.shape[1]
+    full = Sigma.shape[2] == C and C > 1
+    for p in range(user.shape[0]):
+        u, q = user[p], pair[p]
+        m = 0.0
+        v = 0.0
+        for c in range(C):
+            d = delta[q, c]
+            own = Sigma[u, c, c] if full else Sigma[u, c, 0]
+            m += mu[u, c] * d
+            cross = 0.5 * own * d
+            if full:
+                for k in range(c):
+                    cross += Sigma[u, c, k] * delta[q, k]
+            v += (mu[u, c] * mu[u, c] + own) * D[q, c] + 2.0 * cross * d
+        mean[p] += m
+        var[p] += v
+
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_DENSE_ITEMS = 2000  # items up to which one user's covariance is formed
+
+
+@dataclass(frozen=True, slots=True)
+class FactorPosterior:
+    """q(t) Π_c q(v_c) Π_u q(w_u), with functions at M points and one projection to the items.
+
+    modern.md (3.1), crowdgppl.md 2.4. **Differs from the paper**: 2020 prints no residual variance between the points;
+    here it is R/s for the consensus, and R/s times E w² for a component.
+    """
+
+    projection: Projection
+    t_mean: FloatArray | None  # consensus at the points, (M,), with covariance (M, M); None in a model without one
+    t_covariance: FloatArray | None
+    t_scale: float  # s_t: the residual between the points has variance R/s_t
+    v_mean: FloatArray  # components at the points, (M, C), with covariance (C, M, M)
+    v_covariance: FloatArray
+    v_scale: FloatArray  # s_c, (C,)
+    w_mean: FloatArray  # weights of the users, (n_users, C)
+    w_covariance: FloatArray  # (n_users, C, C), or variances (n_users, C) if the weights of a user are independent
+    weights: WeightPrior = field(default_factory=StandardWeights)  # distribution of the weights of an unseen user
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.projection.n_items
+
+    @property
+    def n_users(self) -> int:
+        """Number of people."""
+        return len(self.w_mean)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components, C."""
+        return int(self.v_mean.shape[1])
+
+    @property
+    def importances(self) -> FloatArray:
+        """Prior variance that each component gives to a utility, (C,): 1/s_c, or 1/(s_v s_w) where both are."""
+        return np.asarray(self.weights.law(self.n_components, None)[1][0] / self.v_scale)
+
+    def margins(
+        self, users: IntArray, left: IntArray, right: IntArray, *, traits: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right), (n,); modern.md (3.1). n C² operations.
+
+        ``traits`` (n, n_traits) are read where ``users`` is -1, an unseen user.
+        """
+        who = np.asarray(users, dtype=np.int64)
+        codes = np.asarray(left, dtype=np.int64) * self.n_items + np.asarray(right, dtype=np.int64)
+        pairs, pair = np.unique(codes, return_inverse=True)
+        a, b = pairs // self.n_items, pairs % self.n_items
+        mu, Sigma, rows = self._laws(who, traits)
+        residual = self.projection.residual_pairs(a, b)
+        mean, var = np.zeros(len(who)), np.zeros(len(who))
+        if self.t_mean is not None:
+            assert self.t_covariance is not None
+            values = self.projection.expand(self.t_mean)
+            mean = (values[a] - values[b])[pair]
+            var = (pair_variance(self.t_covariance, a, b, self.projection.A) + residual / self.t_scale)[pair]
+        if self.n_components:
+            values = self.projection.expand(self.v_mean)
+            D = np.empty((len(a), self.n_components))
+            for c in range(self.n_components):
+                D[:, c] = pair_variance(self.v_covariance[c], a, b, self.projection.A) + residual / self.v_scale[c]
+            add_products(rows, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
+        return mean, var
+
+    def person(self, user: int, traits: FloatArray | None = None) -> Utilities:
+        """Utilities of one user; -1: an unseen user with ``traits`` (n_traits,)."""
+        rows = None if traits is None else np.asarray(traits, dtype=float)[None, :]
+        mu, Sigma, who = self._laws(np.array([user], dtype=np.int64), rows)
+        full = Sigma[who[0]] if Sigma.shape[2] == Sigma.shape[1] else np.diag(Sigma[who[0], :, 0])
+        return self._utilities(mu[who[0]], full)
+
+    def crowd(self) -> Utilities:
+        """Consensus t; without one in the model the average of the users, with weights Σ_u w_u / n_users."""
+        C = self.n_components
+        if self.t_mean is not None or not C:
+            return self._utilities(np.zeros(C), np.zeros((C, C)))
+        n = max(self.n_users, 1)
+        total = self.w_covariance.sum(axis=0) / n**2
+        return self._utilities(self.w_mean.mean(axis=0), total if total.ndim == 2 else np.diag(total))
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of the utilities of a user; dense."""
+        return self.person(user).dense()
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of :meth:`crowd`."""
+        return self.crowd().dense()
+
+    def centred_utilities(
+        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of users' utilities, centred over the items, (n_users, n_items); crowdgppl.md 2.4."""
+        mu, Sigma, who = self._laws(np.asarray(users, dtype=np.int64), None)
+        mu, Sigma = mu[who], Sigma[who]
+        if Sigma.shape[2] != Sigma.shape[1]:
+            Sigma = Sigma[:, :, 0, None] * np.eye(self.n_components)
+        V = self.projection.expand(self.v_mean)
+        V = V - V.mean(axis=0)
+        second = mu**2 + np.diagonal(Sigma, axis1=1, axis2=2)
+        mean = mu @ V.T
+        variance = np.einsum("uic,ic->ui", np.einsum("ucd,id->uic", Sigma, V), V)
+        for c in range(self.n_components):
+            variance += np.outer(second[:, c], self._centred_variance(self.v_covariance[c], self.v_scale[c]))
+        if self.t_mean is not None:
+            assert self.t_covariance is not None
+            t = self.projection.expand(self.t_mean)
+            mean += t - t.mean()
+            variance += self._centred_variance(self.t_covariance, self.t_scale)
+        return mean, variance
+
+    def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> FactorPosterior:
+        """With new items appended, predicted from their features; see :meth:`Projection.with_items`."""
+        return replace(self, projection=self.projection.with_items(features, known))
+
+    def _laws(
+        self, users: npt.NDArray[np.int64], traits: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+        """Mean and covariance of weights, and the row of each entry of ``users`` in them."""
+        mu = self.w_mean
+        Sigma = self.w_covariance if self.w_covariance.ndim == 3 else self.w_covariance[:, :, None]
+        Sigma = np.ascontiguousarray(Sigma)  # a view would need a second compilation
+        unknown = np.flatnonzero(users < 0)
+        if not len(unknown):
+            return mu, Sigma, users
+        prior_mean, prior_var = self.weights.law(self.n_components, None if traits is None else traits[unknown])
+        block = prior_var[:, :, None]
+        if Sigma.shape[2] == self.n_components and self.n_components != 1:
+            block = np.zeros((len(prior_var), self.n_components, self.n_components))
+            block[:, np.arange(self.n_components), np.arange(self.n_components)] = prior_var
+        who = users.copy()
+        # Without traits all unseen users are alike: one row serves them.
+        who[unknown] = len(mu) + (np.zeros(len(unknown), dtype=np.int64) if traits is None else np.arange(len(unknown)))
+        return np.vstack([mu, prior_mean]), np.concatenate([Sigma, block]), who
+
+    def _utilities(self, mu: FloatArray, Sigma: FloatArray) -> Utilities:
+        """F = t + Σ w_c v_c for w ~ N(mu, Sigma): crowdgppl.md 2.4, with the covariance between weights."""
+        M = len(self.v_mean)
+        mean, covariance = np.zeros(M), np.zeros((M, M))
+        spread = 0.0
+        if self.t_mean is not None:
+            assert self.t_covariance is not None
+            mean, covariance, spread = self.t_mean, self.t_covariance, 1.0 / self.t_scale
+        if self.n_components:
+            second = mu**2 + np.diagonal(Sigma)
+            mean = mean + self.v_mean @ mu
+            covariance = covariance + np.tensordot(second, self.v_covariance, 1) + self.v_mean @ Sigma @ self.v_mean.T
+            spread += float(np.sum(second / self.v_scale))
+        return Utilities.through(self.projection, mean, symmetrise(covariance), spread)
+
+    def _centred_variance(self, covariance: FloatArray, scale: float) -> FloatArray:
+        """Variance of each value of A f + r, centred over the items, for f with the given covariance; (n_items,)."""
+        p, n = self.projection, self.n_items
+        if p.A is None:
+            row = covariance.mean(axis=0)
+            return np.asarray(np.diagonal(covariance) - 2.0 * row + row.mean())
+        rows = p.A - p.A.mean(axis=0)
+        own = p.own / scale
+        if n > _DENSE_ITEMS:
+            residual = own * (1.0 - 2.0 / n) + own.mean() / n
+        else:
+            R = p.residual() / scale
+            residual = own - 2.0 * R.mean(axis=0) + R.mean()
+        return np.asarray(np.einsum("ij,ij->i", rows @ covariance, rows) + residual)

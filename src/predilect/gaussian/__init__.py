@@ -1,0 +1,1 @@
+"""Linear algebra of one Gaussian: factorisations, kernels, sites, conditioning, projection."""

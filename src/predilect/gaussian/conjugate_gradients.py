@@ -1,0 +1,179 @@
+"""Linear equations with a covariance that is known only by its products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.gaussian.dense import FloatArray, NotPositiveDefiniteError
+
+Product = Callable[[FloatArray], FloatArray]
+IntArray = npt.NDArray[np.intp]
+
+# A direction and its image have a cosine of at least 2 / √condition, and a condition of 1e16 is as good as infinite.
+_FLAT = 1e-9
+_NEGATIVE = -1e-8  # beyond what rounding can do
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """What conjugate gradients found, and how far they got.
+
+    Attributes
+    ----------
+    x : array of float, shape of the right-hand side
+    iterations : int
+        Products with the matrix, those that check the residual left out.
+    residual : float
+        Largest |b - A x| / |b| over the columns, computed from x and not from the recurrence unless asked otherwise.
+    tolerance : float
+        What it was compared with.
+    converged : bool
+    """
+
+    x: FloatArray
+    iterations: int
+    residual: float
+    tolerance: float
+    converged: bool
+
+
+def conjugate_gradients(
+    matvec: Product,
+    right: FloatArray,
+    *,
+    precondition: Product | None = None,
+    start: FloatArray | None = None,
+    tolerance: float = 1e-8,
+    max_iterations: int | None = None,
+    check: bool = True,
+) -> Solution:
+    """Solve A x = b for a symmetric positive definite A.
+
+    Parameters
+    ----------
+    matvec : callable
+        A times a matrix of shape (n, k).
+    right : array of float, shape (n,) or (n, k)
+        b; its columns are solved side by side.
+    precondition : callable, optional
+        P⁻¹ times a matrix of shape (n, k), P near A and positive definite: ``jacobi``, say.
+    start : array of float, shape of ``right``, optional
+        Zeros by default.
+    tolerance : float
+        Of |b - A x| / |b|, for each column.
+    max_iterations : int, optional
+        10 n + 10 by default, far more than well-scaled equations need.
+    check : bool
+        Whether the residual is computed from x once it is small, which takes a product more; else that of the
+        recurrence is taken at its word. Over a few iterations to a loose tolerance the two are equal up to rounding.
+
+    Returns
+    -------
+    solution : Solution
+        Not converged where the iterations ran out, or where rounding lets the residual fall no further.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If A or P turns out not to be positive definite, or a product is not finite.
+    ValueError
+        If shapes do not fit.
+
+    Notes
+    -----
+    gaspk.md 3, step 3.3; modern.md A.5. One product with A and one with P⁻¹ an iteration. Some √condition iterations,
+    fewer where eigenvalues cluster. Columns that have converged rest. When the recurrence reports convergence the
+    residual is computed anew, and the search starts again from there if it was wrong, as long as that helps.
+    """
+    b = np.asarray(right, dtype=np.float64)
+    if b.ndim not in (1, 2) or (start is not None and start.shape != b.shape):
+        raise ValueError(f"the right-hand side must be a vector or a matrix, and the start like it, not {b.shape}")
+    one = b.ndim == 1
+    b = b[:, None] if one else b
+    x = np.zeros_like(b) if start is None else np.array(start, dtype=np.float64).reshape(b.shape)
+    limit = 10 * len(b) + 10 if max_iterations is None else max_iterations
+    norms = np.linalg.norm(b, axis=0)
+    x[:, norms == 0.0] = 0.0
+    size = np.where(norms > 0.0, norms, 1.0)
+
+    r = b - _finite(matvec(x)) if x.any() else b.copy()
+    residual, iterations, helps = _largest(r, size), 0, True
+    while residual > tolerance and iterations < limit and helps:
+        new = x.copy()
+        steps, singular = _descend(matvec, precondition, new, r, tolerance * size, limit - iterations)
+        iterations += steps
+        r = b - _finite(matvec(new)) if check else r
+        found = _largest(r, size)
+        helps = found <= 0.5 * residual
+        if found < residual or not singular:  # the error falls all the way, the residual on the whole
+            x, residual = new, found
+    return Solution(x[:, 0] if one else x, iterations, residual, tolerance, residual <= tolerance)
+
+
+def jacobi(diagonal: FloatArray) -> Product:
+    """Preconditioner: the diagonal of A alone, shape (n,).
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If it is not positive.
+    """
+    values = np.asarray(diagonal, dtype=np.float64)
+    if not (np.isfinite(values) & (values > 0.0)).all():
+        raise NotPositiveDefiniteError("the diagonal of a matrix must hold positive finite values to precondition it")
+    return lambda columns: columns / values[:, None]
+
+
+def _descend(
+    matvec: Product, precondition: Product | None, x: FloatArray, r: FloatArray, stop: FloatArray, limit: int
+) -> tuple[int, bool]:
+    """Conjugate gradients on x and its residual r, both in place; iterations, and whether A proved singular."""
+    going = np.linalg.norm(r, axis=0) > stop
+    # While all columns go on they are looked at where they are.
+    active: slice | IntArray = slice(None) if going.all() else np.flatnonzero(going)
+    z = _finite(precondition(r[:, active])) if precondition else r[:, active]
+    p = z.copy()
+    rz = _dots(r[:, active], z)
+    for iteration in range(limit):
+        Ap = _finite(matvec(p))
+        curve = _dots(p, Ap)
+        flat = curve / np.maximum(np.linalg.norm(p, axis=0) * np.linalg.norm(Ap, axis=0), _TINY)
+        if (flat < _NEGATIVE).any() or (rz <= 0.0).any():
+            raise NotPositiveDefiniteError(
+                "conjugate gradients met a direction along which the matrix or its preconditioner is negative; likely "
+                "causes: a matvec that is not symmetric, or a covariance whose curvature or weights are negative"
+            )
+        if (flat <= _FLAT).any():  # zero up to rounding: nothing to be gained along this direction
+            return iteration + 1, True
+        step = rz / curve
+        x[:, active] += step * p
+        r[:, active] -= step * Ap
+        going = np.linalg.norm(r[:, active], axis=0) > stop[active]
+        if not going.any():
+            return iteration + 1, False
+        if not going.all():
+            active, p, rz = np.arange(r.shape[1])[active][going], p[:, going], rz[going]
+        z = _finite(precondition(r[:, active])) if precondition else r[:, active]
+        new = _dots(r[:, active], z)
+        p = z + (new / rz) * p
+        rz = new
+    return limit, False
+
+
+def _largest(r: FloatArray, size: FloatArray) -> float:
+    return float((np.linalg.norm(r, axis=0) / size).max(initial=0.0))
+
+
+def _dots(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("nk,nk->k", a, b))
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    if not np.isfinite(values).all():
+        raise NotPositiveDefiniteError("a product with the matrix or its preconditioner is not finite")
+    return values

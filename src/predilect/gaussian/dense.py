@@ -1,0 +1,178 @@
+"""Dense factorisations: the only place where Predilect calls a Cholesky."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg.lapack import dpotri, dpstrf, dtrtri
+
+from predilect.errors import PredilectError
+
+FloatArray = npt.NDArray[np.float64]
+
+# modern.md A.3, relative to the mean of the diagonal; nothing is added when the plain factorisation succeeds.
+_NOT_FINITE = "a covariance matrix holds values that are not finite; check the scales given"
+_HALVED = 250
+_JITTER_LADDER = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+
+
+class NotPositiveDefiniteError(PredilectError, ArithmeticError):
+    """A matrix that should be positive definite is not, even after the largest jitter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """Lower Cholesky factor L of a positive definite matrix A + jitter I."""
+
+    lower: FloatArray  # L, with zeros above the diagonal
+    jitter: float  # 0 unless A was numerically singular
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """A⁻¹ right, for a vector or a matrix."""
+        return np.asarray(cho_solve((self.lower, True), right, check_finite=False))
+
+    def solve_lower(self, right: FloatArray) -> FloatArray:
+        """L⁻¹ right; for a diagonal matrix a third of the operations."""
+        if right.shape == self.lower.shape and len(right) and is_diagonal(right):
+            return np.asarray(dtrtri(self.lower, lower=1)[0] * np.diagonal(right))
+        return np.asarray(solve_triangular(self.lower, right, lower=True, check_finite=False))
+
+    def inverse(self) -> FloatArray:
+        """A⁻¹, exactly symmetric; 2 n³/3 operations, a third of solving for each column of I."""
+        if not len(self.lower):
+            return np.zeros((0, 0))  # LAPACK refuses it
+        if is_diagonal(self.lower):
+            return np.diag(np.diagonal(self.lower) ** -2.0)
+        below = dpotri(self.lower, lower=1)[0]  # with L's zeros above the diagonal
+        inverse = np.add(below, below.T, order="C")
+        inverse.ravel()[:: len(inverse) + 1] *= 0.5
+        return np.asarray(inverse)
+
+    def log_det(self) -> float:
+        """Log |A|."""
+        return 2.0 * float(np.log(np.diagonal(self.lower)).sum())
+
+
+def factorise(matrix: FloatArray) -> Factor:
+    """Cholesky factor of a symmetric matrix, with escalating, reported jitter; only the lower triangle is read.
+
+    NotPositiveDefiniteError if a jitter of 1e-4 of the mean diagonal does not suffice. O(n²) for a diagonal matrix.
+    """
+    scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
+    if not np.isfinite(scale):
+        raise NotPositiveDefiniteError(_NOT_FINITE)
+    if len(matrix) and np.diagonal(matrix).min() > 0.0 and is_diagonal(matrix):
+        return Factor(np.diag(np.sqrt(np.diagonal(matrix))), 0.0)
+    for relative in _JITTER_LADDER:
+        jitter = relative * scale
+        attempt = matrix + jitter * np.eye(len(matrix)) if jitter else matrix
+        try:
+            lower = np.asarray(cholesky(attempt, lower=True, check_finite=False))
+        except LinAlgError:
+            continue
+        if not np.isfinite(np.diagonal(lower)).all():  # LAPACK lets a NaN off the diagonal pass
+            raise NotPositiveDefiniteError(_NOT_FINITE)
+        return Factor(lower, jitter)
+    raise NotPositiveDefiniteError(
+        f"a {len(matrix)} x {len(matrix)} covariance is not positive definite even with {_JITTER_LADDER[-1]:g} of its "
+        "mean diagonal added. Likely causes: identical rows of features with feature_weight=1, or an extreme scale"
+    )
+
+
+def inverse_and_log_det(matrix: FloatArray) -> tuple[FloatArray, float]:
+    """A⁻¹ and log |A| of a symmetric positive definite matrix, without jitter unless a block of it needs some.
+
+    By halves: A = [[P, R], [Rᵀ, T]] has [[P⁻¹ + F W Fᵀ, -F W], [-W Fᵀ, W]] as its inverse, with F = P⁻¹ R and
+    W = (T - Rᵀ F)⁻¹: most operations are in matrix products, quicker for n of some hundreds.
+    """
+    n = len(matrix)
+    if n < _HALVED:
+        factor = factorise(matrix)
+        return factor.inverse(), factor.log_det()
+    first, last = slice(None, n // 2), slice(n // 2, None)
+    R = matrix[first, last]
+    P, log_det = inverse_and_log_det(matrix[first, first])
+    F = P @ R
+    W, log_det_of_rest = inverse_and_log_det(matrix[last, last] - R.T @ F)
+    inverse = np.empty((n, n))
+    FW = F @ W
+    np.add(P, FW @ F.T, out=inverse[first, first])
+    np.negative(FW, out=inverse[first, last])
+    inverse[last, first] = inverse[first, last].T
+    inverse[last, last] = W
+    return inverse, log_det + log_det_of_rest
+
+
+def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues, descending, and orthonormal eigenvectors (columns) of a symmetric matrix; about 9 n³ operations.
+
+    Each vector's entry of largest size is positive, so that results do not depend on a sign. Raises if not finite.
+    """
+    if not np.isfinite(matrix).all():
+        raise NotPositiveDefiniteError(_NOT_FINITE)
+    values, vectors = eigh(matrix, check_finite=False)
+    vectors = vectors[:, ::-1]
+    peaks = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))] if len(values) else values
+    return np.asarray(values[::-1]), np.asarray(vectors * np.where(peaks < 0.0, -1.0, 1.0))
+
+
+def semidefinite_root(matrix: FloatArray) -> FloatArray:
+    """Pivoted Cholesky root L (n, rank) of a positive semidefinite matrix: L Lᵀ = A to n ulps, without jitter.
+
+    NotPositiveDefiniteError for values that are not finite, or a clearly negative direction. n rank² operations.
+    """
+    n = len(matrix)
+    if not np.isfinite(matrix).all():
+        raise NotPositiveDefiniteError(_NOT_FINITE)
+    diagonal = np.diagonal(matrix)
+    largest = float(diagonal.max(initial=0.0))
+    if largest > 0.0:
+        factor, pivot, rank, _ = dpstrf(matrix, lower=1)
+        root = np.zeros((n, rank))
+        root[pivot - 1] = np.tril(factor)[:, :rank]
+    else:
+        root = np.zeros((n, 0))
+    left_out = diagonal - np.einsum("ij,ij->i", root, root)
+    negative = largest <= 0.0 and bool(np.any(matrix))
+    if negative or float(left_out.min(initial=0.0)) < -1e-8 * largest:
+        raise NotPositiveDefiniteError(
+            f"a {n} x {n} covariance is not positive semi-definite: in some direction the variance would be negative. "
+            "Likely causes: a matrix that is not symmetric, or similarities that are no covariance"
+        )
+    return root
+
+
+def is_diagonal(matrix: FloatArray) -> bool:
+    """Whether all elements off the diagonal are zero."""
+    # The first rows of a full matrix decide at once.
+    some = slice(min(len(matrix), 8))
+    diagonal = np.diagonal(matrix)
+    return all(np.count_nonzero(matrix[rows]) <= np.count_nonzero(diagonal[rows]) for rows in (some, slice(None)))
+
+
+def is_semidefinite(matrices: FloatArray) -> bool:
+    """Whether each matrix (..., n, n) is a covariance, by the standard of :func:`factorise`; n³/3 operations each.
+
+    Symmetric, finite, and positive definite with the largest jitter added to the diagonal.
+    """
+    n = matrices.shape[-1]
+    if not matrices.size:
+        return True
+    largest = np.diagonal(matrices, axis1=-2, axis2=-1).max(axis=-1)[..., None, None]
+    with np.errstate(invalid="ignore"):
+        skew = np.abs(matrices - np.swapaxes(matrices, -1, -2))
+    if not ((skew <= 1e-6 * largest) & (np.abs(matrices) <= largest * (1.0 + 1e-6))).all():
+        return False
+    try:
+        np.linalg.cholesky(matrices + (_JITTER_LADDER[-1] * largest + (largest == 0.0)) * np.eye(n))
+    except LinAlgError:
+        return False
+    return True
+
+
+def symmetrise(matrix: FloatArray) -> FloatArray:
+    """The symmetric part of a matrix."""
+    return 0.5 * (matrix + matrix.T)

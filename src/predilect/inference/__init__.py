@@ -1,1 +1,0 @@
-"""Inference: the loops that fit a model, and the choice of its hyper-parameters."""

@@ -1,0 +1,1 @@
+"""One latent function and many answers: Laplace, expectation propagation, variational inference."""

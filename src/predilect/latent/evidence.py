@@ -1,0 +1,253 @@
+"""Gradient of the evidence in the covariance of one latent function, and type-II maximum likelihood."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+
+from predilect.errors import DataError, PredilectError
+from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.projection import Projection
+from predilect.gaussian.sites import Sites
+from predilect.latent.ep import ep
+from predilect.latent.laplace import laplace
+from predilect.latent.single import Method, SingleLatent
+from predilect.latent.variational import variational
+from predilect.likelihoods.views import Likelihood, Probit
+from predilect.progress import Report
+
+FloatArray = npt.NDArray[np.float64]
+
+METHODS = {"laplace": laplace, "ep": ep, "variational": variational}
+_REACH = 1e3  # hyper-parameters are searched from a thousandth to a thousand times their start
+_TOLERANCE_GRADIENT = 1e-5  # nats per unit of a logarithm: negligible
+_TOLERANCE_EVIDENCE = 1e-9  # relative, of the last step
+
+
+def evidence_gradient(fit: SingleLatent) -> FloatArray:
+    """Gradient G of the evidence (or bound) of a converged fit: d evidence = Σ_ij G_ij dK_ij; symmetric.
+
+    EP and variational inference are stationary in their sites, so only the explicit part counts (envelope theorem;
+    vvm.md 2.3, modern.md 6):  G = ½ (α αᵀ - R),  R = Aᵀ T^½ B⁻¹ T^½ A.
+
+    Laplace's ψ is stationary in the mode, but log |B| is not. With s = -½ Aᵀ(w V ∂c/∂z), c the curvature and V the
+    posterior variances of the margins, and df̂ = (I + K P)⁻¹ dK α, its path adds u αᵀ, u = (I + P K)⁻¹ s = s - P S s
+    and S the posterior covariance. O(n_items³) at most.
+    """
+    state, problem = fit.state, fit.problem
+    alpha = state.alpha
+    gradient = 0.5 * (np.outer(alpha, alpha) - state.reduction())
+    if fit.method == "laplace":
+        design = problem.prior.design
+        bend = problem.likelihood.curvature_slope(problem.outcome, state.margin_mean)
+        s = -0.5 * design.gather(problem.weight * bend * state.margin_var)
+        spread = design.margins(state.covariance() @ s)
+        u = s - design.gather(state.precision * spread)
+        gradient += np.outer(u, alpha)
+    return symmetrise(gradient)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSearch:
+    """Hyper-parameters of the highest evidence found; ``gradient`` is in ``kernel.theta``."""
+
+    kernel: Kernel
+    fit: SingleLatent
+    gradient: FloatArray
+    at_bound: tuple[str, ...]  # in words: "length_scale at its upper bound 30"
+    report: Report
+
+
+def maximise_evidence(
+    kernel: Kernel,
+    x: FloatArray,
+    left: npt.ArrayLike,
+    right: npt.ArrayLike | None,
+    outcome: npt.ArrayLike,
+    weight: npt.ArrayLike | None = None,
+    likelihood: Likelihood | None = None,
+    *,
+    method: Method = "ep",
+    mean: npt.ArrayLike | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    tolerance: float = 1e-8,
+    max_evaluations: int = 100,
+    gradient_tolerance: float = _TOLERANCE_GRADIENT,
+    evidence_tolerance: float = _TOLERANCE_EVIDENCE,
+    options: Mapping[str, Any] | None = None,
+) -> EvidenceSearch:
+    """Type-II maximum likelihood: kernel hyper-parameters by L-BFGS-B on the evidence, in their logarithms.
+
+    Data as in :func:`~predilect.latent.laplace.laplace`, x (n_items, d); ``bounds`` by the names in
+    ``kernel.names``, equal ends hold one. DataError if they name no hyper-parameter or exclude its start,
+    PredilectError if evidence or gradient is not finite. modern.md 10, vvm.md 4: each evaluation starts from the sites
+    of the last one. The evidence may have several local maxima; the start decides between them.
+    """
+    began = time.perf_counter()
+    if method not in METHODS:
+        raise DataError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
+    likelihood = likelihood or Probit()
+    theta = np.asarray(kernel.theta, dtype=np.float64)
+    box = _box(kernel, bounds or {})
+    free = box[:, 0] < box[:, 1]
+    sites: Sites | None = None
+    n_evaluations = 0
+
+    def fit_at(at: FloatArray) -> tuple[SingleLatent, FloatArray]:
+        nonlocal sites, n_evaluations
+        n_evaluations += 1
+        there = kernel.with_theta(at)
+        fit = METHODS[method](
+            there(x), left, right, outcome, weight, likelihood, mean=mean, tolerance=tolerance, start=sites,
+            **(options or {}),
+        )  # fmt: skip
+        gradient = np.asarray(there.gradient(x, None, evidence_gradient(fit)))
+        if not (np.isfinite(fit.evidence) and np.isfinite(gradient).all()):
+            raise PredilectError(_not_finite(kernel, at, fit.evidence, gradient))
+        sites = fit.sites
+        return fit, gradient
+
+    def objective(part: FloatArray) -> tuple[float, FloatArray]:
+        at = theta.copy()
+        at[free] = part
+        fit, gradient = fit_at(at)
+        return -fit.evidence, -gradient[free]
+
+    converged, residual = True, 0.0
+    if free.any():
+        search = minimize(
+            objective, theta[free], (), "L-BFGS-B", True, bounds=Bounds(box[free, 0], box[free, 1]),
+            options={"maxfun": max_evaluations, "gtol": gradient_tolerance, "ftol": evidence_tolerance},
+        )  # fmt: skip
+        theta = theta.copy()
+        theta[free] = search.x
+        converged = bool(search.success)
+    fit, gradient = fit_at(theta)
+    # At a bound only the gradient that points inside counts.
+    inside = np.clip(theta + gradient, box[:, 0], box[:, 1]) - theta
+    residual = float(np.abs(inside).max(initial=0.0))
+    report = Report(
+        method=f"L-BFGS-B on the evidence ({fit.report.method})",
+        iterations=n_evaluations,
+        residual=residual,
+        tolerance=gradient_tolerance,
+        converged=(converged or residual <= gradient_tolerance) and fit.report.converged,
+        jitter=fit.report.jitter,
+        seconds=time.perf_counter() - began,
+        unit="nats per unit of a logarithm",
+        advice="raise max_evaluations, or fix hyper-parameters that the answers say nothing about.",
+    )
+    return EvidenceSearch(kernel.with_theta(theta), fit, gradient, _at_bound(kernel, theta, box), report)
+
+
+def _box(kernel: Kernel, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
+    """Bounds of theta, shape (n_parameters, 2)."""
+    unknown = [name for name in bounds if name not in kernel.names]
+    if unknown:
+        raise DataError(
+            f"bounds name hyper-parameters that the kernel does not have: {', '.join(unknown)}; "
+            f"it has {', '.join(kernel.names) or 'none'}."
+        )
+    theta = np.asarray(kernel.theta, dtype=np.float64)
+    box = theta[:, None] + np.log(_REACH) * np.array([-1.0, 1.0])
+    for place, name in enumerate(kernel.names):
+        if name not in bounds:
+            continue
+        low, high = bounds[name]
+        start = float(np.exp(theta[place]))
+        if not 0.0 < low <= start * (1.0 + 1e-12) or not start * (1.0 - 1e-12) <= high < np.inf:
+            raise DataError(f"{name} starts at {start:g}, outside its bounds ({low:g}, {high:g}).")
+        box[place] = np.log(low), np.log(high)
+    # A start on a bound, and one held fixed, may differ from it by a rounding of the logarithm.
+    box[:, 0] = np.minimum(box[:, 0], theta)
+    box[:, 1] = np.where(np.isclose(box[:, 0], box[:, 1], atol=1e-11, rtol=0.0), theta, np.maximum(box[:, 1], theta))
+    box[:, 0] = np.where(np.isclose(box[:, 0], box[:, 1], atol=1e-11, rtol=0.0), theta, box[:, 0])
+    return np.asarray(box)
+
+
+def _at_bound(kernel: Kernel, theta: FloatArray, box: FloatArray) -> tuple[str, ...]:
+    told = []
+    for name, value, (low, high) in zip(kernel.names, theta, box, strict=True):
+        if low == high:
+            continue
+        for bound, side in ((low, "lower"), (high, "upper")):
+            if abs(value - bound) <= 1e-6:
+                told.append(f"{name} at its {side} bound {np.exp(bound):.4g}")
+    return tuple(told)
+
+
+def _not_finite(kernel: Kernel, theta: FloatArray, evidence: float, gradient: FloatArray) -> str:
+    values = ", ".join(f"{name} = {np.exp(value):.4g}" for name, value in zip(kernel.names, theta, strict=True))
+    bad = [name for name, value in zip(kernel.names, gradient, strict=True) if not np.isfinite(value)]
+    what = f"the gradient of the evidence in {', '.join(bad)}" if np.isfinite(evidence) else "the evidence"
+    return (
+        f"{what} is not finite at {values}. Likely causes: features with missing or huge values, or a hyper-parameter "
+        "so extreme that the kernel over- or underflows. Standardise the features, or narrow the bounds."
+    )
+
+
+_AT_BOUND = 1e-6
+_TOLERANCE_BOUND, _TOLERANCE_BOUND_GRADIENT = 1e-9, 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSearch:
+    """Best hyper-parameters seen, the bound there in nats, and L-BFGS-B's message."""
+
+    kernel: Kernel
+    bound: float
+    at_bounds: tuple[str, ...]  # names; a feature without effect, or all features at once with too much
+    evaluations: int
+    converged: bool
+    message: str
+
+
+def search_kernel(
+    projection: Projection,
+    fit: Callable[[Projection], tuple[float, FloatArray]],
+    *,
+    reach: float,
+    held: Collection[str] = (),
+    max_evaluations: int = 20,
+    unit: float = 1.0,
+) -> KernelSearch:
+    """Maximum of a bound by L-BFGS-B in the logarithms of a kernel's hyper-parameters; inducing points stay in place.
+
+    ``fit(projection)`` gives the bound in nats and its gradient in theta (n_parameters,). theta stays within ±
+    ``reach`` of its start; ``unit`` is how many nats the search takes for one. PredilectError if bound or gradient is
+    not finite. crowdgppl.md 2.5, modern.md 6.
+    """
+    kernel, start = projection.kernel, projection.kernel.theta
+    reaches = np.array([0.0 if name in held else reach for name in kernel.names])
+    low, high = start - reaches, start + reaches
+    best, best_theta, evaluations = -np.inf, start, 0
+
+    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal best, best_theta, evaluations
+        evaluations += 1
+        bound, gradient = fit(projection.with_kernel(kernel.with_theta(theta)))
+        if not (np.isfinite(bound) and np.isfinite(gradient).all()):
+            values = ", ".join(f"{n} = {v:.3g}" for n, v in zip(kernel.names, np.exp(theta), strict=True))
+            raise PredilectError(
+                f"the bound or its gradient is not finite at {values}. Likely causes: features that are not finite or "
+                "of very unlike sizes (standardise them), or too wide a reach"
+            )
+        if bound > best:
+            best, best_theta = bound, theta.copy()
+        return -bound / unit, -gradient / unit
+
+    found = minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
+        options={"maxfun": max_evaluations, "ftol": _TOLERANCE_BOUND, "gtol": _TOLERANCE_BOUND_GRADIENT},
+    )  # fmt: skip
+    far = (reaches > 0.0) & ((best_theta <= low + _AT_BOUND) | (best_theta >= high - _AT_BOUND))
+    names = tuple(name for name, at in zip(kernel.names, far, strict=True) if at)
+    best_kernel = kernel.with_theta(best_theta)
+    return KernelSearch(best_kernel, float(best), names, evaluations, bool(found.success), str(found.message))

@@ -1,0 +1,257 @@
+"""Pooled model: one utility function for all people, by Newton's method, with Laplace's approximation."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+from scipy.sparse import coo_array, csr_array, diags_array
+
+from predilect.data import Comparisons
+from predilect.gaussian.conjugate_gradients import conjugate_gradients, jacobi
+from predilect.gaussian.dense import Factor, factorise, is_diagonal
+from predilect.gaussian.elimination import Elimination
+from predilect.likelihoods.probit import at, threshold_for_tie_share
+from predilect.progress import Report
+
+FloatArray = npt.NDArray[np.float64]
+
+_MAX_NEWTON = 100
+_ROWS_AT_ONCE = 50_000
+# Of the largest change of an answer's margin, in units of its noise. Not of a utility: under a flat prior rounding
+# alone moves all utilities together, which nothing depends on.
+_NEWTON_TOLERANCE = 1e-10
+_MAX_HALVINGS = 40
+_THRESHOLD_TOLERANCE = 1e-4  # in log δ
+# Standard deviation of a weak prior of log δ about the tie share's own δ: it matters only for a handful of answers, of
+# which the evidence may prefer a threshold that makes every answer a tie.
+_THRESHOLD_SD = 1.5
+# From so many items on, without a kernel, the answers make a sparse matrix; with fewer a dense one is as quick.
+_MANY_ITEMS = 1000
+_SOLVED = 1e-10  # of a Newton step by conjugate gradients
+_MOST_SOLVING = 300
+
+
+@dataclass(frozen=True, slots=True)
+class PooledAnswers:
+    """Answers with people not distinguished; arrays of shape (n_rows,), as in :class:`~predilect.Comparisons`."""
+
+    left: npt.NDArray[np.integer]
+    right: npt.NDArray[np.integer]
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+    n_items: int
+
+    @property
+    def n_answers(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.sum())
+
+    @classmethod
+    def of(cls, rows: Comparisons) -> PooledAnswers:
+        """Pooled answers of pooled comparisons."""
+        return cls(rows.left, rows.right, rows.outcome, rows.weight, rows.n_items)
+
+
+class PooledPrior(NamedTuple):
+    """Prior of the utilities, or of the weights of functions Φ of the items: (s_t K)⁻¹ and log |s_t K|."""
+
+    precision: FloatArray  # (M, M), or its diagonal (M,) where many items have independent priors
+    log_det: float
+    jitter: float
+    Phi: FloatArray | None = None
+
+    @classmethod
+    def of(cls, K: FloatArray, consensus_scale: float, Phi: FloatArray | None = None) -> PooledPrior:
+        """Prior with covariance s_t K; K has shape (M, M), M = n_items without Φ."""
+        if Phi is None and len(K) >= _MANY_ITEMS and is_diagonal(K):
+            variances = consensus_scale * np.diagonal(K)
+            return cls(1.0 / variances, float(np.log(variances).sum()), 0.0)
+        factor = factorise(consensus_scale * K)
+        return cls(factor.inverse(), factor.log_det(), factor.jitter, Phi)
+
+    def times(self, m: FloatArray) -> FloatArray:
+        """Product of the precision and m."""
+        return np.asarray(self.precision @ m if self.precision.ndim == 2 else self.precision * m)
+
+    def factor(self, rows: PooledAnswers, weight: FloatArray) -> Factor | Elimination:
+        """Factor of the posterior precision: prior plus :meth:`information`."""
+        if self.precision.ndim == 2:
+            return factorise(self.precision + self.information(rows, weight))
+        return Elimination.of(self._sparse(rows, weight))
+
+    def solve(self, rows: PooledAnswers, weight: FloatArray, right: FloatArray) -> FloatArray:
+        """Solution of the posterior precision; by conjugate gradients where it is sparse."""
+        if self.precision.ndim == 2:
+            return self.factor(rows, weight).solve(right)
+        A = self._sparse(rows, weight)
+        found = conjugate_gradients(
+            A.dot, right, precondition=jacobi(A.diagonal()), tolerance=_SOLVED, max_iterations=_MOST_SOLVING
+        )
+        return found.x if found.converged else Elimination.of(A).solve(right)
+
+    def _sparse(self, rows: PooledAnswers, weight: FloatArray) -> csr_array:
+        n = rows.n_items
+        half = csr_array(coo_array((weight, (rows.left, rows.right)), shape=(n, n)))
+        off = half + half.T
+        return csr_array(diags_array(np.asarray(off.sum(axis=1)) + self.precision) - off)
+
+    def utilities(self, m: FloatArray) -> FloatArray:
+        """Utilities of the items, shape (n_items,)."""
+        return m if self.Phi is None else np.asarray(self.Phi @ m)
+
+    def gather(self, of_items: FloatArray) -> FloatArray:
+        """Gradient in m from the gradient in the utilities of the items."""
+        return of_items if self.Phi is None else np.asarray(self.Phi.T @ of_items)
+
+    def information(self, rows: PooledAnswers, weight: FloatArray) -> FloatArray:
+        """Information Σ_p weight_p x_p x_pᵀ of the answers, shape (M, M)."""
+        if self.Phi is None:
+            return laplacian(rows.n_items, rows.left, rows.right, weight)
+        total = np.zeros((self.Phi.shape[1],) * 2)
+        for start in range(0, len(weight), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            x = self.Phi[rows.left[some]] - self.Phi[rows.right[some]]
+            total += x.T @ (weight[some, None] * x)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class PooledState:
+    """Laplace approximation of the pooled model."""
+
+    m: FloatArray  # mode, (M,)
+    delta: float
+    evidence: float  # Laplace's log evidence, in nats
+    report: Report
+    information: FloatArray  # (n_rows,): precision of each row's site at the mode
+    rows: PooledAnswers
+    prior: PooledPrior
+
+    @property
+    def C_m(self) -> FloatArray:
+        """Posterior covariance at the mode, shape (M, M); computed anew at each call."""
+        return self.prior.factor(self.rows, self.information).inverse()
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    m: FloatArray
+    information: FloatArray
+    jitter: float
+    evidence: float
+    iterations: int
+    step: float
+
+
+def laplacian(n_items: int, left: npt.ArrayLike, right: npt.ArrayLike, weight: FloatArray) -> FloatArray:
+    """Weighted graph Laplacian Σ_p weight_p (e_left - e_right)(e_left - e_right)ᵀ, dense (n_items, n_items)."""
+    left, right = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
+    off = np.bincount(left * n_items + right, weight, n_items * n_items).reshape(n_items, n_items)
+    off = off + off.T
+    return np.asarray(np.diag(off.sum(axis=1)) - off)
+
+
+def fit_pooled(
+    comparisons: Comparisons,
+    K: FloatArray,
+    consensus_scale: float,
+    *,
+    delta: float | None = None,
+    Phi: FloatArray | None = None,
+) -> PooledState:
+    """Mode and Laplace approximation of m ~ N(0, s_t K), K at unit scale, given the answers of all people.
+
+    ``delta=None`` maximises Laplace's evidence with a weak prior, if there are ties. population.md section 4 at Σ = 0,
+    where the consensus step is Newton's step. O(n_answers + n_items³) a step; with functions Φ (n_items, M) O(n_answers
+    M² + M³). Where many items have independent priors, steps take conjugate gradients on a sparse matrix, and the
+    evidence one factorisation by elimination.
+    """
+    began = time.perf_counter()
+    rows = PooledAnswers.of(comparisons.pooled())
+    prior = PooledPrior.of(K, consensus_scale, Phi)
+    total_steps = 0
+    m = np.zeros(len(K))
+
+    def mode(delta: float) -> _Mode:
+        nonlocal m, total_steps
+        found = _newton(rows, prior, delta, m)
+        m = found.m  # the next threshold starts from here
+        total_steps += found.iterations
+        return found
+
+    if delta is None and bool(np.any(rows.outcome == 0)):
+        share = float(rows.weight[rows.outcome == 0].sum()) / rows.n_answers
+        guess = math.log(threshold_for_tie_share(share))
+        search = minimize_scalar(
+            lambda theta: 0.5 * ((theta - guess) / _THRESHOLD_SD) ** 2 - mode(math.exp(theta)).evidence,
+            bracket=(guess, guess + 0.3),
+            options={"xtol": _THRESHOLD_TOLERANCE},
+        )
+        delta = math.exp(float(search.x))
+    best = mode(0.0 if delta is None else delta)
+    report = _report(best, total_steps, max(prior.jitter, best.jitter), began)
+    delta = 0.0 if delta is None else delta
+    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
+
+
+def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> PooledState:
+    """Mode and Laplace approximation at a fixed prior and threshold; concave, so ``start`` does not change the mode."""
+    began = time.perf_counter()
+    best = _newton(rows, prior, delta, start)
+    report = _report(best, best.iterations, best.jitter, began)
+    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
+
+
+def _report(best: _Mode, iterations: int, jitter: float, began: float) -> Report:
+    return Report(
+        method="pooled Newton",
+        iterations=iterations,
+        residual=best.step,
+        tolerance=_NEWTON_TOLERANCE,
+        converged=best.step <= _NEWTON_TOLERANCE,
+        jitter=jitter,
+        seconds=time.perf_counter() - began,
+        unit="noise units of the largest change of a margin",
+        advice="look for extreme weights or scores",
+    )
+
+
+def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> _Mode:
+    """Newton's method with step halving on the log posterior, which is concave."""
+    n_items = rows.n_items
+
+    def log_posterior(m: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        f = prior.utilities(m)
+        value, slope, curvature, _, _ = at(rows.outcome, f[rows.left] - f[rows.right], delta)
+        return float(rows.weight @ value) - 0.5 * float(m @ prior.times(m)), slope, curvature
+
+    m = start
+    value, slope, curvature = log_posterior(m)
+    size = math.inf
+    iterations = 0
+    while size > _NEWTON_TOLERANCE and iterations < _MAX_NEWTON:
+        iterations += 1
+        flow = rows.weight * slope
+        of_items = np.bincount(rows.left, flow, n_items) - np.bincount(rows.right, flow, n_items)
+        gradient = prior.gather(np.asarray(of_items, dtype=float)) - prior.times(m)
+        step = prior.solve(rows, rows.weight * curvature, gradient)
+        moved = prior.utilities(step)
+        size = float(np.abs(moved[rows.left] - moved[rows.right]).max(initial=0.0))
+        for _ in range(_MAX_HALVINGS):
+            new_value, new_slope, new_curvature = log_posterior(m + step)
+            # Rounding alone may lower the value by a few ulps at the mode.
+            if new_value >= value - 1e-12 * abs(value):
+                break
+            step = 0.5 * step
+        m = m + step
+        value, slope, curvature = new_value, new_slope, new_curvature
+    information = rows.weight * curvature
+    factor = prior.factor(rows, information)
+    evidence = value - 0.5 * (prior.log_det + factor.log_det())
+    return _Mode(m, information, factor.jitter, evidence, iterations, size)

@@ -1,0 +1,1 @@
+"""Sparse variational inference for one latent function."""

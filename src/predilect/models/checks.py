@@ -1,0 +1,226 @@
+"""Checks of the parameters of Gaussian-process estimators, and their kernels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from inspect import signature
+from numbers import Integral, Real
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data.space import FeatureSpace
+from predilect.errors import DataError, DataWarning
+from predilect.gaussian.inducing import inducing_points
+from predilect.gaussian.kernels import (
+    MEDIAN_RULES,
+    Kernel,
+    Product,
+    Scaled,
+    Selected,
+    Stationary,
+    Sum,
+    White,
+    median_length_scales,
+)
+from predilect.gaussian.kernels.stationary import FORMS, SHAPES
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> None:
+    """Raise ValueError unless ``value`` is one of those allowed."""
+    allowed = list(allowed)
+    if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+
+
+def check_count(name: str, value: Any, least: int, *words: Any) -> None:
+    """Raise ValueError unless ``value`` is a whole number from ``least`` up, or one of ``words``."""
+    if any(value is word or (isinstance(value, str) and value == word) for word in words):
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        also = "".join(f"{word!r} or " for word in words)
+        raise ValueError(f"{name} must be {also}a whole number from {least} up, not {value!r}")
+
+
+def check_positive(name: str, value: Any, *words: Any) -> None:
+    """Raise ValueError unless ``value`` is a positive finite number, or one of ``words``."""
+    if any(isinstance(value, str) and value == word for word in words):
+        return
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < float("inf"):
+        also = "".join(f"{word!r} or " for word in words)
+        raise ValueError(f"{name} must be {also}a positive number, not {value!r}")
+
+
+def check_gamma(name: str, value: Any) -> tuple[float, float]:
+    """Shape and rate of a Gamma distribution; ValueError if they are not two positive numbers."""
+    try:
+        shape, rate = value
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be two numbers, shape and rate of a Gamma prior, not {value!r}") from error
+    check_positive(f"the shape in {name}", shape)
+    check_positive(f"the rate in {name}", rate)
+    return float(shape), float(rate)
+
+
+def check_search(model: Any) -> None:
+    """Check kernel, length-scales and computing parameters that several models share; ValueError if out of range."""
+    if not isinstance(model.kernel, Kernel):
+        check_choice("kernel", model.kernel, SHAPES)
+    check_choice("kernel_form", model.kernel_form, FORMS)
+    check_choice("median", model.median, ("auto", *MEDIAN_RULES))
+    scales = model.length_scales
+    if isinstance(scales, str):
+        check_choice("length_scales", scales, ("median", "optimise"))
+    else:
+        numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
+        if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
+            raise ValueError(f'length_scales must be "median", "optimise" or positive numbers, not {scales!r}')
+    check_positive("tolerance", model.tolerance, "auto")
+    check_count("random_state", model.random_state, 0)
+
+
+def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int) -> Kernel:
+    """Kernel of a model's parameters, at the start of a search of length-scales; ``features`` (n, d) of what has some.
+
+    ValueError if there are several length-scales, but not one for each feature.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    n_features = features.shape[1]
+    scales = model.length_scales
+    if not n_features or not len(features):
+        scales = np.ones(1)
+    elif isinstance(scales, str):
+        rule = model.median
+        if rule == "auto":
+            rule = "code" if getattr(model, "preset", None) == "paper" else "root"
+        scales = median_length_scales(features, rule, random_state)
+    else:
+        scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))
+        if len(scales) not in (1, n_features):
+            raise ValueError(
+                f"length_scales holds {len(scales)} numbers, but the features make {n_features} columns. Give one "
+                "number for all, or one for each column"
+            )
+    return Stationary(scales, kernel, model.kernel_form)
+
+
+def optimises(model: Any) -> bool:
+    """Whether length-scales are learned."""
+    return isinstance(model.length_scales, str) and model.length_scales == "optimise"
+
+
+def scales_of(kernel: Kernel, n_features: int) -> FloatArray:
+    """Length-scales by feature, (n_features,), for distances between items; ones where a kernel has none."""
+    scales = np.ones(n_features)
+    for part in kernel.kernels if isinstance(kernel, Product) else (kernel,):
+        inner, columns = (part.kernel, list(part.columns)) if isinstance(part, Selected) else (part, slice(None))
+        if isinstance(inner, Stationary):
+            scales[columns] = inner.length_scales
+    return scales
+
+
+def check_flags(model: Any) -> None:
+    """ValueError if an argument whose default is True or False is neither: any text, "no" too, counts as true."""
+    given = model.get_params(deep=False)
+    for name, parameter in signature(type(model)).parameters.items():
+        value = given[name]
+        if isinstance(parameter.default, bool) and not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
+def given_threshold(value: Any) -> float | None:
+    """The tie threshold, or None for "auto"; ValueError if it is neither "auto" nor a number from 0 to 1e4."""
+    if _is_auto(value):
+        return None
+    return _number("tie_threshold", value, 0.0, 1e4)
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _number(name: str, value: Any, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+        raise ValueError(f'{name} must be "auto" or a number from {low:g} to {high:g}, not {value!r}')
+    return float(value)
+
+
+MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
+
+
+def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:
+    """Check kernel, length-scales ("optimise" if ``learned``), own share, tolerance and seed, or raise ValueError."""
+    check_search(model)
+    if isinstance(model.length_scales, str) and not learned:
+        check_choice("length_scales", model.length_scales, ("median",))
+    own = model.own_share
+    if share_is_searched and isinstance(own, str):
+        check_choice("own_share", own, ("auto",))
+    elif isinstance(own, str | bool) or not 0.0 <= float(own) <= 1.0:
+        raise ValueError(f"own_share must be a number from 0 to 1, not {own!r}")
+
+
+def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any = None) -> Kernel:
+    """(1 - w) k + w 1[same item], w = ``own``, with a model's kernel and its length-scales, or ``length_scales``."""
+    scales = model.length_scales if length_scales is None else length_scales
+    how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=scales, median=model.median)
+    kernel = make_kernel(how, model.kernel, space.matrix[space.known], model.random_state)
+    if own >= 1.0:
+        return White(1.0)
+    return Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own")) if own > 0.0 else kernel
+
+
+def number_or(value: Any, automatic: float) -> float:
+    """A number, or the value of "auto"."""
+    return automatic if isinstance(value, str) else float(value)
+
+
+def refuse_many_items(n_items: int) -> None:
+    """Raise DataError if there are more items than dense algebra can hold."""
+    if n_items > MOST_ITEMS:
+        raise DataError(
+            f"{n_items} items are too many for this baseline, which holds {MOST_ITEMS}. Use Population() or CrowdGPPL()"
+        )
+
+
+def choose_points(
+    asked: int | str | None,
+    automatic: int | None,
+    most: int,
+    kernel: Kernel,
+    features: FloatArray,
+    known: npt.NDArray[np.bool_],
+    random_state: int,
+) -> FloatArray | None:
+    """Inducing points, shape (n_points, d), or None: the items, as ``asked`` None says.
+
+    ``automatic`` is what "auto" stands for; distances are in units of the kernel's length-scales. Raises DataError for
+    more than ``most`` points.
+    """
+    n_points = automatic if isinstance(asked, str) else asked
+    if not known.any():
+        n_points = None
+    n_alone = len(features) if n_points is None else int((~known).sum())
+    if n_alone > most or (n_points or 0) > most:
+        what = f"n_inducing asks for {n_points} points"
+        if n_alone > most:
+            what = f"{n_alone} items would each be a point"
+        raise DataError(
+            f"{what}, and dense algebra holds {most}. Give features of the items (items=..., --items FILE) and "
+            "n_inducing=500"
+        )
+    if n_points is None:
+        return None
+    found = inducing_points(features, known, scales_of(kernel, features.shape[1]), int(n_points), random_state)
+    if found.n_dropped and not isinstance(asked, str):
+        warnings.warn(
+            f"n_inducing={n_points}, but only {n_points - found.n_dropped} items differ in their features: there are "
+            "so many points", DataWarning, stacklevel=6,
+        )  # fmt: skip
+    return found.points

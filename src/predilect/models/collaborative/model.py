@@ -1,0 +1,271 @@
+"""``CollaborativeGP``: shared latent functions of the items, with weights for each user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.factors.posterior import FactorPosterior
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.kernels.median import DISTANCE_RULES
+from predilect.gaussian.kernels.stationary import SHAPES
+from predilect.models.boards import Ranking
+from predilect.models.checks import check_choice, check_count, check_positive, check_search
+from predilect.models.collaborative.result import USED
+from predilect.models.collaborative.training import PRESETS, fit_collaborative, pack_collaborative, unpack_collaborative
+from predilect.models.estimator import Fitting, Learned
+from predilect.models.factor_models import describe_features, factor_fields, factor_margins
+from predilect.models.fields import Fields
+from predilect.models.kernels import hyperparameters_by_name
+from predilect.models.predictions import Predicting
+from predilect.models.reading import Queries, Training
+from predilect.progress import Watcher
+from predilect.shards import workers
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CollaborativeHyperparameters:
+    """Prior of the functions.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Covariance of every function.
+    """
+
+    kernel: Kernel
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return hyperparameters_by_name(self.kernel)
+
+
+class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
+    """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions shared by all users.
+
+    The functions h_d are Gaussian processes of the features of items, and w_ud is the weight of each for a user. An
+    answer to "left or right?" is left with probability Φ(f_u(left) - f_u(right)): a utility is measured in units of the
+    noise of one answer. With features of users in the weights this is the paper's CPU, without them its CP.
+
+    Parameters
+    ----------
+    n_functions : int, default 20
+        D. More than needed do no harm: see ``function_importances_``.
+    user_features : bool, default False
+        Whether features of users predict their weights: through a linear prior mean ("modern"), or a Gaussian process
+        with ``user_kernel`` ("paper").
+    preset : {"modern", "paper"}, default "modern"
+        "modern": functions over the items, weights with the full covariance of each user and a learned mean. "paper":
+        expectation propagation with variational Bayes over pairs of Houlsby and others, fully factorised, as corrected;
+        weights have mean zero.
+    n_inducing : int, None or "auto", default "auto"
+        Inducing points: items ("modern"), or pairs among those compared ("paper", FITC). None: none, the functions are
+        kept at all items. "auto": none up to 200 items; beyond, twice the square root of the number of answers, from
+        50 to 300.
+    n_inducing_users : int, None or "auto", default "auto"
+        Users as inducing points of the weights, for "paper" with features of users. None: all; "auto": 25.
+    kernel : str or Kernel, default "auto"
+        Of item features; "auto": "matern-3/2" ("modern") or "squared-exponential" ("paper"). A Kernel is used with its
+        hyper-parameters.
+    kernel_form, length_scales
+        As in :class:`~predilect.GPPL`, without "optimise".
+    median : str, default "auto"
+        Meaning of "median": a rule of :class:`~predilect.GPPL`, or one length-scale for standardised features:
+        "distance", the median distance of the paper, or "half-distance", the root of half the median squared distance
+        of its authors' code. "auto": "root" ("modern") or "half-distance" ("paper").
+    own_share : float or "auto", default "auto"
+        Item-specific share of a function's variance; "auto": 0 with inducing points; without, 1/2 for "modern", and for
+        "paper" the 5e-6 that its authors' code adds for numerical reasons.
+    variance : float, default 1.0
+        Prior variance of a function at an item.
+    user_kernel : str or Kernel, default "squared-exponential"
+        Of features of users, for "paper".
+    user_nugget : float, default 0.1
+        Variance of weights that features do not explain, for "paper": in the authors' code, not in the paper.
+    damping, damping_decay : float, default 0.5 and 0.95
+        Step of the messages, and its factor per iteration, for "paper".
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise. The paper has no ties.
+    tolerance : float or "auto", default "auto"
+        Stop once a step without damping would move no margin of an answer by more, in units of the noise of an answer;
+        "auto": 0.1.
+    max_iterations : int or "auto", default "auto"
+        "auto": 200, for "paper" 60.
+    n_jobs : int, optional
+        Not used yet; results have the same bits for any number.
+    random_state : int, default 0
+        Seed of starts, inducing points, and the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : FactorPosterior
+    function_importances_ : array of float, shape (n_functions,)
+        Mean square contribution of each function to the margins of the answers; near 0 for one that is pruned.
+    items_, users_ : Vocabulary
+        ``users_`` is None where users are not identified: there is then one function, Gaussian process classification.
+    personal_ : bool
+        Whether users are identified.
+    hyperparameters_ : CollaborativeHyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        Approximate log evidence of the answers by expectation propagation, in nats; not a bound.
+    report_ : dict
+        Convergence, messages that were rejected, functions that are used, what was read and left out.
+    n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    collaborative.md; Houlsby, Huszár, Ghahramani and Hernández-Lobato (2012). A sweep takes D (n_answers D + M³) +
+    n_users D³ operations ("modern") or 16 passes n_answers D + D M³ ("paper").
+
+    **Differs from the paper**: an unseen user is predicted as one drawn from among the others, where the paper's
+    weights of mean zero predict nothing. Differences in the algorithm are listed in
+    :func:`predilect.models.collaborative.paper.fit_paper`.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {
+    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
+    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+    ... }
+    >>> model = predilect.CollaborativeGP(n_functions=2).fit(answers)
+    >>> model.rank()["item"].to_list()
+    ['tea', 'milk', 'juice']
+    """
+
+    model_name: ClassVar[str] = "collaborative"
+    hyperparameters_type: ClassVar[Any] = CollaborativeHyperparameters
+
+    def __init__(
+        self,
+        n_functions: int = 20,
+        user_features: bool = False,
+        preset: str = "modern",
+        n_inducing: int | str | None = "auto",
+        n_inducing_users: int | str | None = "auto",
+        kernel: str | Kernel = "auto",
+        kernel_form: str = "isotropic",
+        length_scales: Any = "median",
+        median: str = "auto",
+        own_share: float | str = "auto",
+        variance: float = 1.0,
+        user_kernel: str | Kernel = "squared-exponential",
+        user_nugget: float = 0.1,
+        damping: float = 0.5,
+        damping_decay: float = 0.95,
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int | str = "auto",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.n_functions = n_functions
+        self.user_features = user_features
+        self.preset = preset
+        self.n_inducing = n_inducing
+        self.n_inducing_users = n_inducing_users
+        self.kernel = kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.own_share = own_share
+        self.variance = variance
+        self.user_kernel = user_kernel
+        self.user_nugget = user_nugget
+        self.damping = damping
+        self.damping_decay = damping_decay
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        with workers(self.n_jobs):
+            fitted = fit_collaborative(self, training, delta, watch)
+        self.traits_ = fitted.traits
+        found = fitted.found
+        return Learned(
+            found.posterior, CollaborativeHyperparameters(fitted.kernel), fitted.personal, found.delta, found.evidence,
+            found.report, fitted.search,
+        )  # fmt: skip
+
+    @property
+    def function_importances_(self) -> FloatArray:
+        """Mean square contribution of each function to the margins of the answers, shape (n_functions,)."""
+        check_is_fitted(self, "posterior_")
+        return np.array(self.report_["prior"]["function_importances"], dtype=np.float64)
+
+    def _check(self) -> None:
+        check_choice("preset", self.preset, PRESETS)
+        given = {name: value for name, value in self.get_params(deep=False).items() if name != "kernel"}
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, ("auto", *SHAPES))
+        if not isinstance(self.user_kernel, Kernel):
+            check_choice("user_kernel", self.user_kernel, SHAPES)
+        if isinstance(self.length_scales, str):
+            check_choice("length_scales", self.length_scales, ("median",))  # its evidence is no objective to maximise
+        if self.median in DISTANCE_RULES:
+            given["median"] = "auto"
+        check_search(SimpleNamespace(kernel=SHAPES[0], **given))
+        if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
+            check_choice("own_share", self.own_share, ("auto",))
+        check_count("n_functions", self.n_functions, 1)
+        check_count("n_inducing", self.n_inducing, 1, None, "auto")
+        check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")
+        check_count("max_iterations", self.max_iterations, 1, "auto")
+        check_choice("user_features", self.user_features, (True, False))
+        check_positive("variance", self.variance)
+        if self.user_nugget != 0:
+            check_positive("user_nugget", self.user_nugget)
+        for name in ("damping", "damping_decay"):
+            check_positive(name, getattr(self, name))
+            if getattr(self, name) > 1.0:
+                raise ValueError(f"{name} must be 1 at most, not {getattr(self, name)!r}")
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        return factor_margins(self, queries, self._new_items(queries, items), users)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        importances = self.function_importances_
+        used = int((importances > USED * importances.max()).sum())
+        lines = [f"{used} of {len(importances)} functions are used; the others are pruned."]
+        if not self.personal_:
+            lines = ["One function for all: Gaussian process classification."]
+        lines += describe_features(self)
+        if n_rejected := self.report_["prior"]["n_rejected"]:
+            lines.append(f"{n_rejected} messages of answers had no proper cavity.")
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        assert isinstance(self.posterior_, FactorPosterior)
+        return pack_collaborative(self.posterior_, self.traits_)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return factor_fields(document["posterior"]["weights"], has_traits="trait_mean" in document["arrays"])
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
+        space, kernel = self.space_, self.hyperparameters_.kernel
+        posterior, self.traits_ = unpack_collaborative(values, arrays, kernel, space.matrix, space.known)
+        return posterior

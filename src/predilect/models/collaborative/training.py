@@ -1,0 +1,214 @@
+"""Training of ``CollaborativeGP``, and its posterior as arrays and back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons
+from predilect.data.features import Traits
+from predilect.errors import DataError
+from predilect.factors.answers import FactorAnswers
+from predilect.factors.items import ItemDesign
+from predilect.factors.posterior import FactorPosterior
+from predilect.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White, median_length_scales
+from predilect.gaussian.kernels.median import DISTANCE_RULES, median_distance_scales
+from predilect.gaussian.projection import Projection
+from predilect.models.checks import choose_points
+from predilect.models.collaborative.functions import (
+    ExactFunctions,
+    ExactWeights,
+    Process,
+    PseudoFunctions,
+    PseudoWeights,
+    spanning_pairs,
+)
+from predilect.models.collaborative.modern import fit_modern
+from predilect.models.collaborative.paper import fit_paper
+from predilect.models.collaborative.result import CollaborativeFit, CrowdWeights
+from predilect.models.factor_models import pack_factor, traits_of_people, unpack_factor
+from predilect.models.reading import Training
+from predilect.progress import Watcher
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+PRESETS = ("modern", "paper")
+_SHAPE = {"modern": "matern-3/2", "paper": "squared-exponential"}
+_MEDIAN = {"modern": "root", "paper": "half-distance"}
+_OWN_SHARE = {"modern": 0.5, "paper": 5e-6}  # of two items 1e-5, as in the authors' code
+_ITERATIONS = {"modern": 200, "paper": 60}
+_TOLERANCE = 0.1
+_MOST_ITEMS_EXACT, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
+_MOST_POINTS_EVER = 3000  # D M³ operations per sweep, D M² floats
+_PEOPLE_AS_POINTS = 25
+
+
+class FittedCollaborative(NamedTuple):
+    """Result of a fit that the estimator keeps."""
+
+    found: CollaborativeFit
+    kernel: Kernel
+    traits: Traits | None
+    personal: bool
+    search: dict[str, Any]
+
+
+def fit_collaborative(
+    model: Any, training: Training, delta: float | None, watch: Watcher | None
+) -> FittedCollaborative:
+    """Fit of a CollaborativeGP; DataError for too many items without features, or missing user features."""
+    comparisons, space = training.comparisons, training.space
+    personal = training.personal
+    columns = (comparisons.user, comparisons.left, comparisons.right, comparisons.outcome, comparisons.weight)
+    answers = FactorAnswers.of(*columns, comparisons.n_users)
+    kernel = _item_kernel(model, comparisons, space.matrix, space.known)
+    traits, rows = _traits(model, training) if personal else (None, None)
+    shared: dict[str, Any] = {
+        "n_functions": int(model.n_functions) if personal else 1, "fixed_weights": not personal, "delta": delta,
+        "tolerance": _TOLERANCE if isinstance(model.tolerance, str) else float(model.tolerance),
+        "max_iterations": _ITERATIONS[model.preset] if isinstance(model.max_iterations, str) else model.max_iterations,
+        "random_state": int(model.random_state),
+        "watch": None if watch is None else lambda sweep, residual: watch("fitting shared functions", sweep),
+    }  # fmt: skip
+    if model.preset == "paper":
+        functions = _functions(model, kernel, space.matrix, space.known, answers)
+        people = None if rows is None else _people(model, rows)
+        found = fit_paper(
+            answers, functions, people=people, damping=float(model.damping),
+            damping_decay=float(model.damping_decay), **shared,
+        )  # fmt: skip
+        pseudo = len(functions.first) if isinstance(functions, PseudoFunctions) else None
+    else:
+        projection = Projection.of(
+            kernel, space.matrix, space.known, _points(model, kernel, space.matrix, space.known, answers)
+        )
+        found = fit_modern(answers, projection, traits=rows, **shared)
+        pseudo = None if projection.A is None else projection.n_points
+    search = {
+        "preset": model.preset, "n_inducing": pseudo, "function_importances": found.importances.tolist(),
+        "n_rejected": found.n_rejected,
+    }  # fmt: skip
+    return FittedCollaborative(found, kernel, traits, personal, search)
+
+
+def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, known: BoolArray) -> Kernel:
+    """Covariance of every function: as given, or of the preset's shape at the median of the items seen."""
+    if isinstance(model.kernel, Kernel):
+        return model.kernel
+    seen = np.zeros(len(known), dtype=bool)
+    seen[comparisons.left] = seen[comparisons.right] = True
+    rows = features[known & seen] if (known & seen).any() else features[known]
+    shape = _SHAPE[model.preset] if model.kernel == "auto" else model.kernel
+    kernel: Kernel = Stationary(_length_scales(model, rows, features.shape[1]), shape, model.kernel_form)
+    own = _OWN_SHARE[model.preset] if isinstance(model.own_share, str) else float(model.own_share)
+    if own > 0.0 and _is_exact(model, known):
+        kernel = Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own"))
+    elif own > 0.0 and not isinstance(model.own_share, str):
+        raise DataError(
+            f"own_share={own:g} needs every item for itself, for inducing points do not know what is an item's own. "
+            "Use n_inducing=None, or own_share=0"
+        )
+    return kernel if model.variance == 1.0 else Scaled(kernel, float(model.variance))
+
+
+def _length_scales(model: Any, rows: FloatArray, n_features: int) -> FloatArray:
+    if not n_features or not len(rows):
+        return np.ones(1)
+    if isinstance(model.length_scales, str):
+        rule = _MEDIAN[model.preset] if model.median == "auto" else model.median
+        chosen = median_distance_scales if rule in DISTANCE_RULES else median_length_scales
+        return chosen(rows, rule, model.random_state)
+    scales = np.atleast_1d(np.asarray(model.length_scales, dtype=np.float64))
+    if len(scales) not in (1, n_features):
+        raise ValueError(
+            f"length_scales holds {len(scales)} numbers, but the features make {n_features} columns. Give one number "
+            "for all, or one for each column"
+        )
+    return scales
+
+
+def _is_exact(model: Any, known: BoolArray) -> bool:
+    """Whether functions are kept at every item, rather than through inducing points."""
+    few = model.n_inducing == "auto" and len(known) <= _MOST_ITEMS_EXACT
+    return few or model.n_inducing is None or not known.any()
+
+
+def _n_inducing(n_rows: int) -> int:
+    return int(np.clip(2.0 * math.sqrt(n_rows), *_POINTS))
+
+
+def _points(
+    model: Any, kernel: Kernel, features: FloatArray, known: BoolArray, answers: FactorAnswers
+) -> FloatArray | None:
+    automatic = None if _is_exact(model, known) else _n_inducing(len(answers.user))
+    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
+
+
+def _functions(
+    model: Any, kernel: Kernel, features: FloatArray, known: BoolArray, answers: FactorAnswers
+) -> ExactFunctions | PseudoFunctions:
+    """Functions through all items, or through pairs drawn from those compared."""
+    exact = _is_exact(model, known)
+    if (len(known) if exact else int((~known).sum())) > _MOST_POINTS_EVER:
+        raise DataError(
+            f"{len(known)} items would each be a point, and dense algebra holds {_MOST_POINTS_EVER}. Give features of "
+            "the items (items=..., --items FILE) and n_inducing=100"
+        )
+    if exact:
+        projection = Projection.of(kernel, features, known, None)
+        return ExactFunctions(ItemDesign.of(projection, answers.left, answers.right))
+    n_pairs = _n_inducing(len(answers.user)) if isinstance(model.n_inducing, str) else int(model.n_inducing)
+    pseudo = spanning_pairs(answers.left, answers.right, n_pairs, np.random.default_rng(model.random_state))
+    return PseudoFunctions.of(kernel, features, known, answers.left, answers.right, pseudo)
+
+
+def _people(model: Any, rows: FloatArray) -> Process:
+    """Weights as a process of user features, through some users drawn at random or through all."""
+    kernel: Kernel = model.user_kernel if isinstance(model.user_kernel, Kernel) else Stationary(
+        median_distance_scales(rows, "half-distance", model.random_state), model.user_kernel
+    )  # fmt: skip
+    if model.user_nugget:
+        kernel = Sum((kernel, White(float(model.user_nugget))), ("features", "own"))
+    known = np.ones(len(rows), dtype=bool)
+    n_points = _PEOPLE_AS_POINTS if isinstance(model.n_inducing_users, str) else model.n_inducing_users
+    if n_points is None or n_points >= len(rows):
+        return ExactWeights.of(Projection.of(kernel, rows, known, None))
+    drawn = np.random.default_rng(model.random_state).choice(len(rows), n_points, replace=False)
+    return PseudoWeights.of(Projection.of(kernel, rows, known, rows[np.sort(drawn)]))
+
+
+def _traits(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
+    """Traits as in every factor model; for "paper" features are standardised one by one."""
+    traits, rows = traits_of_people(model, training)
+    if traits is None or model.preset != "paper":
+        return traits, rows
+    assert training.people is not None
+    matrix, known = training.people.align(training.comparisons.users)
+    deviation = matrix[known].std(axis=0)
+    traits = Traits(traits.mean, np.diag(1.0 / np.where(deviation > 0.0, deviation, 1.0))[:, deviation > 0.0])
+    return traits, traits.transform(matrix, known)
+
+
+def pack_collaborative(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior, as those of the factor model."""
+    values, arrays = pack_factor(posterior, traits)
+    law = posterior.weights
+    if isinstance(law, CrowdWeights):
+        arrays |= {"B": law.effects, "C_B": law.covariance, "weight_variance": law.spread}
+    return values, arrays
+
+
+def unpack_collaborative(
+    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
+) -> tuple[FactorPosterior, Traits | None]:
+    """The posterior that :func:`pack_collaborative` packed; ValueError if the arrays do not fit each other."""
+    if values["weights"] != CrowdWeights.__name__:
+        return unpack_factor(values, arrays, kernel, features, known)
+    posterior, traits = unpack_factor(values | {"weights": "StandardWeights"}, arrays, kernel, features, known)
+    law = CrowdWeights(arrays["B"], arrays["C_B"], arrays["weight_variance"])
+    return replace(posterior, weights=law), traits

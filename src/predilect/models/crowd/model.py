@@ -1,0 +1,299 @@
+"""``CrowdGPPL``: a consensus, and users' deviations from it along shared components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.data.space import FeatureSpace
+from predilect.factors.posterior import FactorPosterior
+from predilect.gaussian.kernels import Kernel
+from predilect.latent.sparse.problem import SURROGATES
+from predilect.models.boards import Ranking
+from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_search
+from predilect.models.crowd.training import PRESETS, fit_crowd
+from predilect.models.estimator import Fitting, Learned
+from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
+from predilect.models.fields import Fields
+from predilect.models.kernels import hyperparameters_by_name
+from predilect.models.predictions import Predicting
+from predilect.models.reading import Queries, Training
+from predilect.progress import Watcher
+from predilect.shards import workers
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdHyperparameters:
+    """Learned hyper-parameters of the prior.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k of item features.
+    consensus_scale : float
+        s_t, the inverse prior variance of the consensus; infinite without one.
+    component_scales : tuple of float
+        s_c; the inverse prior variance of each component.
+    """
+
+    kernel: Kernel
+    consensus_scale: float
+    component_scales: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = hyperparameters_by_name(self.kernel)
+        scales = {"consensus_scale": self.consensus_scale, "component_scales": list(self.component_scales)}
+        return scales | values
+
+
+class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
+    """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
+
+    The consensus t and the components v_c are Gaussian processes of the features of items, t ~ N(0, K/s_t) and v_c ~
+    N(0, K/s_c); w_u are a user's weights of the components. An answer to "left or right?" is left with probability
+    Φ(f_u(left) - f_u(right)): a utility is measured in units of the noise of one answer.
+
+    Parameters
+    ----------
+    preset : {"modern", "paper"}, default "modern"
+        "modern": variational inference with exact one-dimensional expectations and a full covariance of each user's
+        weights. "paper": the linearised likelihood and factorised weights of Simpson and Gurevych, as corrected.
+    n_components : int, default 20
+        C. More cost more and predict a little better: 30 on Sushi-A.
+    user_features : bool, default False
+        Whether features of users predict their weights: through a linear prior mean ("modern"), or a Gaussian process
+        for half of the components ("paper"). Both papers that tried found that it seldom helps.
+    item_features : bool, default True
+        False: items are uncorrelated whatever is given (Bayesian matrix factorisation).
+    consensus : bool, default True
+        False leaves t out; the crowd's board is then the average user's. (Kept in the attribute ``with_consensus``,
+        since ``consensus()`` gives the crowd's utilities.)
+    n_inducing : int, None or "auto", default "auto"
+        Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
+        number of answers, from 50 to 300.
+    kernel, kernel_form, length_scales, median
+        As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
+    own_share : float or "auto", default "auto"
+        Item-specific share w of the prior variance of a utility: K becomes (1 - w) K + w I. "auto": 1/2 for "modern"
+        where the items are the inducing points, and 0 otherwise.
+    user_kernel : str or Kernel, default "matern-3/2"
+        Of features of users, for "paper".
+    consensus_prior, component_prior, weight_prior : pair of float or "auto", default "auto"
+        Shape and rate of the Gamma priors of s_t, s_c and, for "paper", of the weights' s_w. "auto" for "modern":
+        (1, 10), and for the components the one of (10, 100), (10, 10) and (10, 1) under which held-out answers are
+        likeliest; (1, 10) beyond 20 000 different answers. "auto" for "paper": (1, 100), (1, 10) and (1, 10).
+    noise_variance : float, default 0.5
+        Noise of one item in one answer in the units of the rates: 1/2 in the paper, 1 in its authors' code.
+    surrogate : {"2020", "corrected"}, default "2020"
+        Variance of the linearisation, for "paper".
+    batch_size : int, None or "auto", default "auto"
+        Different answers in a batch, for "paper"; None: all at once.
+    forgetting_rate, delay : float, default 0.9 and 1.0
+        r and ε of the steps ρ_i = (i + ε)^-r, for "paper".
+    n_restarts : int or "auto", default "auto"
+        Random starts, of which the best is continued; "auto": 3, and 1 beyond 20 000 different answers or 100 points.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float or "auto", default "auto"
+        Stop when the bound rises by less in a sweep, in nats per answer; "auto": 3e-3, and 1e-3 beyond 20 000 different
+        answers. For "paper" the relative change of its bound; "auto": 3.5e-3. Both stop early on purpose: longer runs
+        raise the bound and predict new answers no better.
+    max_iterations : int or "auto", default "auto"
+        Sweeps over all functions and users; "auto": 60, for "paper" 200 batches, but at least one pass.
+    n_jobs : int, optional
+        Not used yet; results have the same bits for any number.
+    random_state : int, default 0
+        Seed of starts, inducing points, batches, and the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : FactorPosterior
+    component_importances_ : array of float, shape (n_components,)
+        Prior variance that each component gives to a utility, 1/s_c; near 0 for one that is not used.
+    items_, users_ : Vocabulary
+        ``users_`` is None where users are not identified; there is only a consensus then.
+    personal_ : bool
+        Whether users are identified.
+    hyperparameters_ : CrowdHyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        Approximate lower bound of the evidence of the answers, in nats.
+    report_ : dict
+        Convergence, what was read and left out, which features were used.
+    n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    modern.md 2 to 6, crowdgppl.md 2.3. A sweep takes C (P C + M³) + n_users C³ operations for P different answers;
+    memory C M² + n_users C² + n_items M. An unseen user is predicted by the consensus, with the spread between users.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {
+    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
+    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+    ... }
+    >>> model = predilect.CrowdGPPL(n_components=2).fit(answers)
+    >>> model.rank()["item"].to_list()
+    ['tea', 'milk', 'juice']
+    """
+
+    model_name: ClassVar[str] = "crowd-gppl"
+    hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
+
+    def __init__(
+        self,
+        preset: str = "modern",
+        n_components: int = 20,
+        user_features: bool = False,
+        item_features: bool = True,
+        consensus: bool = True,
+        n_inducing: int | str | None = "auto",
+        kernel: str | Kernel = "matern-3/2",
+        kernel_form: str = "isotropic",
+        length_scales: Any = "median",
+        median: str = "auto",
+        own_share: float | str = "auto",
+        user_kernel: str | Kernel = "matern-3/2",
+        consensus_prior: Any = "auto",
+        component_prior: Any = "auto",
+        weight_prior: Any = "auto",
+        noise_variance: float = 0.5,
+        surrogate: str = "2020",
+        batch_size: int | str | None = "auto",
+        forgetting_rate: float = 0.9,
+        delay: float = 1.0,
+        n_restarts: int | str = "auto",
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int | str = "auto",
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.preset = preset
+        self.n_components = n_components
+        self.user_features = user_features
+        self.item_features = item_features
+        self.with_consensus = consensus
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.own_share = own_share
+        self.user_kernel = user_kernel
+        self.consensus_prior = consensus_prior
+        self.component_prior = component_prior
+        self.weight_prior = weight_prior
+        self.noise_variance = noise_variance
+        self.surrogate = surrogate
+        self.batch_size = batch_size
+        self.forgetting_rate = forgetting_rate
+        self.delay = delay
+        self.n_restarts = n_restarts
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    # ``consensus`` is an argument here and, as for every estimator, a method: the argument is kept by another name.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Arguments of the constructor by name; ``consensus`` is kept in ``with_consensus``."""
+        return {**super().get_params(deep), "consensus": self.with_consensus}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments of the constructor by name."""
+        if "consensus" in params:
+            self.with_consensus = params.pop("consensus")
+        super().set_params(**params)
+        return self
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        with workers(self.n_jobs):
+            found = fit_crowd(self, training, delta, watch)
+        self.traits_ = found.traits
+        return Learned(
+            found.posterior, CrowdHyperparameters(found.kernel, found.consensus_scale, found.component_scales),
+            found.personal, found.delta, found.evidence, found.report, found.search,
+        )  # fmt: skip
+
+    @property
+    def component_importances_(self) -> FloatArray:
+        """Prior variance that each component gives to a utility, shape (n_components,)."""
+        check_is_fitted(self, "posterior_")
+        assert isinstance(self.posterior_, FactorPosterior)
+        return self.posterior_.importances
+
+    def _check(self) -> None:
+        check_search(self)
+        check_choice("preset", self.preset, PRESETS)
+        if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
+            check_choice("own_share", self.own_share, ("auto",))
+        if self.preset == "paper" and isinstance(self.length_scales, str):
+            check_choice("length_scales", self.length_scales, ("median",))  # its bound is not one, and has no maximum
+        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
+        check_count("n_inducing", self.n_inducing, 1, None, "auto")
+        check_count("batch_size", self.batch_size, 1, None, "auto")
+        check_count("n_restarts", self.n_restarts, 1, "auto")
+        check_count("max_iterations", self.max_iterations, 1, "auto")
+        for name in ("user_features", "item_features", "with_consensus"):
+            check_choice(name.removeprefix("with_"), getattr(self, name), (True, False))
+        for name in ("consensus_prior", "component_prior", "weight_prior"):
+            if not isinstance(getattr(self, name), str):
+                check_gamma(name, getattr(self, name))
+            else:
+                check_choice(name, getattr(self, name), ("auto",))
+        for name in ("noise_variance", "forgetting_rate"):
+            check_positive(name, getattr(self, name))
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        new = self._new_items(queries, items)
+        if new is not None and not self.item_features:
+            new = FeatureSpace(new.matrix, np.zeros_like(new.known))
+        return factor_margins(self, queries, new, users)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        importances = self.component_importances_
+        used = int((importances > 0.01 * max(importances.max(initial=0.0), 1e-300)).sum())
+        largest = importances.max(initial=0.0)
+        lines = [f"{used} of {len(importances)} components matter; the largest has prior variance {largest:.2g}."]
+        lines += describe_features(self, item_features=self.item_features)
+        if bound := self.report_["prior"].get("at_bound"):
+            lines.append(f"The search of length-scales ended at its bounds: {', '.join(bound)}.")
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        assert isinstance(self.posterior_, FactorPosterior)
+        return pack_factor(self.posterior_, self.traits_)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return factor_fields(document["posterior"]["weights"], has_traits="trait_mean" in document["arrays"])
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
+        known = self.space_.known & self.item_features
+        posterior, self.traits_ = unpack_factor(values, arrays, self.hyperparameters_.kernel, self.space_.matrix, known)
+        return posterior

@@ -1,0 +1,1 @@
+"""Alternating estimation of characteristics and weights."""

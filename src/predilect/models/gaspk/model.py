@@ -1,0 +1,328 @@
+"""``GaSPK``: people's evaluations of trade-offs between attributes, as mixtures of a few Gaussian processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.gaussian.kernels import Kernel
+from predilect.models.boards import Ranking
+from predilect.models.estimator import Fitting, Learned
+from predilect.models.fields import Fields
+from predilect.models.gaspk import boundaries as gaspk_boundaries
+from predilect.models.gaspk import outputs as gaspk_outputs
+from predilect.models.gaspk.parameters import check_gaspk
+from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
+from predilect.models.gaspk.questions import margins_of_queries
+from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
+from predilect.models.gaspk.training import fit_gaspk
+from predilect.models.gaspk.updating import take_in
+from predilect.models.predictions import Predicting
+from predilect.models.reading import Queries, Training, read_answers
+from predilect.models.turn import Turn
+from predilect.progress import Watcher
+from predilect.shards import workers
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class GaSPKHyperparameters:
+    """Hyper-parameters of the prior.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Of a characteristic, as a function of trade-offs.
+    n_characteristics : int
+    spread : float
+        T² ≥ 1, the calibration: factor of 1 + variance of a margin.
+    """
+
+    kernel: Kernel
+    n_characteristics: int
+    spread: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
+        return {"n_characteristics": self.n_characteristics, "spread": self.spread, **values}
+
+
+class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
+    """Preferences over trade-offs: what one item has more, and less, of than the other.
+
+    A choice between two items is about the trade-off t of their attributes. Person u accepts it with probability
+    Φ(f_u(t)), f_u = Σ_c γ_uc f^c: a mixture of characteristics f^c ~ GP(0, k) that people share, with weights γ_u on
+    the simplex. An evaluation is measured in units of the noise of one answer. Training cost depends on the number of
+    different trade-offs, and hardly on the number of people and choices. Without features, items are their own
+    attributes.
+
+    Boards score an item by its mean evaluation against others, see ``scores`` in the Notes.
+
+    Parameters
+    ----------
+    n_characteristics : int or "auto", default 10
+        "auto": 1, 2, 3, 5 or 10, by held-out answers.
+    gamma : {"heuristic", "exact", "expected"}, default "heuristic"
+        Weights of people by how well each characteristic by itself explains their answers (fast); maximum likelihood;
+        or largest expected log-likelihood, given the uncertainty of the characteristics.
+    tau : {"difference", "relative"} or callable, default "difference"
+        Trade-off of two items: difference of standardised attributes; relative change of numbers; or a function of
+        two arrays of attributes in their own units, shape (n, n_columns) each, that gives (n, d).
+    attributes : list of str, optional
+        Columns of the table of items to use; by default all. See :func:`~predilect.select_attributes`.
+    n_dimensions : int, optional
+        Project trade-offs onto so many directions.
+    units : mapping of str to str, optional
+        Units of attributes, for labels.
+    levels : int, list or mapping, optional
+        Round trade-offs to a grid: a number of levels, found by natural breaks, or the levels, for all dimensions, for
+        each, or by name. By default trade-offs are not rounded.
+    kernel : str, default "squared-exponential"
+        Or "matern-1/2", "matern-3/2", "matern-5/2": a product over dimensions.
+    length_scales : str, float or array of float, default "median"
+        "median", "median-sqrt-half" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
+    amplitude : float, "auto" or "evidence", default "auto"
+        Prior variance of a characteristic (half of it if antisymmetric); "auto": 1, 3, 10 or 30, by held-out answers.
+    antisymmetric : bool or "auto", default "auto"
+        Whether f(-t) = -f(t), so that swapping left and right says nothing. If not, the item with the smaller id is
+        taken as the left one.
+    backend : {"auto", "grid", "function"}, default "auto"
+        Kronecker algebra on a grid, or function space over the observed trade-offs. Both give the same.
+    variances : {"auto", "exact", "consistent", "paper"}, default "auto"
+        Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix
+        of both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
+    n_eigenpairs : int, default 100
+        n_e, of each characteristic.
+    n_restarts : int, default 5
+        Starts from random weights, of which that of the highest evidence is continued.
+    damping : float or "auto", default "auto"
+        Share of the new weights in the next ones to begin with: 0.7. It grows to 1.5 for people whose steps go on the
+        same way and shrinks where they turn back; with 1 it never grows.
+    spread : float or "auto", default "auto"
+        T² ≥ 1, by which 1 + variance of a margin is multiplied, since weights are taken as known; "auto": by held-out
+        answers.
+    preset : {"modern", "paper"}, default "modern"
+        "paper": amplitude 1, not antisymmetric, a grid, low-rank variances, no damping, no calibration.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float, default 0.01
+        Largest change of a weight by another round.
+    max_iterations : int, default 100
+        Rounds of characteristics and weights.
+    n_jobs : int, optional
+        Threads; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of weights to start from, folds, probes, and the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : GaSPKPosterior
+    trade_offs_ : TradeOffMap
+        How two items become a trade-off.
+    grid_ : Grid or None
+    weights_ : array of float, shape (n_users, n_characteristics)
+        γ.
+    items_, users_ : Vocabulary
+        ``users_`` is None where users are not identified.
+    personal_ : bool
+        Whether users are identified.
+    hyperparameters_ : GaSPKHyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        Laplace's log evidence of the answers given the weights, in nats.
+    report_ : dict
+        Convergence, what was read and left out, attributes, grid, trials.
+    n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**: functions change sign with
+    the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures use all covariances of the
+    characteristics, and predictions are calibrated by a factor chosen on held-out answers. The attributes are
+    the features of items; features of people are stored but not used.
+
+    ``scores``: item i scores the mean of f_u(trade-off of i against j) over references j: all items, or as many, spread
+    over the attributes, as make 4 000 trade-offs. Where f is linear that is a utility.
+
+    A round takes some 10 products of n_points rank n_c operations and passes over the answers of n_c each, n_points
+    different trade-offs of which rank independent; memory n_points (rank + n_c²).
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {"user": ["ann", "bob"] * 2, "left": ["a", "a", "b", "b"], "right": ["b", "b", "c", "c"],
+    ...            "winner": ["a", "b", "b", "c"]}
+    >>> cars = {"item": ["a", "b", "c"], "price": [30.0, 20.0, 25.0], "doors": [5, 3, 5]}
+    >>> model = predilect.GaSPK(n_characteristics=2, amplitude=3.0).fit(answers, items=cars)
+    >>> model.rank("ann")["item"].to_list()[0]
+    'a'
+    """
+
+    model_name: ClassVar[str] = "gaspk"
+    hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
+
+    def __init__(
+        self,
+        n_characteristics: int | str = 10,
+        gamma: str = "heuristic",
+        tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference",
+        attributes: Sequence[str] | None = None,
+        n_dimensions: int | None = None,
+        units: Mapping[str, str] | None = None,
+        levels: Any = None,
+        kernel: str = "squared-exponential",
+        length_scales: Any = "median",
+        amplitude: float | str = "auto",
+        antisymmetric: bool | str = "auto",
+        backend: str = "auto",
+        variances: str = "auto",
+        n_eigenpairs: int = 100,
+        n_restarts: int = 5,
+        damping: float | str = "auto",
+        spread: float | str = "auto",
+        preset: str = "modern",
+        tie_threshold: float | str = "auto",
+        tolerance: float = 1e-2,
+        max_iterations: int = 100,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.n_characteristics = n_characteristics
+        self.gamma = gamma
+        self.tau = tau
+        self.attributes = attributes
+        self.n_dimensions = n_dimensions
+        self.units = units
+        self.levels = levels
+        self.kernel = kernel
+        self.length_scales = length_scales
+        self.amplitude = amplitude
+        self.antisymmetric = antisymmetric
+        self.backend = backend
+        self.variances = variances
+        self.n_eigenpairs = n_eigenpairs
+        self.n_restarts = n_restarts
+        self.damping = damping
+        self.spread = spread
+        self.preset = preset
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def _check(self) -> None:
+        check_gaspk(self)
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        with workers(self.n_jobs) as executor:
+            found = fit_gaspk(self, training, delta, executor, watch)
+        self.choices_, self.answers_ = found.choices, found.answers
+        self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
+        self.turn_ = Turn()
+        return Learned(
+            found.posterior, GaSPKHyperparameters(found.kernel, found.em.gamma.shape[1], found.spread), found.personal,
+            found.em.delta, found.em.evidence, found.report, found.search,
+        )  # fmt: skip
+
+    def update(self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> Self:
+        """Update with more choices, continuing from the current weights and characteristics.
+
+        Parameters
+        ----------
+        more : Comparisons or data frame
+            As :meth:`fit` takes them; of people known or new. All are added or, after an error, none.
+        y : array of int, shape (n,), optional
+            Outcomes of the rows of a frame.
+        items : data frame, optional
+            Attributes of items that the model does not know.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If a new item has no attributes, users are identified in one but not the other, or ties come to a model
+            that was fitted without.
+
+        Notes
+        -----
+        Hyper-parameters stay as they were fitted. The result is a fixed point of the iteration that ``fit`` runs
+        on all answers, the one nearest to the model before; with one characteristic it is unique. Costs a few
+        rounds of a fit. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
+        """
+        check_is_fitted(self, "posterior_")
+        answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0)
+        with self.turn_:
+            found = take_in(self, answers, items)
+        found.report.require(self.strict)
+        return self
+
+    @property
+    def weights_(self) -> FloatArray:
+        """People's weights on the characteristics, shape (n_users, n_characteristics)."""
+        return self.posterior_.gamma
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        return margins_of_queries(self, queries, self._new_items(queries, items))
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        h, prior = self.hyperparameters_, self.report_["prior"]
+        values = h.to_dict()
+        number = "One characteristic" if h.n_characteristics == 1 else f"{h.n_characteristics} characteristics"
+        lines = [
+            f"{number} of trade-offs in {', '.join(self.trade_offs_.names)}; {prior['n_trade_offs']} different "
+            f"trade-offs, amplitude {values['variance']:.3g}.",
+            *self.trade_offs_.report,
+        ]
+        if self.grid_ is not None:
+            lines.append(f"Trade-offs were brought to a grid of {self.grid_.n_points} points.")
+            lines += prior["grid"]["loss"]
+        if h.spread > 1.0:
+            lines.append(
+                f"Held-out answers ask for 1 + variance of an evaluation {h.spread:.2f} times as large: weights of "
+                "people are taken as known."
+            )
+        if prior["at_bound"]:
+            lines.append(f"The search of hyper-parameters ended at its bounds: {', '.join(prior['at_bound'])}.")
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return pack_gaspk(self.posterior_, self.choices_, self.answers_, self.report_["prior"]["backend"])
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return gaspk_fields(document["arrays"])
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> GaSPKPosterior:
+        posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays, None)
+        self.trade_offs_, self.grid_ = self.choices_.trade_offs, self.choices_.grid
+        self.turn_ = Turn()
+        return posterior
+
+    # What a choice researcher asks of a fitted model.
+    accept = gaspk_outputs.accept
+    evaluation_distribution = gaspk_outputs.evaluation_distribution
+    segments = gaspk_outputs.segments
+    characteristics = gaspk_outputs.characteristics
+    indifference = gaspk_boundaries.indifference
+    willingness = gaspk_boundaries.willingness

@@ -1,0 +1,1 @@
+"""Posterior of the characteristics."""

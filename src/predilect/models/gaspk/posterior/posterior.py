@@ -1,0 +1,207 @@
+"""Posterior of people's evaluations of trade-offs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.errors import DataWarning
+from predilect.gaussian.dense import semidefinite_root, symmetrise
+from predilect.gaussian.utilities import Utilities
+from predilect.models.gaspk.posterior.basis import Basis
+from predilect.models.gaspk.posterior.curvature import Curvature
+from predilect.models.gaspk.posterior.low_rank import LowRank
+from predilect.models.gaspk.posterior.scores import ItemScores, centred_blocks, centred_scores, mixed
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_NUMBERS_AT_ONCE = 20_000_000
+_FLOOR, _ROUNDING = 1e-10, 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Characteristics:
+    """Mean (q, n_c) and covariance (q, n_c, n_c) of the characteristics at q trade-offs."""
+
+    mean: FloatArray
+    covariance: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class GaSPKPosterior:
+    """f_u(t) = Σ_c γ_uc f^c(t) with characteristics f^c = Φ w, w Gaussian with mode ``w`` and precision H.
+
+    gaspk.md 2, predictive: **differs from the paper**, whose algorithm 3 has the variances of the single
+    characteristics; a mixture's needs their covariances too.
+    """
+
+    basis: Basis
+    w: FloatArray  # (rank, n_c)
+    curvature: Curvature  # H
+    gamma: FloatArray  # (n_users, n_c), rows on the simplex
+    scores: ItemScores
+    spread: float = 1.0  # T² ≥ 1: calibration of 1 + variance of a margin, as weights are taken as known
+    prior_variance: float = 1.0  # of a characteristic far from the trade-off 0
+
+    low_rank: LowRank | None = None  # source of variances on a grid; None where H is factorised
+    exact_up_to: float = math.inf  # so many variances at once are exact all the same
+
+    def at(self, trade_offs: FloatArray) -> Characteristics:
+        """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations, or as ``LowRank`` has it."""
+        n_c = self.gamma.shape[1]
+        if self.low_rank is not None and len(trade_offs) * n_c > self.exact_up_to:
+            mean = self.low_rank.basis.at_trade_offs(trade_offs, self.w)
+            return Characteristics(mean, _low_rank_blocks(self.low_rank, trade_offs))
+        mean, covariance = np.empty((len(trade_offs), n_c)), np.empty((len(trade_offs), n_c, n_c))
+        for some in _parts(len(trade_offs), self.basis.rank):
+            rows, own = self.basis.rows(trade_offs[some])
+            mean[some] = rows @ self.w
+            covariance[some] = self.curvature.blocks(rows) + own[:, None, None] * np.eye(n_c)
+        return Characteristics(mean, covariance)
+
+    def evaluations(self, users: IntArray, trade_offs: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (n,) of f_u(t) for people (-1: unseen user) and rows ``codes`` of trade-offs (q, d).
+
+        The characteristics are worked out once for each trade-off where those repeat, else the mixture for each
+        question; then n_c² operations a question.
+        """
+        known = users >= 0
+        n_c = self.gamma.shape[1]
+        mean, var = np.empty(len(users)), np.empty(len(users))
+        if len(trade_offs) * n_c <= len(users) or not known.all() or not self._exactly(len(users)):
+            found = self.at(trade_offs)
+            mean, var = mixed(users, codes, self.gamma, found.mean, found.covariance)
+            if not known.all():
+                mean[~known], var[~known] = (part[codes[~known]] for part in self._stranger(found))
+        else:
+            value, own, g = np.empty((len(trade_offs), n_c)), np.empty(len(trade_offs)), self.gamma[users]
+            order = np.argsort(codes, kind="stable")
+            ends = np.searchsorted(codes[order], np.arange(len(trade_offs) + 1))
+            for some in _parts(len(trade_offs), self.basis.rank):
+                rows, own[some] = self.basis.rows(trade_offs[some])
+                value[some] = rows @ self.w
+                asked = order[ends[some.start] : ends[min(some.stop, len(trade_offs))]]
+                var[asked] = self.curvature.variances(rows[codes[asked] - some.start], g[asked])
+            mean = np.einsum("qc,qc->q", g, value[codes])
+            var += own[codes] * np.einsum("qc,qc->q", g, g)
+        if self.low_rank is not None and self.low_rank.form == "paper":
+            prior = self.low_rank.basis.prior_variance(trade_offs)[codes]
+            var[known] = _clamped(var[known], prior[known] * np.einsum("qc,qc->q", *2 * (self.gamma[users[known]],)))
+        return mean, self.spread * (1.0 + np.maximum(var, 0.0)) - 1.0
+
+    def _exactly(self, n_solutions: int) -> bool:
+        """Whether variances are worked out with a solution each."""
+        return self.low_rank is None or n_solutions <= self.exact_up_to
+
+    def _stranger(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f(t) of an unseen user: one of the people, drawn at random."""
+        second = self.second_moment
+        mean = found.mean @ self.gamma.mean(axis=0)
+        var = np.einsum("qcd,cd->q", found.covariance, second)
+        var += np.einsum("qc,cd,qd->q", found.mean, second, found.mean, optimize=True) - mean**2
+        return mean, var
+
+    @property
+    def second_moment(self) -> FloatArray:
+        """Mean over people of γ γᵀ, shape (n_c, n_c)."""
+        return np.asarray(self.gamma.T @ self.gamma / len(self.gamma))
+
+    # Boards
+
+    @property
+    def n_items(self) -> int:
+        """Number of items that have scores."""
+        return len(self.scores.rows)
+
+    def person(self, user: int = -1) -> Utilities:
+        """Scores of the items by one person's evaluations; -1 for an unseen user."""
+        if user >= 0:
+            return self._utilities(self.gamma[user], self.gamma[user][None, :], None, self.spread)
+        average, second = self.gamma.mean(axis=0), self.second_moment
+        return self._utilities(average, semidefinite_root(second).T, second - np.outer(average, average), self.spread)
+
+    def crowd(self) -> Utilities:
+        """Scores by the average of the people's evaluations; ``spread``, independent over people, averages out."""
+        average = self.gamma.mean(axis=0)
+        return self._utilities(average, average[None, :], None, 1.0 + (self.spread - 1.0) / len(self.gamma))
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of :meth:`person`."""
+        return self.person(user).dense()
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of :meth:`crowd`."""
+        return self.crowd().dense()
+
+    def centred_utilities(
+        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of people's scores, centred over the items; shapes (n_users, n_items)."""
+        return centred_scores(self._centred, self.w, self.gamma[users], self.spread)
+
+    @cached_property
+    def _centred(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return centred_blocks(self.curvature, self.scores)
+
+    def _utilities(
+        self, gamma: FloatArray, directions: FloatArray, between: FloatArray | None, spread: float
+    ) -> Utilities:
+        """Scores under weights of mean ``gamma`` (n_c,) and second moment directionsᵀ directions.
+
+        ``between`` (n_c, n_c) is the covariance of the weights over people, for an unseen user.
+        """
+        rows, own, n_items = self.scores.rows, self.scores.own, len(self.scores.rows)
+        mean = rows @ (self.w @ gamma)
+        length = float(np.sum(directions**2))
+        # The variance that calibration adds is the same for every pair of items.
+        constant = np.full(n_items, 0.5 * (spread - 1.0))
+        none = np.zeros(0, dtype=np.intp)
+        if own.ndim == 1:
+            mixed = np.add.reduce([self.curvature.mixed(direction) for direction in directions])
+            if between is not None:
+                mixed += self.w @ between @ self.w.T
+            return Utilities(mean, spread * mixed, rows, none, spread * length * own + constant)
+        covariance = np.add.reduce([self.curvature.covariance(rows, direction) for direction in directions])
+        if between is not None:
+            at_items = rows @ self.w
+            covariance += at_items @ between @ at_items.T
+        covariance = spread * (covariance + length * own)
+        covariance[np.diag_indices(n_items)] += constant
+        return Utilities(mean, symmetrise(covariance), None, none, np.zeros(0))
+
+
+def _low_rank_blocks(low_rank: LowRank, trade_offs: FloatArray) -> FloatArray:
+    """Covariances at trade-offs; the paper's formula holds on the grid only, so others take the consistent one."""
+    if low_rank.form == "consistent":
+        return low_rank.blocks(trade_offs)
+    on_grid = low_rank.basis.codes(trade_offs) >= 0
+    out = np.empty((len(trade_offs), low_rank.n_c, low_rank.n_c))
+    out[on_grid] = low_rank.blocks(trade_offs[on_grid])
+    out[~on_grid] = replace(low_rank, form="consistent").blocks(trade_offs[~on_grid])
+    return out
+
+
+def _clamped(var: FloatArray, prior: FloatArray) -> FloatArray:
+    """Variances clamped to [1e-10, prior]: the paper's formula can leave it on both sides."""
+    low = np.minimum(_FLOOR, prior)
+    outside = int(((var < low - _ROUNDING * prior) | (var > prior * (1.0 + _ROUNDING))).sum())
+    if outside:
+        warnings.warn(
+            f"{outside} of {len(var)} variances by the paper's formula were not between 0 and the prior variance and "
+            "were clamped: it mixes the exact covariance with that of the largest eigenvectors. Use "
+            'variances="consistent" or "exact", or more eigenpairs (n_eigenpairs=...)', DataWarning, stacklevel=6,
+        )  # fmt: skip
+    return np.clip(var, low, prior)
+
+
+def _parts(n: int, numbers_each: int) -> list[slice]:
+    """Slices of trade-offs such that memory stays bounded."""
+    step = max(1, _NUMBERS_AT_ONCE // max(numbers_each, 1))
+    return [slice(start, start + step) for start in range(0, n, step)]

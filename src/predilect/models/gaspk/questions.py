@@ -1,0 +1,170 @@
+"""Shared by the outputs of ``GaSPK``: codes of people, ranges of attributes, frames of results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data.frames import build_frame
+from predilect.data.space import FeatureSpace
+from predilect.errors import DataError, DataWarning
+from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled
+from predilect.likelihoods.probit import at
+from predilect.models.gaspk.bases import kernel_parts
+from predilect.models.gaspk.parameters import resolve
+from predilect.models.gaspk.posterior.basis import DenseBasis
+from predilect.models.gaspk.posterior.joint import Mixtures, average, mixtures
+from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
+from predilect.models.gaspk.tradeoffs.map import TradeOffMap
+from predilect.models.gaspk.tradeoffs.steps import Step, round_size
+from predilect.models.reading import Queries
+
+FloatArray = npt.NDArray[np.float64]
+
+BEYOND = 1e-9  # of a range
+
+
+def codes_of(model: Any, user: Any) -> tuple[npt.NDArray[np.int64], list[Any]] | None:
+    """Codes and ids of the people asked for, None for the average of all; DataError if they are unknown."""
+    if user is None:
+        return None
+    if model.users_ is None:
+        raise DataError("the answers did not say who gave them: leave user out.")
+    if isinstance(user, str) and user == "all" and "all" not in model.users_.ids:
+        ids = all_people(model)
+        return np.arange(len(ids)), ids
+    ids = list(user) if isinstance(user, Iterable) and not isinstance(user, str | bytes | tuple) else [user]
+    if not ids:
+        raise DataError('user is an empty list. Name people, or say "all", or leave it out for the average.')
+    return np.array([model._user_code(name) for name in ids], dtype=np.int64), ids
+
+
+def mixtures_of(model: Any, who: tuple[npt.NDArray[np.int64], list[Any]] | None) -> Mixtures:
+    """Weights of people, as :func:`codes_of` gives them, or the average of all as one person."""
+    posterior, answers = model.posterior_, model.answers_
+    gamma = posterior.gamma
+    F = posterior.basis.forward(posterior.w)
+    z = np.einsum("ic,ic->i", gamma[answers.user], F[answers.point])
+    precision = answers.weight * at(answers.outcome, z, model.tie_threshold_)[2]
+    people = np.arange(len(gamma)) if who is None else who[0]
+    found = mixtures(gamma, F, answers.user, answers.point, precision, people, posterior.spread)
+    return average(found) if who is None else found
+
+
+def limits(model: Any) -> dict[str, tuple[float, float]]:
+    """Range of each attribute among the trade-offs learned from, by label, in own units; symmetric if antisymmetric."""
+    columns = model.trade_offs_.in_units(model.choices_.points)
+    if resolve(model).antisymmetric:
+        columns = {label: np.append(-np.abs(values), np.abs(values)) for label, values in columns.items()}
+    return {label: (float(values.min()), float(values.max())) for label, values in columns.items()}
+
+
+def warn_outside(model: Any, t: FloatArray, stacklevel: int = 3) -> None:
+    """Warn of trade-offs, shape (n, k), outside the range of those learned from, and of half a change of category."""
+    outside = np.zeros(len(t), dtype=bool)
+    where, known = [], limits(model)
+    in_units: dict[str, FloatArray] = model.trade_offs_.in_units(t)
+    for label, values in in_units.items():
+        low, high = known[label]
+        slack = BEYOND * max(abs(low), abs(high))
+        beyond = (values < low - slack) | (values > high + slack)
+        if beyond.any():
+            where.append(f"{label} from {low:.6g} to {high:.6g}")
+        outside |= beyond
+    if outside.any():
+        more = " ..." if len(where) > 3 else ""
+        warnings.warn(
+            f"{int(outside.sum())} of {len(t)} trade-offs lie outside the range of those the model learned from "
+            f"({'; '.join(where[:3])}{more}): there it mostly repeats its prior", DataWarning, stacklevel=stacklevel,
+        )  # fmt: skip
+
+
+def typical_size(model: Any, step: Step) -> float:
+    """A round change of an attribute: near its standard deviation over the items; the difference of its two values."""
+    if not step.is_number:
+        return 1.0
+    trade_offs: TradeOffMap = model.trade_offs_
+    if trade_offs.kind == "difference" and model.features_ is not None:
+        names = [output.name for output in model.features_.outputs]
+        column = model.space_.matrix[model.space_.known, names.index(step.dimension.name)]
+        values = np.unique(np.round(column, 9))
+        if len(values) == 2:
+            return float(np.round((values[1] - values[0]) * step.dimension.scale, 9))
+    return round_size(step.dimension.scale)
+
+
+def frame_of(model: Any, given: Mapping[str, Any], added: Mapping[str, Any]) -> Any:
+    """A frame of the caller's kind from the caller's columns and ours; DataError if a name is among both."""
+    taken = [name for name in added if name in given]
+    if taken:
+        raise DataError(f'an attribute is called "{taken[0]}", as a column of the results. Rename it.')
+    return build_frame({**given, **added}, model.backend_)
+
+
+def all_people(model: Any) -> list[Any]:
+    """Ids of the people, by their codes; those added after the fit last."""
+    ids = list(model.users_.ids)
+    added = sorted(model.added_users_, key=model.added_users_.__getitem__)
+    return ids + added
+
+
+def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of f_u(t) for each pair, shapes (n,); pairs without attributes get the prior."""
+    posterior, trade_offs = model.posterior_, model.trade_offs_
+    antisymmetric = resolve(model).antisymmetric
+    matrix, known = model.space_.matrix, model.space_.known
+    if trade_offs.items_are_attributes:
+        matrix, known = None, np.ones(len(model.items_), dtype=bool)
+        if new is not None and (more := _with_items(trade_offs, posterior, len(new.known))) is not None:
+            trade_offs, posterior = more
+            known = np.append(known, np.ones(len(new.known), dtype=bool))
+        elif new is not None:
+            known = np.append(known, np.zeros(len(new.known), dtype=bool))
+    elif new is not None:
+        matrix, known = np.vstack([matrix, new.matrix]), np.append(known, new.known)
+    # Without antisymmetry f(-t) is another question: the answers had the item with the smaller code on the left.
+    swapped = np.zeros(len(queries.left), dtype=bool) if antisymmetric else queries.left > queries.right
+    left = np.where(swapped, queries.right, queries.left)
+    right = np.where(swapped, queries.left, queries.right)
+    asked = known[left] & known[right]
+    users = queries.users if model.personal_ else np.zeros(len(left), dtype=np.int32)
+    mean, var = np.zeros(len(left)), np.empty(len(left))
+    gamma = posterior.gamma
+    squares = np.append(np.einsum("uc,uc->u", gamma, gamma), np.trace(posterior.second_moment))
+    var[~asked] = posterior.spread * (1.0 + posterior.prior_variance * squares[users[~asked]]) - 1.0
+    if asked.any():
+        found = trade_offs.points(matrix, left[asked], right[asked], antisymmetric=antisymmetric)
+        value, var[asked] = posterior.evaluations(users[asked], found.points, found.code)
+        mean[asked] = value * found.sign
+    return np.where(swapped, -mean, mean), var
+
+
+def _with_items(
+    trade_offs: TradeOffMap, posterior: GaSPKPosterior, n_new: int
+) -> tuple[TradeOffMap, GaSPKPosterior] | None:
+    """With unseen items as further dimensions, where items are their own attributes, 0 in all that was answered about.
+
+    None on a grid or after a projection, which have no place for them.
+    """
+    basis = posterior.basis
+    if not isinstance(basis, DenseBasis) or trade_offs.projection is not None:
+        return None
+    amplitude, inner, antisymmetric = kernel_parts(basis.kernel)
+    lengths = np.broadcast_to(inner.length_scales, basis.pivots.shape[1])
+    wider_kernel = replace(inner, length_scales=np.append(lengths, np.full(n_new, lengths.mean())))
+    kernel: Kernel = Scaled(wider_kernel, amplitude)
+    if antisymmetric:
+        kernel = Antisymmetric(kernel)
+    n = trade_offs.n_columns
+    dimension = replace(trade_offs.dimensions[0], name="new")
+    wider = replace(
+        trade_offs, n_columns=n + n_new, dimensions=trade_offs.dimensions + (dimension,) * n_new,
+        place=(*trade_offs.place, *range(n, n + n_new)),
+    )  # fmt: skip
+    pivots = np.hstack([basis.pivots, np.zeros((len(basis.pivots), n_new))])
+    return wider, replace(posterior, basis=replace(basis, kernel=kernel, pivots=pivots))

@@ -1,0 +1,1 @@
+"""Trade-offs between items, and grids of them."""

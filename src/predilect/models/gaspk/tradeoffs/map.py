@@ -1,0 +1,297 @@
+"""Trade-offs: what the left item of a comparison has more, and less, of than the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from predilect._json import typed
+from predilect.data.features import Output
+from predilect.data.frames import column_names, open_frame, to_columns
+from predilect.errors import DataError
+from predilect.models.gaspk.tradeoffs.folding import CLOSE, Points, as_rows, distinct_points
+
+FloatArray = NDArray[np.float64]
+TauFunction = Callable[[FloatArray, FloatArray], ArrayLike]
+
+ITEM_LENGTH = float(np.sqrt(0.5))  # of one item among items that are their own attributes
+_MOST_NUMBERS = 250_000_000  # 2 GB of trade-offs
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One number of a trade-off."""
+
+    name: str  # of its column: "price", "fuel=hybrid"
+    source: str  # column of the table of items
+    kind: Literal["number", "missing", "category", "item", "custom"]
+    unit: str | None  # of scale * t
+    scale: float  # own units in one unit of t: for differences the standard deviation over the items
+
+    @property
+    def label(self) -> str:
+        """The name, with the unit in brackets if it is known."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TradeOffMap:
+    """The function from two items to a trade-off t = tau(left, right) of k numbers; made by ``fit_trade_offs``.
+
+    Attributes
+    ----------
+    kind : {"difference", "relative", "custom"}
+    dimensions : tuple of Dimension
+        The d numbers of a trade-off before any projection.
+    place : tuple of int, length d
+        Their columns in the items' features, or in what a function gives.
+    inputs : tuple of (int, Output)
+        Columns of the features that a function reads, or from which relative changes are taken.
+    mirrors : mapping of str to str
+        Categories left out, each minus another in every answer: category -> the category kept.
+    n_columns : int
+        Columns of the features, or items where these are their own attributes.
+    projection : float64 array, shape (d, k), or None
+        Orthonormal directions, where dimensions were reduced.
+    share_kept : float
+        Share of the squared length of all trade-offs that the projection keeps.
+    antisymmetric : bool
+        Whether tau(b, a) = -tau(a, b) on the data of the fit.
+    report : tuple of str
+        What was left out.
+    tau_name : str
+        Name of a function.
+    function : callable or None
+        tau itself; not in ``to_dict``.
+    """
+
+    kind: Literal["difference", "relative", "custom"]
+    dimensions: tuple[Dimension, ...]
+    place: tuple[int, ...]
+    inputs: tuple[tuple[int, Output], ...]
+    mirrors: Mapping[str, str]
+    n_columns: int
+    projection: FloatArray | None = None
+    share_kept: float = 1.0
+    antisymmetric: bool = True
+    report: tuple[str, ...] = ()
+    tau_name: str = ""
+    function: TauFunction | None = None
+
+    @property
+    def n_dimensions(self) -> int:
+        """Numbers of a trade-off, after the projection."""
+        return len(self.dimensions) if self.projection is None else self.projection.shape[1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Labels of the k numbers, such as "price (EUR)"; "direction 1" and so on after a projection."""
+        if self.projection is None:
+            return tuple(dimension.label for dimension in self.dimensions)
+        return tuple(f"direction {k + 1}" for k in range(self.n_dimensions))
+
+    @property
+    def scale(self) -> FloatArray:
+        """Own units in one unit of each of the k numbers; 1 after a projection; shape (k,)."""
+        if self.projection is not None:
+            return np.ones(self.n_dimensions)
+        return np.array([dimension.scale for dimension in self.dimensions])
+
+    @property
+    def items_are_attributes(self) -> bool:
+        """Whether there are no features, so that each item is an attribute."""
+        return self.dimensions[0].kind == "item"
+
+    def __call__(self, left: ArrayLike, right: ArrayLike) -> FloatArray:
+        """Trade-offs (n, k) of items given by features (n, n_columns).
+
+        Features as ``ItemFeatures.matrix`` and ``transform`` have them. Raises DataError for another number of columns,
+        or if tau gives anything but finite numbers.
+        """
+        one, other = self._checked(left), self._checked(right)
+        t = raw_trade_offs(self, one, other)
+        if self.kind != "difference":
+            t = t[:, list(self.place)] / np.array([d.scale if changes(self, d) else 1.0 for d in self.dimensions])
+        return t if self.projection is None else t @ self.projection
+
+    def pairs(self, matrix: ArrayLike | None, left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
+        """Trade-offs (n, k) of pairs of rows of ``matrix`` (n_items, n_columns); None: items are their own attributes.
+
+        Raises DataError beyond 2 GB, or as for calling the map. Differences are taken of projected items: O(n k) time.
+        """
+        if matrix is None and not self.items_are_attributes:
+            raise DataError(
+                f"these trade-offs are made of features ({', '.join(self.names[:5])} ...). Give the items'."
+            )
+        if len(left) * self.n_dimensions > _MOST_NUMBERS:
+            raise DataError(
+                f"{len(left)} trade-offs of {self.n_dimensions} dimensions take more than 2 GB. Reduce them with "
+                f"n_dimensions, name fewer attributes, or ask for fewer at a time."
+            )
+        rows = self._checked(np.eye(self.n_columns) if matrix is None else matrix)
+        codes = np.concatenate([left, right])
+        if len(codes) and (codes.min() < 0 or codes.max() >= len(rows)):
+            raise DataError(f"items must lie in [0, {len(rows)}), got {codes.min()} to {codes.max()}.")
+        if self.kind == "difference":
+            own = raw_trade_offs(self, rows, np.zeros((1, rows.shape[1])))
+            own = own if self.projection is None else own @ self.projection
+            return np.asarray(own[left] - own[right])
+        return self(rows[left], rows[right])
+
+    def points(
+        self, matrix: ArrayLike | None, left: NDArray[Any], right: NDArray[Any], *, antisymmetric: bool = True
+    ) -> Points:
+        """Distinct trade-offs of many answers, each pair of items evaluated once; see ``distinct_points``."""
+        n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
+        pair, which = np.unique(left.astype(np.int64) * n_items + right, return_inverse=True)
+        found = distinct_points(self.pairs(matrix, pair // n_items, pair % n_items), antisymmetric)
+        return Points(found.points, found.code[which], found.sign[which])
+
+    def in_units(self, t: ArrayLike) -> dict[str, FloatArray]:
+        """Trade-offs in the attributes' own units: label -> column of shape (n,).
+
+        Differences of numbers in their unit, of categories and items in {-1, 0, 1}; relative changes as fractions of
+        the mean size of both. After a projection the shortest trade-offs that have these projections.
+        """
+        rows = as_rows(t)
+        if rows.shape[1] != self.n_dimensions:
+            raise DataError(f"these trade-offs have {self.n_dimensions} dimensions, the array has {rows.shape[1]}.")
+        rows = rows if self.projection is None else rows @ self.projection.T
+        return {d.label: tidy(rows[:, k] * d.scale, d.scale) for k, d in enumerate(self.dimensions)}
+
+    def from_units(self, frame: Any) -> FloatArray:
+        """Trade-offs (n, k) from columns in own units, by name or label: the inverse of ``in_units``.
+
+        A missing column or an empty cell is 0. Raises DataError if a column is not a dimension of these trade-offs.
+        """
+        table, _ = open_frame(frame)
+        names = column_names(table)
+        series = to_columns(table, names)
+        t = np.zeros((len(next(iter(series.values()))) if names else 0, len(self.dimensions)))
+        for name in names:
+            kept = self.mirrors.get(name, name)
+            found = [k for k, d in enumerate(self.dimensions) if kept in (d.name, d.label)]
+            if not found:
+                known = ", ".join(d.label for d in self.dimensions)
+                raise DataError(f'"{name}" is no dimension of these trade-offs; they are {known}. See the report.')
+            if not (series[name].dtype.is_numeric() or series[name].dtype in (pl.Boolean, pl.Null)):
+                raise DataError(f'column "{name}" must hold numbers, how much more of it the left item has.')
+            amount = series[name].cast(pl.Float64).fill_null(0.0).to_numpy()
+            t[:, found[0]] += (-amount if name in self.mirrors else amount) / self.dimensions[found[0]].scale
+        as_rows(t)
+        return t if self.projection is None else t @ self.projection
+
+    def find(self, name: str) -> tuple[int, ...]:
+        """Positions of the dimension of that label or name, or of all of a column; DataError if there is none."""
+        if self.projection is None:
+            of_each = [(d.label, d.name) for d in self.dimensions]
+            found = tuple(k for k, known in enumerate(of_each) if name in known)
+            found = found or tuple(k for k, d in enumerate(self.dimensions) if d.source == name)
+        else:
+            found = tuple(k for k, known in enumerate(self.names) if known == name)
+        if not found:
+            raise DataError(f'there is no dimension "{name}"; there are {", ".join(self.names)}.')
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a custom function only by its name."""
+        return {
+            "kind": self.kind,
+            "dimensions": [asdict(dimension) for dimension in self.dimensions],
+            "place": list(self.place),
+            "inputs": [[column, asdict(output)] for column, output in self.inputs],
+            "mirrors": dict(self.mirrors),
+            "n_columns": self.n_columns,
+            "projection": None if self.projection is None else self.projection.tolist(),
+            "share_kept": self.share_kept,
+            "antisymmetric": self.antisymmetric,
+            "report": list(self.report),
+            "tau_name": self.tau_name,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any], function: TauFunction | None = None) -> Self:
+        """The map that ``to_dict`` wrote; DataError if it used a custom function and ``function`` is not given."""
+        values = dict(plain)
+        if values["kind"] == "custom" and function is None:
+            raise DataError(
+                f'these trade-offs were made by the function "{values["tau_name"]}". Give it again, tau=...'
+            )
+        found: Self = typed(cls, values, "trade-offs")
+        columns = range(found.n_columns if found.kind == "difference" else len(found.inputs))
+        scales = [dimension.scale for dimension in found.dimensions]
+        if not scales or not all(0.0 < scale < np.inf for scale in scales) or len(found.place) != len(scales):
+            raise ValueError("dimensions without a scale, or without a place")
+        if found.kind != "custom" and not all(place in columns for place in found.place):
+            raise ValueError("dimensions of columns that are not there")
+        if not all(0 <= column < found.n_columns for column, _ in found.inputs):
+            raise ValueError("inputs of columns that are not there")
+        if found.projection is not None and not np.isfinite(found.projection).all():
+            raise ValueError("directions that are no numbers")
+        return replace(found, function=function if found.kind == "custom" else None)
+
+    def _checked(self, rows: ArrayLike) -> FloatArray:
+        matrix = np.asarray(rows, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != self.n_columns:
+            raise DataError(
+                f"expected items with {self.n_columns} columns of features, got an array of shape {matrix.shape}. "
+                f"Encode new items with the features' own transform."
+            )
+        return matrix
+
+
+def changes(trade_offs: TradeOffMap, dimension: Dimension) -> bool:
+    """Whether a dimension is scaled by its size over the answers, and not by the attribute's deviation."""
+    return trade_offs.kind == "custom" or (trade_offs.kind == "relative" and dimension.kind == "number")
+
+
+def raw_trade_offs(trade_offs: TradeOffMap, left: FloatArray, right: FloatArray) -> FloatArray:
+    """Trade-offs before scaling and projection: (n, d) for differences, else (n, n_raw) of all inputs.
+
+    Raises DataError if a function gives anything but finite numbers, one row each.
+    """
+    if trade_offs.kind == "difference":
+        columns = list(trade_offs.place)
+        length = ITEM_LENGTH if trade_offs.items_are_attributes else 1.0
+        return (left[:, columns] - right[:, columns]) * length
+    one, other = (_original(trade_offs.inputs, rows) for rows in (left, right))
+    if trade_offs.function is None:
+        t = np.empty((len(left), len(trade_offs.inputs)))
+        for k, (column, output) in enumerate(trade_offs.inputs):
+            if output.kind == "number":
+                size = np.abs(one[:, k]) + np.abs(other[:, k])
+                t[:, k] = np.where(size > 0, 2.0 * (one[:, k] - other[:, k]) / np.where(size > 0, size, 1.0), 0.0)
+            else:
+                t[:, k] = left[:, column] - right[:, column]
+        return t
+    t = np.asarray(trade_offs.function(one, other), dtype=np.float64)
+    t = t[:, None] if t.ndim == 1 else t
+    least = max(trade_offs.place, default=0)
+    if t.ndim != 2 or len(t) != len(left) or t.shape[1] <= least:
+        raise DataError(
+            f"tau must give one row of numbers for each of {len(left)} pairs, but gave an array of shape {t.shape}."
+        )
+    if not np.isfinite(t).all():
+        row = int(np.flatnonzero(~np.isfinite(t).all(axis=1))[0])
+        raise DataError(f"tau gave {t[row]} for the items {one[row]} and {other[row]}. It must give finite numbers.")
+    return t
+
+
+def _original(inputs: tuple[tuple[int, Output], ...], rows: FloatArray) -> FloatArray:
+    """Values of attributes in their own units, categories as 0 and 1, without the noise of standardising."""
+    original = np.empty((len(rows), len(inputs)))
+    for k, (column, output) in enumerate(inputs):
+        values = rows[:, column] * output.scale + output.centre
+        original[:, k] = tidy(values, abs(output.centre) + output.scale)
+    return original
+
+
+def tidy(values: FloatArray, size: float) -> FloatArray:
+    """Values rounded to the twelfth digit of ``size``, as 0.3 for 0.30000000000000004."""
+    decimals = int(np.clip(-np.log10(CLOSE) - np.ceil(np.log10(size)), -290, 290))
+    return np.asarray(np.round(values, decimals) + 0.0)

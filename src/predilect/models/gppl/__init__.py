@@ -1,0 +1,7 @@
+"""Gaussian-process preference learning (GPPL) for one utility function, one a person, or one of both."""
+
+from predilect.models.gppl.classifier import GPClassifier
+from predilect.models.gppl.model import GPPL
+from predilect.models.gppl.single_user import SingleUserGP
+
+__all__ = ["GPPL", "GPClassifier", "SingleUserGP"]

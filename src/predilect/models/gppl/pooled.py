@@ -1,0 +1,179 @@
+"""``GPPL`` with one utility function for all users."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data.space import FeatureSpace
+from predilect.errors import DataError
+from predilect.gaussian.kernels import Kernel, Scaled
+from predilect.gaussian.projection import Projection
+from predilect.latent.evidence import maximise_evidence
+from predilect.latent.pooled import PooledAnswers
+from predilect.latent.scaled import SCALED, fit_scaled
+from predilect.latent.sparse.fit import ScalePrior, SparseFit, fit_sparse, fit_with_threshold, schedule_for
+from predilect.latent.sparse.gradient import optimise_length_scales
+from predilect.latent.sparse.posterior import SparsePosterior
+from predilect.latent.sparse.stochastic import Schedule
+from predilect.latent.threshold import starting_threshold
+from predilect.likelihoods.views import Probit
+from predilect.models.checks import choose_points, make_kernel, optimises
+from predilect.models.fields import LARGEST, Fields, covariance, numbers, optional
+from predilect.models.reading import Training
+from predilect.models.saving import number_within
+from predilect.progress import Report, Watcher
+
+FloatArray = npt.NDArray[np.float64]
+
+# P inducing points, M of them with the items without features.
+SPARSE_ARRAYS: Fields = {"points": optional(numbers("P F")), "m": numbers("M"), "C_m": covariance("M M")}
+INFERENCE = ("auto", "variational", "stochastic", "ep", "laplace")
+_MOST_ITEMS_DENSE = 1000  # beyond it "auto" takes inducing points
+_MOST_POINTS = 500
+_MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations per iteration
+
+
+class Fitted(NamedTuple):
+    """Result of a fit that an estimator keeps."""
+
+    posterior: Any
+    scale: float
+    kernel: Kernel
+    delta: float
+    evidence: float
+    report: Report
+    search: dict[str, Any]
+
+
+def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
+    """Fit of a GPPL with ``users="pooled"``."""
+    answers, space = PooledAnswers.of(training.comparisons.pooled()), training.space
+    kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
+    if model.inference in SCALED:
+        return _fit_dense(model, answers, space, kernel, delta)
+    points = points_of(model, kernel, space.matrix, space.known)
+    projection = Projection.of(kernel, space.matrix, space.known, points)
+    return fit_sparse_gppl(model, answers, projection, delta, watch)
+
+
+def points_of(model: Any, kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray | None:
+    """Inducing points as ``model.n_inducing`` says; None: the items."""
+    automatic = None if len(features) <= _MOST_ITEMS_DENSE else _MOST_POINTS
+    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
+
+
+def fit_sparse_gppl(
+    model: Any, answers: PooledAnswers, projection: Projection, delta: float | None, watch: Watcher | None
+) -> Fitted:
+    """Variational inference, all answers at once or in batches; δ, s and length-scales are learned as asked."""
+    prior = scale_prior(model)
+    schedule = _schedule(model, len(answers.left), projection.n_points)
+    tolerance = 1e-6 if isinstance(model.tolerance, str) else float(model.tolerance)
+    search: dict[str, Any] = {"n_inducing": projection.n_points, "items_are_points": projection.A is None}
+
+    def fit(at: float, start: SparseFit | None) -> SparseFit:
+        return fit_sparse(
+            answers, projection, prior, delta=at, rule=model.sites, surrogate=model.surrogate, schedule=schedule,
+            max_iterations=model.max_iterations, tolerance=tolerance, random_state=model.random_state, start=start,
+        )  # fmt: skip
+
+    def learning(done: int) -> None:
+        if watch:
+            watch("learning the tie threshold", done)
+
+    found = fit_with_threshold(answers, fit, learning) if delta is None else fit(delta, None)
+    if optimises(model):
+        if watch:
+            watch("optimising length-scales", 1)
+        found, best = optimise_length_scales(
+            answers, projection, prior, delta=found.delta, max_iterations=model.max_iterations
+        )
+        search |= {
+            "length_scales": {"evaluations": best.evaluations, "converged": best.converged, "message": best.message},
+            "at_bound": list(best.at_bounds),
+        }
+    return Fitted(
+        found.posterior(), found.scale.value, found.projection.kernel, found.delta, found.bound, found.report, search
+    )
+
+
+def scale_prior(model: Any) -> ScalePrior:
+    """Prior of s from a model's parameters, or s itself."""
+    if isinstance(model.scale, str):
+        shape, rate = map(float, model.scale_prior)
+        return ScalePrior(shape, rate, float(model.noise_variance))
+    return ScalePrior(float(model.scale), 1.0, learned=False)
+
+
+def _schedule(model: Any, n_rows: int, n_points: int) -> Schedule:
+    schedule = schedule_for(n_rows, n_points, model.sites)
+    size = schedule.batch_size
+    if model.inference == "variational":
+        size = None
+    elif not isinstance(model.batch_size, str):
+        size = int(model.batch_size)
+    elif model.inference == "stochastic" and size is None:
+        size = min(n_rows, 1000)
+    return replace(
+        schedule, batch_size=size, forgetting_rate=float(model.forgetting_rate), delay=float(model.delay),
+        max_iterations=min(schedule.max_iterations, model.max_iterations),
+    )  # fmt: skip
+
+
+def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: Kernel, delta: float | None) -> Fitted:
+    """Laplace's approximation or expectation propagation over all items."""
+    prior = scale_prior(model)
+    if answers.n_items > _MOST_POINTS_EVER:
+        raise DataError(
+            f'inference="{model.inference}" works on all {answers.n_items} items at once, and dense algebra holds '
+            f'{_MOST_POINTS_EVER}. Use inference="auto"'
+        )
+    search: dict[str, Any] = {"n_inducing": answers.n_items, "items_are_points": True}
+    if optimises(model) and space.informative:
+        if not space.known.all():
+            raise DataError(
+                f'length_scales="optimise" with inference="{model.inference}" needs features of every item, but '
+                f'{int((~space.known).sum())} have none. Give them, leave these items out, or use inference="auto"'
+            )
+        threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
+        best = maximise_evidence(
+            Scaled(kernel, prior.rate / prior.shape), space.matrix, answers.left, answers.right, answers.outcome,
+            answers.weight, Probit(threshold), method=model.inference,
+        )  # fmt: skip
+        assert isinstance(best.kernel, Scaled)
+        kernel = best.kernel.kernel
+        search |= {"length_scales": best.report.to_dict(), "at_bound": list(best.at_bound)}
+    projection = Projection.of(kernel, space.matrix, space.known, None)
+    found = fit_scaled(
+        model.inference, projection.factor.lower @ projection.factor.lower.T, answers, shape=prior.shape,
+        rate=prior.rate / (2.0 * prior.noise_var), scale=None if prior.learned else prior.shape / prior.rate,
+        delta=delta,
+    )  # fmt: skip
+    latent = found.latent
+    posterior = SparsePosterior(projection, latent.mean, latent.covariance(), found.scale)
+    return Fitted(posterior, found.scale, kernel, found.delta, latent.evidence, latent.report, search)
+
+
+def pack_sparse(posterior: SparsePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior, from which the projection is rebuilt."""
+    projection = posterior.projection
+    arrays = {"m": posterior.mean, "C_m": posterior.covariance}
+    if projection.A is not None:
+        arrays["points"] = projection.points[projection.known_points]
+    return {"scale": posterior.scale}, arrays
+
+
+def unpack_sparse(
+    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]
+) -> SparsePosterior:
+    """The posterior that :func:`pack_sparse` packed; ValueError if the arrays do not fit each other."""
+    projection = Projection.of(kernel, features, known, arrays.get("points"))
+    m, C_m = arrays["m"], arrays["C_m"]
+    if len(m) != projection.n_points:
+        raise ValueError(f"{projection.n_points} inducing points, but values at {len(m)}")
+    scale = number_within("scale", values["scale"], 1.0 / LARGEST, LARGEST)
+    return SparsePosterior(projection, m, C_m, scale)

@@ -1,0 +1,283 @@
+"""Independent Gaussian processes, one per user."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+
+from predilect.data.space import FeatureSpace
+from predilect.errors import DataError, PredilectError
+from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.projection import Projection, item_covariance, item_covariance_gradient
+from predilect.gaussian.sites import Sites
+from predilect.gaussian.utilities import Utilities
+from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.models.checks import make_kernel, optimises
+from predilect.models.fields import LARGEST, Fields, covariance, numbers
+from predilect.models.gppl.pooled import Fitted, scale_prior
+from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_people
+from predilect.models.reading import Queries, Training
+from predilect.models.saving import number_within
+from predilect.people.distribution import Law
+from predilect.people.expectation import Expectation
+from predilect.people.layout import People, lay_out
+from predilect.people.posterior import PopulationPosterior
+from predilect.people.update import settle
+from predilect.progress import Report, Watcher
+from predilect.shards import workers
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class SeparatePosterior:
+    """f_u ~ N(0, K/s) for every user u, independent of each other, given that user's answers.
+
+    An unseen user, of whom the model knows only the prior, is predicted as a random one of those who answered.
+    """
+
+    people: PopulationPosterior  # population model with consensus 0 and Σ = K/s
+    mean: FloatArray  # of the average of the users who answered, (n_items,), with covariance (n_items, n_items)
+    covariance: FloatArray
+    spread: FloatArray  # covariance of the utilities of a random one of them, (n_items, n_items)
+
+    @classmethod
+    def of(cls, people: PopulationPosterior, H: FloatArray, D: FloatArray, r: FloatArray) -> SeparatePosterior:
+        """Posterior and population average from all sites, and the sums H, D, r over users.
+
+        User u has mean Σ Xᵀα and covariance Σ - Σ XᵀQX Σ, so the average has mean m = Σ r / U and, as users are
+        independent, covariance (U Σ - Σ H Σ) / U²; the covariances of all, and of their means about m, add up to Σ + Σ
+        D Σ / U - m mᵀ. Sums as in :class:`~predilect.people.expectation.Expectation`.
+        """
+        U, Sigma = people.people.n_active, people.Sigma
+        mean = Sigma @ r / U
+        spread = Sigma + Sigma @ D @ Sigma / U - np.outer(mean, mean)
+        return cls(people, mean, symmetrise((U * Sigma - Sigma @ H @ Sigma) / U**2), symmetrise(spread))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.mean)
+
+    def margins(
+        self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right), (n,); -1 for an unseen user."""
+        mean, var = self.mean[left] - self.mean[right], pair_variance(self.spread, left, right)
+        known = users >= 0
+        if known.any():
+            mean[known], var[known] = self.people.margins(users[known], left[known], right[known], executor=executor)
+        return mean, var
+
+    def person(self, user: int = -1) -> Utilities:
+        """Utilities of one user; -1 for an unseen one."""
+        return self.people.person(user) if user >= 0 else Utilities.of(self.mean, self.spread)
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
+        return self.person(user).dense()
+
+    def crowd(self) -> Utilities:
+        """Average utilities of the users who answered."""
+        return Utilities.of(self.mean, self.covariance)
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of :meth:`crowd`."""
+        return self.mean, self.covariance
+
+    def centred_utilities(
+        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
+        return self.people.centred_utilities(users, executor=executor)
+
+    def with_items(self, everything: Projection, scale: float) -> SeparatePosterior:
+        """Over more items, of which the first are these: ``everything`` projects from these to all; ``scale`` is s."""
+        A, R = everything.A, everything.residual() / scale
+        assert A is not None
+        Sigma = A @ self.people.Sigma @ A.T + R
+        people = replace(self.people.people, n_items=len(Sigma))
+        posterior = PopulationPosterior(np.zeros(len(Sigma)), np.zeros_like(Sigma), Sigma, people, self.people.sites)
+        average = A @ self.covariance @ A.T + R / people.n_active
+        return SeparatePosterior(posterior, A @ self.mean, average, A @ self.spread @ A.T + R)
+
+
+# Bounds of log prior variance and log δ, and how far the kernel may go from where it starts.
+_VARIANCE, _DELTA, _REACH = (math.log(1e-4), math.log(1e6)), (math.log(1e-4), math.log(1e3)), math.log(1e3)
+_LOOSE = 1e-6  # of sites, while hyper-parameters move
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateFit:
+    """Fitted separate processes; s is the inverse prior variance of a utility, ``evidence`` Σ_u log Z_u in nats."""
+
+    posterior: SeparatePosterior
+    kernel: Kernel
+    scale: float
+    delta: float
+    evidence: float
+    report: Report
+
+
+def fit_separate(
+    people: People,
+    kernel: Kernel,
+    features: FloatArray,
+    known: npt.NDArray[np.bool_],
+    *,
+    shape: float,
+    rate: float,
+    scale: float | None = None,
+    delta: float | None = None,
+    learn_kernel: bool = False,
+    tolerance: float = 1e-5,
+    max_iterations: int = 100,
+    executor: ThreadPoolExecutor | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SeparateFit:
+    """Posterior of each person under f_u ~ N(0, K/s), K by :func:`~predilect.gaussian.projection.item_covariance`.
+
+    s is given or the mode, in log s, of its posterior under Gamma(shape, rate); δ is given or learned where there are
+    ties; ``learn_kernel`` learns the kernel within a factor of 1000 of its start. ``tolerance`` is of the evidence, in
+    nats an answer. PredilectError if the evidence or its gradient is not finite.
+
+    crowdgppl.md 1, "GPPL per user". **Differs from the paper**: expectation propagation instead of the linearised
+    variational approximation, and one s for all people instead of one each, which a few answers do not determine. With
+    G = ½ Σ_u (α αᵀ - Q), the gradient of the evidence in K/s, that in log s is -tr(G K/s). Each evaluation sweeps the
+    sites of all people, Σ_u n_u min(n_u, k_u)².
+    """
+    began = time.perf_counter()
+    tied = float(people.weight[people.outcome == 0].sum())
+    n_kernel = len(kernel.theta) if learn_kernel else 0
+    free = [scale is None, delta is None and tied > 0.0, *[True] * n_kernel]
+    begin = np.array([
+        math.log(rate / shape) if scale is None else -math.log(scale),
+        math.log(delta or threshold_for_tie_share(tied / people.n_answers)), *kernel.theta[:n_kernel],
+    ])  # fmt: skip
+    bounds = np.array([_VARIANCE, _DELTA, *[(theta - _REACH, theta + _REACH) for theta in begin[2:]]])
+    sites, n_evaluations = Sites.flat(people.n_rows), 0
+    zero = np.zeros(people.n_items)
+    has_ties = delta != 0.0 and (delta is not None or tied > 0.0)
+
+    def settled(at: FloatArray, to: float) -> tuple[Expectation, Kernel, FloatArray, float]:
+        nonlocal n_evaluations
+        n_evaluations += 1
+        there = kernel.with_theta(at[2:]) if learn_kernel else kernel
+        Sigma = item_covariance(there, features, known) / math.exp(-at[0])  # K/s, to the bit
+        threshold = math.exp(at[1]) if has_ties else 0.0
+        return (
+            settle(people, sites, Law(Sigma, zero), threshold, tolerance=to, executor=executor),
+            there,
+            Sigma,
+            threshold,
+        )
+
+    def objective(x: FloatArray) -> tuple[float, FloatArray]:
+        at = begin.copy()
+        at[free] = x
+        found, there, Sigma, threshold = settled(at, _LOOSE)
+        if progress:
+            progress(n_evaluations)
+        G = 0.5 * found.D
+        slope = np.zeros(len(at))
+        slope[0] = float(np.sum(G * Sigma)) - shape + rate * math.exp(-at[0])
+        slope[1] = threshold * found.slope_delta
+        if learn_kernel:
+            slope[2:] = math.exp(at[0]) * item_covariance_gradient(there, features, known, G)
+        value = found.evidence - shape * at[0] - rate * math.exp(-at[0])
+        if not (math.isfinite(value) and np.isfinite(slope).all()):
+            raise PredilectError(
+                f"the evidence or its gradient is not finite at prior variance {math.exp(at[0]):.3g}. Likely causes: "
+                "features of very different sizes, or a kernel that overflows. Standardise the features"
+            )
+        return -value / people.n_answers, -slope[free] / people.n_answers
+
+    residual, converged = 0.0, True
+    if any(free):
+        result = minimize(
+            objective, begin[free], jac=True, method="L-BFGS-B", bounds=Bounds(bounds[free, 0], bounds[free, 1]),
+            options={"ftol": tolerance, "gtol": tolerance, "maxiter": max_iterations},
+        )  # fmt: skip
+        begin[free] = result.x
+        residual, converged = float(np.max(np.abs(result.jac), initial=0.0)), bool(result.success)
+    final, there, Sigma, threshold = settled(begin, 1e-9)
+    converged = converged and final.is_sound
+    posterior = PopulationPosterior(zero, np.zeros_like(Sigma), Sigma, people, sites)
+    report = Report(
+        method="EP person by person", iterations=n_evaluations, residual=residual, tolerance=tolerance,
+        converged=converged, jitter=0.0, seconds=time.perf_counter() - began,
+        unit="nats an answer for a step in a logarithm",
+        advice="allow more iterations (max_iterations=...), or fix the scale",
+    )  # fmt: skip
+    everybody = SeparatePosterior.of(posterior, final.H, final.D, final.r)
+    return SeparateFit(everybody, there, math.exp(-begin[0]), threshold, final.evidence, report)
+
+
+SEPARATE_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "spread": covariance("I I")}
+_MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
+
+
+def fit_separate_gppl(
+    model: Any, training: Training, delta: float | None, executor: ThreadPoolExecutor | None, watch: Watcher | None
+) -> Fitted:
+    """Fit of a GPPL with ``users="separate"``; DataError if there are more items than dense algebra can hold."""
+    answers, space = training.comparisons, training.space
+    if answers.n_items > _MOST_ITEMS:
+        raise DataError(
+            f'{answers.n_items} items are too many for users="separate", which holds {_MOST_ITEMS}. Use '
+            'Population(), CrowdGPPL() or users="pooled"'
+        )
+    kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
+    prior = scale_prior(model)
+    found = fit_separate(
+        lay_out(answers), kernel, space.matrix, space.known,
+        shape=prior.shape, rate=prior.rate / (2.0 * prior.noise_var),
+        scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
+        learn_kernel=optimises(model) and space.informative,
+        tolerance=1e-5 if isinstance(model.tolerance, str) else float(model.tolerance),
+        max_iterations=model.max_iterations, executor=executor,
+        progress=None if watch is None else lambda done: watch("choosing the prior by the evidence", done),
+    )  # fmt: skip
+    return Fitted(found.posterior, found.scale, found.kernel, found.delta, found.evidence, found.report, {})
+
+
+def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the queried margins, (n,); ``new`` items have codes after those of the fit."""
+    posterior, h, space = model.posterior_, model.hyperparameters_, model.space_
+    assert isinstance(posterior, SeparatePosterior)
+    if new is not None:
+        prior = Projection.of(h.kernel, space.matrix, space.known, None)
+        posterior = posterior.with_items(prior.with_items(new.matrix, new.known), h.scale)
+    with workers(model.n_jobs) as executor:
+        return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
+
+
+def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior."""
+    people, sites = posterior.people.people, posterior.people.sites
+    arrays = pack_people(people)
+    arrays |= {"site_precision": sites.precision, "site_linear": sites.linear, "m": posterior.mean}
+    arrays |= {"C_m": posterior.covariance, "spread": posterior.spread}
+    return {}, arrays
+
+
+def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space: FeatureSpace) -> SeparatePosterior:
+    """The posterior that :func:`pack_separate` packed; ValueError if the arrays do not fit each other."""
+    number_within("scale", scale, 1.0 / LARGEST, LARGEST)
+    K = item_covariance(kernel, space.matrix, space.known)
+    m, C_m, spread = arrays["m"], arrays["C_m"], arrays["spread"]
+    people = unpack_people(arrays, len(K))
+    sites = Sites(arrays["site_precision"], arrays["site_linear"])
+    posterior = PopulationPosterior(np.zeros(len(K)), np.zeros_like(K), K / scale, people, sites)
+    return SeparatePosterior(posterior, m, C_m, spread)

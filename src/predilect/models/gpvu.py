@@ -1,0 +1,277 @@
+"""Factor analysis with a process a person, f_u ~ N(μ, V Vᵀ + g K), by maximum likelihood."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from predilect.gaussian.dense import Factor, eigenpairs, symmetrise
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.projection import Projection
+from predilect.gaussian.sites import Sites
+from predilect.latent.threshold import starting_threshold
+from predilect.models.boards import Ranking
+from predilect.models.checks import check_count, check_positive, check_process, item_kernel, refuse_many_items
+from predilect.models.estimator import Fitting, Learned
+from predilect.models.fields import Fields, numbers
+from predilect.models.kernels import hyperparameters_by_name
+from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
+from predilect.models.predictions import Predicting
+from predilect.models.reading import Queries, Training
+from predilect.people.distribution import Law
+from predilect.people.empirical_bayes import Moments, consensus_covariance, moments, sites_tolerance
+from predilect.people.layout import People, lay_out
+from predilect.people.maximisation import threshold_step
+from predilect.people.posterior import PopulationPosterior
+from predilect.people.update import settle
+from predilect.progress import Report, Watcher
+from predilect.shards import workers
+
+FloatArray = npt.NDArray[np.float64]
+
+_LEAST_SCALE = 1e-6  # of g: with as many factors as directions in which people differ it would be 0
+
+
+@dataclass(frozen=True, slots=True)
+class KhanFit:
+    """Fitted factor analysis."""
+
+    posterior: PopulationPosterior
+    factors: FloatArray  # V, (n_items, n_factors), up to a rotation; columns by the variance they explain
+    scale: float  # g
+    delta: float
+    evidence: float  # Σ_u log Z_u, in nats: what EM raises
+    report: Report
+
+
+def best_factors(
+    found: Moments, root: Factor, n_factors: int, scale: float | None = None
+) -> tuple[FloatArray, FloatArray, float]:
+    """M step of probabilistic principal component analysis: shift of μ (n_items,), V (n_items, n_factors), and g.
+
+    ``root`` is L with K = L Lᵀ. With T = L⁻¹ (Σ_u E (f_u - μ')(f_u - μ')ᵀ / U) L⁻ᵀ = Q Λ Qᵀ (Tipping and Bishop 1999) g
+    is the mean of the eigenvalues that are left out, V = L Q_C (Λ_C - g)^½. n_items³ operations.
+    """
+    shift = found.first / found.n_users
+    half = root.solve_lower(found.about(shift) / found.n_users)
+    values, vectors = eigenpairs(symmetrise(root.solve_lower(half.T)))
+    if scale is None:
+        scale = max(float(values[n_factors:].mean()), _LEAST_SCALE)
+    size = np.sqrt(np.maximum(values[:n_factors] - scale, 0.0))
+    return shift, root.lower @ (vectors[:, :n_factors] * size), scale
+
+
+def fit_khan(
+    people: People,
+    root: Factor,
+    n_factors: int,
+    *,
+    scale: float | None = None,
+    delta: float | None = None,
+    tolerance: float = 1e-5,
+    max_iterations: int = 200,
+    executor: ThreadPoolExecutor | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> KhanFit:
+    """EM for μ, V, g and, where there are ties, δ, starting at V = 0; at most n_items - 1 factors; K = root rootᵀ.
+
+    baselines.md B7 (Khan, Ko and Seeger 2014). **Differs from the paper**: expectation propagation, and an M step that
+    has integrated the weights w_u out. The paper's, which holds them at their posterior, climbs less in a step, and
+    stays at V = 0. An iteration takes the time of the E step and some 15 n_items³ operations.
+    """
+    began = time.perf_counter()
+    learn_delta = delta is None and bool(np.any(people.outcome == 0))
+    threshold = starting_threshold(people.outcome, people.weight) if delta is None else delta
+    K, n_items = root.lower @ root.lower.T, people.n_items
+    n_factors = min(n_factors, n_items - 1)
+    mu, V, g = np.zeros(n_items), np.zeros((n_items, n_factors)), 1.0 if scale is None else scale
+    Sigma, sites = g * K, Sites.flat(people.n_rows)
+    loose = sites_tolerance(tolerance)
+    last, rise, iterations = -math.inf, math.inf, 0
+    while True:
+        found = settle(people, sites, Law(Sigma, mu), threshold, tolerance=loose, executor=executor)
+        rise, last = (found.evidence - last) / people.n_answers, found.evidence
+        if abs(rise) <= tolerance or iterations == max_iterations:
+            break
+        iterations += 1
+        if progress:
+            progress(iterations)
+        shift, V, g = best_factors(moments(found, Sigma, people.n_active), root, n_factors, scale)
+        mu, Sigma = mu + shift, symmetrise(V @ V.T + g * K)
+        if learn_delta:
+            threshold = threshold_step(threshold, found)
+    final = settle(people, sites, Law(Sigma, mu), threshold, executor=executor)
+    report = Report(
+        method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
+        converged=abs(rise) <= tolerance and final.is_sound, jitter=root.jitter, seconds=time.perf_counter() - began,
+        unit="nats an answer", advice="allow more iterations (max_iterations=...), or loosen the tolerance",
+    )  # fmt: skip
+    posterior = PopulationPosterior(mu, consensus_covariance(Sigma, final, 1.0), Sigma, people, sites)
+    return KhanFit(posterior, V, g, threshold, final.evidence, report)
+
+
+@dataclass(frozen=True, slots=True)
+class FactorHyperparameters:
+    """Learned hyper-parameters of the processes.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k of item features.
+    scale : float
+        g: each user's own process is N(0, g K).
+    """
+
+    kernel: Kernel
+    scale: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = hyperparameters_by_name(self.kernel)
+        return {"scale": self.scale, **values}
+
+
+class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
+    """Factors and Gaussian processes of Khan, Ko and Seeger: f_u = μ + V w_u + g_u, g_u ~ N(0, g K).
+
+    The weights w_u ~ N(0, I) are integrated out, f_u ~ N(μ, V Vᵀ + g K), and μ, V and g are learned by EM.
+
+    Parameters
+    ----------
+    n_factors : int, default 3
+        C; at most one less than there are items is used.
+    kernel : str or Kernel, default "squared-exponential"
+        Of item features; items without features are uncorrelated with all others.
+    kernel_form, length_scales, median
+        As in :class:`~predilect.GPPL`; length-scales are not learned.
+    own_share : float, default 0.5
+        Item-specific share of K. The paper's is 0.
+    scale : float or "auto", default "auto"
+        g, or learn it.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float or "auto", default "auto"
+        Stop when the evidence rises by less in an iteration, in nats per answer; "auto": 3e-5.
+    max_iterations : int, default 300
+    n_jobs : int, optional
+        Threads; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : PopulationPosterior
+        ``m`` is μ, ``Sigma`` is V Vᵀ + g K.
+    factors_ : array of float, shape (n_items, n_factors)
+        V, up to a rotation; columns in the order of the variance they explain.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`.
+
+    Notes
+    -----
+    baselines.md B7. **Differs from the paper**: expectation propagation; an M step that is exact with the weights
+    integrated out; g is learned, and length-scales are set by the median heuristic. A new item follows from its
+    features and all users' utilities of the others; features of users are not used.
+
+    Examples
+    --------
+    >>> from predilect import GPVU
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "tea"]}
+    >>> GPVU(n_factors=1).fit(answers).rank()["item"].to_list()
+    ['tea', 'milk']
+    """
+
+    model_name: ClassVar[str] = "gpvu"
+    hyperparameters_type: ClassVar[Any] = FactorHyperparameters
+
+    def __init__(
+        self,
+        n_factors: int = 3,
+        kernel: str | Kernel = "squared-exponential",
+        kernel_form: str = "isotropic",
+        length_scales: Any = "median",
+        median: str = "auto",
+        own_share: float = 0.5,
+        scale: float | str = "auto",
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int = 300,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.n_factors = n_factors
+        self.kernel = kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.own_share = own_share
+        self.scale = scale
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def _check(self) -> None:
+        check_process(self, learned=False)
+        check_count("n_factors", self.n_factors, 1)
+        check_count("max_iterations", self.max_iterations, 1)
+        check_positive("scale", self.scale, "auto")
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        answers, space = training.comparisons, training.space
+        refuse_many_items(answers.n_items)
+        kernel = item_kernel(self, space, float(self.own_share))
+        root = Projection.of(kernel, space.matrix, space.known, None).factor
+        with workers(self.n_jobs) as executor:
+            found = fit_khan(
+                lay_out(answers), root, int(self.n_factors),
+                scale=None if isinstance(self.scale, str) else float(self.scale), delta=delta,
+                tolerance=3e-5 if isinstance(self.tolerance, str) else float(self.tolerance),
+                max_iterations=self.max_iterations, executor=executor,
+                progress=None if watch is None else lambda done: watch("learning factors", done),
+            )  # fmt: skip
+        self.factors_ = found.factors
+        h = FactorHyperparameters(kernel, found.scale)
+        return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, {})
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
+        assert isinstance(posterior, PopulationPosterior)
+        if new is not None:
+            prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
+            posterior = with_new_items(posterior, prior, new, spread=h.scale, consensus_spread=h.scale)
+        return crowd_margins(self, queries, posterior)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        shared = float(np.mean(np.sum(self.factors_**2, axis=1)))
+        own = self.hyperparameters_.scale
+        return [
+            f"{self.factors_.shape[1]} factors have {shared / (shared + own):.0%} of the variance between people; "
+            "the rest is each person's own."
+        ]
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        assert isinstance(self.posterior_, PopulationPosterior)
+        return {}, pack_crowd(self.posterior_) | {"factors": self.factors_}
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return CROWD_ARRAYS | {"factors": numbers("I C")}
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        self.factors_ = arrays["factors"]
+        return unpack_crowd(arrays, len(self.items_))

@@ -1,0 +1,186 @@
+"""Kronecker covariance K_users ⊗ K_items of the rows that answers compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.pairs import preference
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Users or items: a kernel, and the rows of features that it compares."""
+
+    kernel: Kernel  # white noise in it belongs to a row: to a user, or to an item
+    features: FloatArray  # (n, d)
+    known: npt.NDArray[np.bool_]  # whether a row has features; one without is uncorrelated with all others, (n,)
+
+    @classmethod
+    def of(cls, kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_] | None = None) -> Self:
+        """From rows that all have features, unless ``known`` says otherwise."""
+        return cls(kernel, features, np.ones(len(features), dtype=bool) if known is None else known)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def covariance(self) -> FloatArray:
+        """K, (n, n)."""
+        known = self.known
+        if known.all():
+            return self.kernel(self.features)
+        K = np.zeros((len(self), len(self)))
+        K[np.ix_(known, known)] = self.kernel(self.features[known])
+        K[~known, ~known] = self.kernel.diagonal(self._middle())[0]
+        return K
+
+    def gradient(self, weights: FloatArray) -> FloatArray:
+        """Σ_ij weights_ij ∂K_ij/∂theta, (n_parameters,)."""
+        known = self.known
+        alone = np.array([float(np.diagonal(weights)[~known].sum())])
+        total = self.kernel.diagonal_gradient(self._middle(), alone)
+        return total + self.kernel.gradient(self.features[known], None, weights[np.ix_(known, known)])
+
+    def with_rows(self, features: FloatArray, known: npt.NDArray[np.bool_] | None = None) -> Table:
+        """With more rows after these."""
+        more = np.ones(len(features), dtype=bool) if known is None else known
+        return replace(self, features=np.vstack([self.features, features]), known=np.concatenate([self.known, more]))
+
+    def _middle(self) -> FloatArray:
+        """Mean row of features, whose variance a row without features has."""
+        return np.zeros((1, self.features.shape[1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointKernel:
+    """cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j] of rows of codes, as a :class:`Kernel` of these.
+
+    Rows are (user, item), or (user, left, right) for the margin f_u(left) - f_u(right). vvm.md 1, baselines.md B4
+    (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations for n rows.
+    """
+
+    users: Table
+    items: Table
+    # σ_u² and σ_x² of single margins, (K_users + σ_u² 1[k = l]) ∘ (K_preference + σ_x² 1[k = l]) for rows k, l
+    # of margins only. Nuggets of a user or of an item are white noise in the kernels of the tables.
+    nuggets: tuple[float, float] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """users.name and items.name of the hyper-parameters, then the nuggets."""
+        named = [f"users.{name}" for name in self.users.kernel.names]
+        named += [f"items.{name}" for name in self.items.kernel.names]
+        return tuple(named + (["users.nugget", "items.nugget"] if self.nuggets else []))
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithms of the hyper-parameters."""
+        return np.concatenate([self.users.kernel.theta, self.items.kernel.theta, np.log(self.nuggets or [])])
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        """The same at other hyper-parameters, given by their logarithms."""
+        n = len(self.users.kernel.theta)
+        end = n + len(self.items.kernel.theta)
+        theta = np.asarray(theta, dtype=np.float64)
+        users = replace(self.users, kernel=self.users.kernel.with_theta(theta[:n]))
+        items = replace(self.items, kernel=self.items.kernel.with_theta(theta[n:end]))
+        nuggets = (float(np.exp(theta[end])), float(np.exp(theta[end + 1]))) if self.nuggets else None
+        return replace(self, users=users, items=items, nuggets=nuggets)
+
+    def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
+        """Covariance of rows of codes, (n, m); without ``y`` the second rows are the first."""
+        of_users, of_items = self._factors(x, x if y is None else y)
+        return self._own(of_users, of_items, y is None)
+
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        """Variance of each row, its nugget included; (n,)."""
+        return self._own(*self._variances(x), True)
+
+    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Covariance of different rows, one by one; (n,)."""
+        K_u, K_x = self.users.covariance(), self.items.covariance()
+        (u, *a), (v, *b) = _codes(x), _codes(y)
+        signs = (1.0,) if len(a) == 1 else (1.0, -1.0)
+        of_items = sum(s * t * K_x[i, j] for s, i in zip(signs, a, strict=True) for t, j in zip(signs, b, strict=True))
+        return np.asarray(K_u[u, v] * of_items)
+
+    def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
+        """Σ_kl weights_kl ∂k(x_k, y_l)/∂theta, (n_parameters,); weights are first summed by user and by item."""
+        other = x if y is None else y
+        of_users, of_items = self._factors(x, other)
+        own = y is None and self.nuggets is not None
+        gradient = []
+        if self.nuggets and own:
+            diagonal = np.diagonal(weights)
+            variances = np.diagonal(of_users).copy(), np.diagonal(of_items).copy()
+            gradient = [
+                self.nuggets[0] * float(diagonal @ (variances[1] + self.nuggets[1])),
+                self.nuggets[1] * float(diagonal @ (variances[0] + self.nuggets[0])),
+            ]
+            of_users[np.diag_indices(len(x))] += self.nuggets[0]
+            of_items[np.diag_indices(len(x))] += self.nuggets[1]
+        elif self.nuggets:
+            gradient = [0.0, 0.0]
+        P, Q = (_incidence([_codes(rows)[0]], len(self.users)) for rows in (x, other))
+        D, E = (_incidence(_codes(rows)[1:], len(self.items)) for rows in (x, other))
+        by_user = np.asarray(Q.T @ np.asarray(P.T @ (weights * of_items)).T).T
+        by_item = np.asarray(E.T @ np.asarray(D.T @ (weights * of_users)).T).T
+        return np.concatenate([self.users.gradient(by_user), self.items.gradient(by_item), gradient])
+
+    def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """The same for :meth:`diagonal`, (n_parameters,)."""
+        of_users, of_items = self._variances(x)
+        more = self.nuggets or (0.0, 0.0)
+        u, *sides = _codes(x)
+        by_user = np.diag(np.bincount(u, weights * (of_items + more[1]), len(self.users)).astype(float))
+        D = _incidence(sides, len(self.items))
+        by_item = np.asarray((D.T @ (D * (weights * (of_users + more[0]))[:, None])).toarray())
+        nuggets = [more[0] * float(weights @ (of_items + more[1])), more[1] * float(weights @ (of_users + more[0]))]
+        return np.concatenate([
+            self.users.gradient(by_user), self.items.gradient(by_item), nuggets if self.nuggets else []
+        ])  # fmt: skip
+
+    def _factors(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        (u, *a), (v, *b) = _codes(x), _codes(y)
+        K = self.items.covariance()
+        of_items = K[np.ix_(a[0], b[0])] if len(a) == 1 else preference(K, *a, *(() if y is x else b))
+        return self.users.covariance()[np.ix_(u, v)], of_items
+
+    def _variances(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        u, *a = _codes(x)
+        K = self.items.covariance()
+        own = np.diagonal(K)
+        of_items = own[a[0]] if len(a) == 1 else own[a[0]] + own[a[1]] - 2.0 * K[a[0], a[1]]
+        return np.diagonal(self.users.covariance())[u], of_items
+
+    def _own(self, of_users: FloatArray, of_items: FloatArray, same: bool) -> FloatArray:
+        """Elementwise product, with the nuggets where rows are the same."""
+        K = of_users * of_items
+        if self.nuggets and same:
+            if K.ndim == 1:
+                return np.asarray((of_users + self.nuggets[0]) * (of_items + self.nuggets[1]))
+            at = np.diag_indices(len(K))
+            K[at] = (of_users[at] + self.nuggets[0]) * (of_items[at] + self.nuggets[1])
+        return K
+
+
+def _codes(x: FloatArray) -> list[IntArray]:
+    """Columns of rows of codes: users, and one item or two."""
+    if x.ndim != 2 or x.shape[1] not in (2, 3):
+        raise ValueError(f"rows must be (person, item) or (person, left, right), not of shape {x.shape}")
+    return list(x.T.astype(np.int64))
+
+
+def _incidence(sides: list[IntArray], n: int) -> csr_array:
+    """Rows e_i, or e_left - e_right; (n_rows, n)."""
+    n_rows = len(sides[0])
+    value = np.repeat([1.0, -1.0][: len(sides)], n_rows)
+    return csr_array((value, (np.tile(np.arange(n_rows), len(sides)), np.concatenate(sides))), shape=(n_rows, n))

@@ -1,0 +1,150 @@
+"""Expectation propagation of one Gaussian process over people and items, with hyper-parameters by its evidence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.errors import DataError
+from predilect.gaussian.sites import Sites
+from predilect.latent.ep import ep
+from predilect.latent.evidence import maximise_evidence
+from predilect.latent.single import SingleLatent
+from predilect.latent.threshold import best_threshold, starting_threshold
+from predilect.likelihoods.views import Probit
+from predilect.models.joint.covariance import JointKernel
+from predilect.models.joint.process import JointProcess, Rows
+from predilect.progress import Report
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_LARGEST = 5000  # rows or answers: dense algebra, some n² floats and n³ operations an iteration
+_ROUNDS, _TOLERANCE = 8, 1e-3  # of log δ
+# Of a search: the evidence is stationary in the sites, so its error is of second order in theirs.
+_SEARCH_TOLERANCE, _SEARCH_GRADIENT, _SEARCH_EVIDENCE = 3e-3, 0.1, 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class JointAnswers:
+    """Answers by the codes of people and items; arrays of shape (n_rows,)."""
+
+    user: IntArray
+    left: IntArray
+    right: IntArray
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+
+    def of_people(self, users: IntArray) -> JointAnswers:
+        """Answers of some people, whose ascending codes become 0, 1, ..."""
+        keep = np.isin(self.user, users)
+        user = np.searchsorted(users, self.user[keep])
+        return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
+
+    def rows(self, kernel: JointKernel) -> Rows:
+        """Margins where each has a nugget, else (person, item) cells; DataError if too many for dense algebra."""
+        rows = Rows.of(
+            self.user, self.left, self.right, margins=kernel.nuggets is not None, n_items=len(kernel.items)
+        )  # fmt: skip
+        size = min(len(rows.codes), len(self.user))
+        if size > _LARGEST or len(rows.codes) > 4 * _LARGEST:
+            raise DataError(
+                f"{len(self.user)} different answers on {len(rows.codes)} utilities are too many for a joint process "
+                f"without inducing points, which holds {_LARGEST}. Use Population() (--model population), "
+                'GPPL(users="joint") (--model gppl --personal yes) with features of people and items, or fewer people'
+            )
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class JointFit:
+    """Fitted joint process; sites of all copies of each answer, EP's log evidence in nats."""
+
+    posterior: JointProcess
+    sites: Sites
+    delta: float
+    evidence: float
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class JointSearch:
+    """Selected hyper-parameters, the sites there, the search report, and what stopped at a bound."""
+
+    kernel: JointKernel
+    sites: Sites
+    report: Report
+    at_bound: tuple[str, ...]
+
+
+def tune_joint_process(
+    kernel: JointKernel,
+    answers: JointAnswers,
+    *,
+    delta: float | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    max_evaluations: int = 100,
+) -> JointSearch:
+    """Type-II maximum likelihood of a joint process by L-BFGS on EP's evidence; DataError as :func:`fit_joint_process`.
+
+    vvm.md 2.3 and 4, baselines.md B4: d log Z = ½ tr[(b bᵀ - R) dG]. Each evaluation is an EP from the last one's
+    sites, of about five factorisations of the smaller of answers and (person, item).
+    """
+    rows = answers.rows(kernel)
+    found = maximise_evidence(
+        kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight, Probit(_threshold(answers, delta)),
+        method="ep", bounds=bounds, tolerance=_SEARCH_TOLERANCE, max_evaluations=max_evaluations,
+        gradient_tolerance=_SEARCH_GRADIENT, evidence_tolerance=_SEARCH_EVIDENCE,
+    )  # fmt: skip
+    assert isinstance(found.kernel, JointKernel)
+    return JointSearch(found.kernel, found.fit.sites, found.report, found.at_bound)
+
+
+def fit_joint_process(
+    kernel: JointKernel,
+    answers: JointAnswers,
+    *,
+    delta: float | None = None,
+    start: Sites | None = None,
+    tolerance: float = 1e-6,
+    max_iterations: int = 300,
+    progress: Callable[[int], None] | None = None,
+) -> JointFit:
+    """Posterior of f ~ GP(0, K_users ⊗ K_items) by EP; the tie threshold is learned unless given.
+
+    ``start`` holds the sites of one copy of each answer. DataError if the answers are too many for dense algebra.
+    vvm.md 2. The noise α of a margin is 1 here: a process with α and variance a is one with 1 and a/α².
+    """
+    began = time.perf_counter()
+    rows = answers.rows(kernel)
+    K, threshold = kernel(rows.codes), _threshold(answers, delta)
+    learn_delta = delta is None and threshold > 0.0
+    found: SingleLatent | None = None
+    iterations = 0
+    for done in range(_ROUNDS if learn_delta else 1):
+        found = ep(
+            K, rows.left, rows.right, answers.outcome, answers.weight, Probit(threshold), tolerance=tolerance,
+            max_iterations=max_iterations, start=start if found is None else found.sites,
+        )  # fmt: skip
+        iterations += found.report.iterations
+        if progress:
+            progress(done + 1)
+        if not learn_delta or done == _ROUNDS - 1:
+            break
+        at = found.state
+        better = best_threshold(answers.outcome, answers.weight, at.margin_mean, at.margin_var, threshold)
+        if abs(better - threshold) <= _TOLERANCE * threshold:
+            break
+        threshold = better
+    assert found is not None
+    report = replace(found.report, iterations=iterations, seconds=time.perf_counter() - began)
+    sites = found.sites.times(answers.weight)
+    return JointFit(JointProcess.of(kernel, rows, sites), sites, threshold, found.evidence, report)
+
+
+def _threshold(answers: JointAnswers, delta: float | None) -> float:
+    return starting_threshold(answers.outcome, answers.weight) if delta is None else delta

@@ -1,0 +1,273 @@
+"""``JointGP``: one Gaussian process of users and items, by the features of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.sites import Sites
+from predilect.models.boards import Ranking
+from predilect.models.checks import check_count, check_positive, check_search
+from predilect.models.estimator import Fitting, Learned
+from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
+from predilect.models.joint.covariance import JointKernel, Table
+from predilect.models.joint.fit import JointAnswers, fit_joint_process
+from predilect.models.joint.process import JointProcess, Rows
+from predilect.models.joint.training import Start, Tuned, start_kernel, tune
+from predilect.models.kernels import hyperparameters_by_name
+from predilect.models.predictions import Predicting
+from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.saving import number_within
+from predilect.progress import Watcher
+
+FloatArray = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-6
+_USER_SHARE, _ITEM_SHARE = 0.5, 0.2  # where "auto" starts
+
+
+@dataclass(frozen=True, slots=True)
+class JointHyperparameters:
+    """Learned hyper-parameters of the process.
+
+    Attributes
+    ----------
+    user_kernel, item_kernel : Kernel
+        k_u and k_x with the user- and item-specific shares; the prior variance of a utility is in k_x, in units of the
+        noise of one answer.
+    user_nugget, item_nugget : float
+        Of single answers; 0 for :class:`JointGP`.
+    """
+
+    user_kernel: Kernel
+    item_kernel: Kernel
+    user_nugget: float
+    item_nugget: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values: dict[str, Any] = {"user_nugget": self.user_nugget, "item_nugget": self.item_nugget}
+        for what, kernel in (("users", self.user_kernel), ("items", self.item_kernel)):
+            values |= {f"{what}.{name}": value for name, value in hyperparameters_by_name(kernel).items()}
+        return values
+
+
+class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
+    """Gaussian process of users and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
+
+    Each of the two is (1 - w) k(features) + w 1[the same], with one length-scale per feature. Without features of users
+    K_users is (1 - w) + w 1[the same]: a shared function, and one for each user. An item without features is
+    uncorrelated with all others. Expectation propagation on all answers, with hyper-parameters by their evidence.
+
+    Parameters
+    ----------
+    kernel, user_kernel : str or Kernel, default "squared-exponential"
+        Of item features, and of features of users.
+    kernel_form : {"product", "isotropic"}, default "product"
+        As in :class:`~predilect.GPPL`.
+    length_scales : "optimise", "median", float or array of float, default "optimise"
+        "optimise": from the median heuristic by L-BFGS on the evidence. A number or numbers are those of item features;
+        those of users are then set by the median heuristic.
+    median : str, default "auto"
+        As in :class:`~predilect.GPPL`.
+    user_share, item_share : float or "auto", default "auto"
+        w, the user- or item-specific share of the variance, beyond the features; "auto" learns it.
+    noise : float, default 3.0
+        α, standard deviation of the noise of one answer, the unit of ``amplitude``.
+    amplitude : float or "auto", default "auto"
+        Prior variance a of a utility, or learn it. Only a/α² is identified by answers: with "auto", α has no effect.
+    n_tuning : int, optional
+        Number of randomly drawn users by whose answers hyper-parameters are tuned: by default all; 0: they stay as
+        given, and where "auto" starts.
+    max_evaluations : int, default 50
+        Of the evidence while tuning.
+    tie_threshold : float or "auto", default "auto"
+        δ, in units of the noise; "auto" learns it if there are ties, and is 0 otherwise.
+    tolerance : float or "auto", default "auto"
+        Of expectation propagation: the largest change of a margin, in units of the answer noise; "auto": 1e-6.
+    max_iterations : int, default 300
+        Of expectation propagation.
+    n_jobs : int, optional
+        Not used.
+    random_state : int, default 0
+        Seed of the users who are drawn, and of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : JointProcess
+        In units of the noise of one answer, as all predictions.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`.
+
+    Notes
+    -----
+    vvm.md 1 and 2 (Abbasnejad, Bonilla and Sanner 2013). The id as one more feature of the paper, a one-hot with one
+    length-scale, is the share w. **Differs from the paper**: sites of one dimension, whose evidence is complete. Dense:
+    min(n_answers, n_cells)³ operations per iteration, where cells are the (user, item) with an answer; some thousand
+    at most. :class:`~predilect.GPPL` with ``users="joint"`` has inducing points.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
+    >>> model = predilect.JointGP(n_tuning=0).fit(answers, users={"user": ["ann", "bob"], "age": [20, 60]})
+    >>> model.rank("ann")["item"].to_list()
+    ['tea', 'milk']
+    """
+
+    model_name: ClassVar[str] = "joint"
+    hyperparameters_type: ClassVar[Any] = JointHyperparameters
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "squared-exponential",
+        user_kernel: str | Kernel = "squared-exponential",
+        kernel_form: str = "product",
+        length_scales: Any = "optimise",
+        median: str = "auto",
+        user_share: float | str = "auto",
+        item_share: float | str = "auto",
+        noise: float = 3.0,
+        amplitude: float | str = "auto",
+        n_tuning: int | None = None,
+        max_evaluations: int = 50,
+        tie_threshold: float | str = "auto",
+        tolerance: float | str = "auto",
+        max_iterations: int = 300,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.user_kernel = user_kernel
+        self.kernel_form = kernel_form
+        self.length_scales = length_scales
+        self.median = median
+        self.user_share = user_share
+        self.item_share = item_share
+        self.noise = noise
+        self.amplitude = amplitude
+        self.n_tuning = n_tuning
+        self.max_evaluations = max_evaluations
+        self.tie_threshold = tie_threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        start, rows = self._start(), training.comparisons
+        answers = JointAnswers(rows.user, rows.left, rows.right, rows.outcome, rows.weight)
+        kernel = start_kernel(self, training, start)
+        answers.rows(kernel)  # refuses too many of them before any long computation
+        tuned = Tuned(kernel, None, {"n_tuning": 0})
+        if self.n_tuning != 0:
+            if watch:
+                watch("tuning hyper-parameters by the evidence", 1)
+            tuned = tune(self, kernel, answers, delta, start.held)
+        kernel = tuned.kernel
+        found = fit_joint_process(
+            kernel, answers, delta=delta, start=tuned.sites,
+            tolerance=_TOLERANCE if isinstance(self.tolerance, str) else float(self.tolerance),
+            max_iterations=self.max_iterations,
+            progress=None if watch is None else lambda done: watch("learning the tie threshold", done),
+        )  # fmt: skip
+        self.sites_ = found.sites
+        h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0)))
+        return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
+
+    def _check(self) -> None:
+        check_search(self)
+        if not isinstance(self.user_kernel, Kernel):
+            check_search(SimpleNamespace(**self.get_params(deep=False) | {"kernel": self.user_kernel}))
+        if self.n_tuning is not None:
+            check_count("n_tuning", self.n_tuning, 0)
+        for name in ("max_evaluations", "max_iterations"):
+            check_count(name, getattr(self, name), 1)
+        self._start()  # checks what it reads
+
+    def _start(self) -> Start:
+        """Start of the search; ValueError if an argument is out of its range."""
+        check_positive("noise", self.noise)
+        check_positive("amplitude", self.amplitude, "auto")
+        held = [] if isinstance(self.amplitude, str) else ["variance"]
+        shares = []
+        for name, start in (("user_share", _USER_SHARE), ("item_share", _ITEM_SHARE)):
+            value = getattr(self, name)
+            if isinstance(value, str) and value == "auto":
+                shares.append(start)
+            elif isinstance(value, str | bool) or not 0.0 <= float(value) <= 1.0:
+                raise ValueError(f'{name} must be "auto" or a number from 0 to 1, not {value!r}')
+            else:
+                shares.append(float(value))
+                held.append(name)
+        variance = 1.0 if isinstance(self.amplitude, str) else float(self.amplitude) / float(self.noise) ** 2
+        return Start(shares[0], shares[1], variance, None, tuple(held))
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior, new = self.posterior_, self._new_items(queries, items)
+        assert isinstance(posterior, JointProcess)
+        if new is not None:
+            posterior = posterior.with_items(new.matrix, new.known)
+        who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one user, named or not
+        if users is not None and queries.new_users and self.user_features_ is not None:
+            rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
+            who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
+            posterior = posterior.with_users(rows)
+        return posterior.margins(who, queries.left, queries.right)
+
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        h, process = self.hyperparameters_, self.posterior_
+        assert isinstance(process, JointProcess)
+        far = np.zeros((1, process.kernel.users.features.shape[1]))
+        whole = float(h.user_kernel.diagonal(far)[0]) + h.user_nugget
+        shared = float(h.user_kernel.pairs(far, far)[0]) / whole
+        who = "People with the same features" if far.size else "People"
+        return [f"{who} share {shared:.0%} of the variance of their utilities."]
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        posterior = self.posterior_
+        assert isinstance(posterior, JointProcess)
+        m, C_m = posterior.consensus()
+        rows, people = posterior.rows, posterior.kernel.users.features
+        arrays: dict[str, Any] = {
+            "m": m, "C_m": C_m, "codes": rows.codes, "row_left": rows.left, "user_rows": people,
+            "site_precision": self.sites_.precision, "site_linear": self.sites_.linear,
+        }  # fmt: skip
+        if rows.right is not None:
+            arrays["row_right"] = rows.right
+        return {}, arrays
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        # R latent values, or margins, for N answers.
+        return {
+            "m": numbers("I"), "C_m": covariance("I I"), "codes": numbers("R 2|R 3"), "user_rows": numbers("U G|U 0"),
+            "row_left": codes("N", "R", "int64"), "row_right": optional(codes("N", "R", "int64")),
+            "site_precision": amounts("N"), "site_linear": numbers("N"),
+        }  # fmt: skip
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        h, space = self.hyperparameters_, self.space_
+        for name in ("user_nugget", "item_nugget"):
+            number_within(name, getattr(h, name), 0.0, LARGEST)
+        nuggets = (h.user_nugget, h.item_nugget) if h.user_nugget else None
+        whole, most = arrays["codes"].astype(np.int64), [len(arrays["user_rows"]), len(self.items_), len(self.items_)]
+        if (whole != arrays["codes"]).any() or (whole < 0).any() or (whole >= most[: whole.shape[1]]).any():
+            raise ValueError("codes are not those of people and items")
+        if (whole.shape[1] == 3) == ("row_right" in arrays):
+            raise ValueError("answers look at two values each, or at one margin, and not both")
+        users, items = Table.of(h.user_kernel, arrays["user_rows"]), Table.of(h.item_kernel, space.matrix, space.known)
+        rows = Rows(arrays["codes"], arrays["row_left"], arrays.get("row_right"))
+        self.sites_ = Sites(arrays["site_precision"], arrays["site_linear"])
+        return JointProcess.of(JointKernel(users, items, nuggets), rows, self.sites_)

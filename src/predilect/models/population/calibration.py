@@ -1,0 +1,312 @@
+"""Calibration: probabilities of answers from the mean and variance of their margins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize, minimize_scalar
+
+from predilect.data import Comparisons
+from predilect.data.splits import held_out_groups
+from predilect.gaussian.sites import Sites
+from predilect.likelihoods.probit import tilted
+from predilect.models.population.prior import Hyperparameters
+from predilect.people.layout import lay_out_columns
+from predilect.people.pair_kinds import IMPLIED
+from predilect.people.posterior import PopulationPosterior
+from predilect.people.update import settle
+
+FloatArray = npt.NDArray[np.float64]
+
+_LOG_RANGE = (math.log(1e-3), math.log(10.0))
+PRIOR_SCALE = 0.25  # of a Laplace prior of log κ about 0: a handful of answers must not move it, but many may, far
+_TOLERANCE = 1e-3
+
+
+def variance_factor(
+    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike
+) -> float:
+    """Variance factor κ of held-out margins N(mean, κ var), with a Laplace prior of log κ, scale 0.25; arrays (n,)."""
+
+    def loss(log_factor: float) -> float:
+        return float(-weight @ tilted(outcome, mean, math.exp(log_factor) * var, delta)[0])
+
+    return math.exp(_lowest(loss))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Calibrated predictions: a share 1 - λ of answers has margin N(mean, κ_i vᵉ) and noise τ²; threshold γ δ."""
+
+    factor: float = 1.0  # κ
+    factor_unseen: float = 1.0  # κ₀, two items on which the person has no answer; √(κ κ₀) for one
+    factor_implied: float = 1.0  # κ₌, the answer follows from others by transitivity
+    power: float = 1.0  # e, above 1 where margins of small variance are known better still
+    threshold_factor: float = 1.0  # γ
+    noise_factor: float = 1.0  # τ², at most that of the fit, 1
+    lapse_rate: float = 0.0  # λ, share of careless answers
+    lapse_noise: float = math.inf  # variance of their noise; inf is a fair coin
+
+    @classmethod
+    def of(cls, setting: Hyperparameters) -> Calibration:
+        """Calibration in some hyper-parameters."""
+        return cls(
+            setting.variance_factor, setting.unseen_factor, setting.implied_factor, setting.variance_power,
+            setting.threshold_factor, setting.noise_factor, setting.lapse_rate, setting.lapse_noise,
+        )  # fmt: skip
+
+    @property
+    def depends_on_pair(self) -> bool:
+        """Whether it depends on how a pair stands to its person's answers."""
+        return not self.factor == self.factor_unseen == self.factor_implied
+
+    def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray]]:
+        """Mixture components: shares, and variances (n,) for likelihoods of noise 1; ``kind`` from ``pair_kinds``."""
+        middle = math.sqrt(self.factor * self.factor_unseen)
+        steps = np.array([self.factor, middle, self.factor_unseen, self.factor_implied])[np.asarray(kind)]
+        spread = np.asarray(steps * (var if self.power == 1.0 else var**self.power))
+        # Noise is a variance like the margin's own.
+        looked = spread if self.noise_factor == 1.0 else spread + (self.noise_factor - 1.0)
+        if self.lapse_rate == 0.0:
+            return [(1.0, looked)]
+        return [(1.0 - self.lapse_rate, looked), (self.lapse_rate, spread + (self.lapse_noise - 1.0))]
+
+    def log_chances(
+        self, log_likelihood: Callable[[FloatArray], FloatArray], var: FloatArray, kind: npt.ArrayLike = 0
+    ) -> FloatArray:
+        """Log probabilities under the mixture, from those at given variances."""
+        parts = [math.log(share) + log_likelihood(v) for share, v in self.components(var, kind)]
+        return parts[0] if len(parts) == 1 else np.asarray(np.logaddexp(*parts))
+
+
+def _lowest(loss: Callable[[float], float]) -> float:
+    found = minimize_scalar(
+        lambda x: loss(float(x)) + abs(float(x)) / PRIOR_SCALE, bounds=_LOG_RANGE, method="bounded",
+        options={"xatol": _TOLERANCE},
+    )  # fmt: skip
+    return float(found.x)
+
+
+# What is searched, each with a Laplace prior of the same scale about 0: log κ at the mean variance, log κ₀ - log κ,
+# log κ₌ - log κ, e - 1, log γ, log τ², and in units of their own λ and log k.
+_CONSTANT, _UNSEEN, _IMPLIED, _POWER, _THRESHOLD, _NOISE, _LAPSES, _LAPSE_NOISE = range(8)
+_UP = np.array([7.0, 7.0, 0.0, 1.0, 2.3, 0.0, 1.2, 0.8])
+_DOWN = np.array([7.0, 7.0, 7.0, 1.0, 2.3, 4.0, 0.0, 0.8])
+_LAPSE_UNIT = 0.2  # with the prior's scale: λ is exponential with mean .05
+_LOG_LAPSE_NOISE = math.log(25.0)
+_LAPSE_NOISE_UNIT = 4.0  # k within a factor of e of 25, or so
+_SMALLEST_VARIANCE = 1e-12
+_MOST_NOISE = 1e9  # as good as infinite, and derivatives exist
+
+
+def calibration(
+    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
+    kind: npt.NDArray[np.int8], *, power: float | None = None, threshold_factor: float | None = None,
+    noise_factor: float | None = None, lapse_rate: float | None = None, lapse_noise: float | None = None,
+) -> Calibration:  # fmt: skip
+    """Calibration κ, κ₀, κ₌, e, γ, τ², λ, k by penalised likelihood of held-out answers; keywords hold some fixed.
+
+    Why so many: answers of a consistent person are easier to predict than a Gaussian posterior has it (small κ), but
+    only on items the person answered on (κ₀); what follows by transitivity is nearly certain, the rest less so (κ₌);
+    margins of small variance are mostly known better still (e); a threshold learned at other variances is not the best
+    (γ); people may be more consistent than the noise of the fit (τ²), which also has to explain careless answers (λ,
+    k).
+
+    log κ_i v^(e-1) = a + d i/2 + c [implied] + (e - 1) log(v / v̄) with v̄ the geometric mean of the variances: so a
+    does not depend on e, κ = exp(a) v̄^(1-e). a, d, c, e - 1, log γ and log τ² have Laplace priors about 0, scale 0.25
+    each, log k one about log 25, scale 1, and λ an exponential one of mean .05, so that few rows, or rows of one kind,
+    leave the model unchanged; e lies in 0 to 2, λ in 0 to .24, c and log τ² are not above 0: no answer is less certain
+    for being implied, and noise that the fit did not see would not shrink with more answers, as a variance does. L-BFGS
+    on positive and negative parts, for which the priors have no corner; without lapses and from there with some, and
+    the better of the two. By the heat equation ∂ log Ẑ/∂v is half of (∂ log Ẑ/∂m)² + ∂² log Ẑ/∂m², and noise is a
+    variance like any other. Some 50 passes over the n rows.
+    """
+    if not len(mean):
+        return Calibration(
+            power=1.0 if power is None else power, threshold_factor=threshold_factor or 1.0,
+            noise_factor=noise_factor or 1.0, lapse_rate=lapse_rate or 0.0, lapse_noise=lapse_noise or math.inf,
+        )  # fmt: skip
+    log_var = np.log(np.maximum(var, _SMALLEST_VARIANCE))
+    centre = float(np.average(log_var, weights=weight))
+    implied = kind == IMPLIED
+    n_unseen = np.where(implied, 0, kind)
+    delta = np.broadcast_to(np.asarray(delta, dtype=float), mean.shape)
+    log_k = math.log(min(lapse_noise, _MOST_NOISE)) if lapse_noise else _LOG_LAPSE_NOISE
+    start = np.zeros(8)
+    start[_POWER] = 0.0 if power is None else power - 1.0
+    start[_THRESHOLD] = math.log(threshold_factor or 1.0)
+    start[_NOISE] = math.log(noise_factor or 1.0)
+    start[_LAPSES] = (lapse_rate or 0.0) / _LAPSE_UNIT
+    free = np.array([
+        True, n_unseen.min() < n_unseen.max(), implied.min() < implied.max(), power is None,
+        threshold_factor is None and bool(np.any(delta > 0.0)), noise_factor is None, lapse_rate is None,
+        lapse_noise is None and lapse_rate != 0.0,
+    ])  # fmt: skip
+    columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
+    objective = _Objective(outcome, mean, log_var, weight, delta, columns, start, log_k)
+    # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
+    # Then from a few of them on: with none their noise is not identified.
+    highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
+    without = highest.copy()
+    if lapse_rate is None:
+        without[[_LAPSES, _LAPSE_NOISE, 8 + _LAPSE_NOISE]] = 0.0
+    best, parts = objective.lowest(np.zeros(16), without)
+    if free[_LAPSES]:
+        parts_with = parts.copy()
+        parts_with[_LAPSES] = PRIOR_SCALE
+        other, trial = objective.lowest(parts_with, highest)
+        parts = trial if other < best else parts
+    x: list[float] = objective.at(parts).tolist()
+    factor = math.exp(x[_CONSTANT] - x[_POWER] * centre)
+    rate = x[_LAPSES] * _LAPSE_UNIT
+    if lapse_noise is None:
+        lapse_noise = math.inf if rate == 0.0 else math.exp(log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
+    return Calibration(
+        factor, factor * math.exp(x[_UNSEEN]), factor * math.exp(x[_IMPLIED]), 1.0 + x[_POWER],
+        math.exp(x[_THRESHOLD]), math.exp(x[_NOISE]), rate, lapse_noise,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Objective:
+    """Penalised negative log-likelihood in positive and negative parts of the parameters, (16,)."""
+
+    outcome: npt.NDArray[np.int8]
+    mean: FloatArray
+    log_var: FloatArray
+    weight: FloatArray
+    delta: FloatArray
+    columns: FloatArray
+    start: FloatArray
+    log_k: float
+
+    def at(self, parts: FloatArray) -> FloatArray:
+        """Parameters from their parts, (8,)."""
+        return np.asarray(self.start + parts[:8] - parts[8:])
+
+    def lowest(self, parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:
+        """Value and place of the minimum near ``parts``, none of which is above ``highest``."""
+        found = minimize(
+            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(16), highest),
+            options={"ftol": 1e-12, "gtol": 0.02 / PRIOR_SCALE},
+        )  # fmt: skip
+        return float(found.fun), found.x
+
+    def __call__(self, parts: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient."""
+        x, weight = self.at(parts), self.weight
+        rate, noise = x[_LAPSES] * _LAPSE_UNIT, math.exp(x[_NOISE])
+        v, threshold = np.exp(self.columns @ x[:4] + self.log_var), self.delta * math.exp(x[_THRESHOLD])
+        value, slope, curvature, slope_delta, _ = tilted(self.outcome, self.mean, v + (noise - 1.0), threshold)
+        gradient = np.zeros(8)
+        if rate == 0.0:
+            mixed, along_delta = value, weight * slope_delta
+            along_v = along_noise = 0.5 * weight * (slope * slope - curvature)
+        else:
+            k = math.exp(self.log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
+            other, slope_k, curvature_k, slope_delta_k, _ = tilted(self.outcome, self.mean, v + (k - 1.0), threshold)
+            mixed = np.logaddexp(math.log1p(-rate) + value, math.log(rate) + other)
+            looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
+            along_noise = 0.5 * (1.0 - rate) * looked * (slope * slope - curvature)
+            along_k = 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
+            along_v = along_noise + along_k
+            along_delta = (1.0 - rate) * looked * slope_delta + rate * lapsed * slope_delta_k
+            gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
+            gradient[_LAPSE_NOISE] = along_k.sum() * k * _LAPSE_NOISE_UNIT
+        gradient[:4] = self.columns.T @ (along_v * v)
+        gradient[_THRESHOLD] = along_delta @ threshold
+        gradient[_NOISE] = along_noise.sum() * noise
+        loss = float(parts.sum()) / PRIOR_SCALE - float(weight @ mixed)
+        return loss, np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE
+
+
+_SITE_TOLERANCE = 1e-3  # of a margin, in units of its noise
+
+
+class Alone(NamedTuple):
+    """Leave-one-out margins, arrays (n,), as :func:`calibration` takes them."""
+
+    outcome: npt.NDArray[np.int8]
+    mean: FloatArray
+    var: FloatArray
+    weight: FloatArray
+    delta: FloatArray
+    kind: npt.NDArray[np.int8]
+
+    @classmethod
+    def together(cls, parts: list[Alone]) -> Alone:
+        """Concatenation over folds."""
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def predict_alone(
+    comparisons: Comparisons,
+    test: npt.NDArray[np.bool_],
+    posterior: PopulationPosterior,
+    delta: float,
+    *,
+    most_work: float,
+    rng: np.random.Generator,
+    executor: ThreadPoolExecutor | None = None,
+) -> Alone:
+    """Leave-one-out predictions of the rows ``test``, each from all other answers of its person.
+
+    ``posterior`` and ``delta`` are of a fit without these rows. No more rows than cost ``most_work`` multiply-adds a
+    sweep, those of people with few answers first; the others are predicted as the fold does: for somebody with many
+    answers a fifth more or less makes little difference. ``rng`` chooses among people with as many answers.
+
+    An answer is left out with all answers of its person to the same pair or, where tasks are known, in the same task.
+    Population and people's own thresholds stay as fitted; sweeps start from the sites of the fit. O(n_u min(n_u, k_u)²)
+    a row for a person with n_u answers on k_u items, and the memory of as many people as rows.
+    """
+    offsets, length = comparisons.user_offsets, np.diff(comparisons.user_offsets)
+    n_items_of = np.diff(posterior.people.item_ptr)
+    rows = rng.permutation(np.flatnonzero(test))
+    size = np.minimum(length, n_items_of).astype(float)[comparisons.user[rows]]
+    work = 100.0 + length[comparisons.user[rows]] * size**2
+    order = np.argsort(work, kind="stable")
+    n_alone = int(np.count_nonzero(np.cumsum(work[order]) <= most_work))
+    rows, others = np.sort(rows[order[:n_alone]]), np.sort(rows[order[n_alone:]])
+    who = comparisons.user[rows]
+    # The answers of each row's person, row after row.
+    starts = np.concatenate(([0], np.cumsum(length[who])))
+    owner = np.repeat(np.arange(len(rows)), length[who])
+    place = np.arange(starts[-1]) + np.repeat(offsets[who] - starts[:-1], length[who])
+    group = held_out_groups(comparisons)
+    keep = group[place] != group[rows][owner]
+    place, owner = place[keep], owner[keep]
+    known = posterior.people
+    people = lay_out_columns(
+        owner, comparisons.left[place], comparisons.right[place], comparisons.outcome[place],
+        comparisons.weight[place], n_items=known.n_items, traits=known.traits[who], tie_factor=known.tie_factor[who],
+        largest_state=known.largest_state, n_basis=posterior.n_basis,
+    )  # fmt: skip
+    precision, linear = np.zeros(comparisons.n_rows), np.zeros(comparisons.n_rows)
+    precision[~test], linear[~test] = posterior.sites.precision, posterior.sites.linear
+    sites = Sites(precision[place], linear[place])
+    settle(people, sites, posterior.law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
+    alone = replace(posterior, people=people, sites=sites)
+    parts = [
+        _margins(comparisons, rows, alone, np.arange(n_alone), delta, executor),
+        _margins(comparisons, others, posterior, comparisons.user[others], delta, executor),
+    ]
+    return Alone.together(parts)
+
+
+def _margins(
+    comparisons: Comparisons, rows: npt.NDArray[np.integer], posterior: PopulationPosterior,
+    users: npt.NDArray[np.integer], delta: float, executor: ThreadPoolExecutor | None,
+) -> Alone:  # fmt: skip
+    """Predicted margins of answers, each as one of the people of a posterior (by their codes)."""
+    left, right = comparisons.left[rows], comparisons.right[rows]
+    mean, var = posterior.margins(users, left, right, executor=executor)
+    return Alone(
+        comparisons.outcome[rows], mean, var, comparisons.weight[rows], delta * posterior.tie_factors(users),
+        posterior.pair_kinds(users, left, right),
+    )  # fmt: skip

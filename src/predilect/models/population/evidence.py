@@ -1,0 +1,344 @@
+"""Choose the scale and shape of the prior by evidence, with the population covariance held at its prior mean.
+
+With Σ = s₀ K₀ people's utilities are integrated out and only a few numbers are left, so, unlike J, the evidence may
+choose them: s₀, w and ℓ by its gradient ½ tr((N - H) dΣ/dθ), and s_t by the EM step that integrates the consensus out.
+What the evidence cannot choose, how far Σ may leave its prior (ν₀), is left to held-out answers
+(:mod:`predilect.models.population.selection`), which start from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from predilect.data.space import FeatureSpace
+from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.sites import Sites
+from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
+from predilect.people.distribution import Law
+from predilect.people.expectation import Expectation, expectation
+from predilect.people.layout import People
+from predilect.people.maximisation import consensus_mode, consensus_step, offset_step, threshold_step
+
+FloatArray = npt.NDArray[np.float64]
+
+# Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
+# decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds. Where people are
+# few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
+_COORDINATES = {"scale": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
+_SHARE_OF_PEOPLE = 0.25
+_ROUNDS, _MOST_ROUNDS = 2, 5  # at least and at most; the prior of the consensus is held within a round
+_MAX_EVALUATIONS = 30  # a round
+_TOLERANCE = 1e-6  # of the evidence: 1e-4 stops nats short of the top
+_MAX_PROFILE_STEPS = 3
+_STILL = 3e-3
+# Where nobody ever errs all scales would rise without end, and only how s₀ compares with s_t means anything.
+_SCALES, _CONSENSUS_SCALES = (1e-3, 1e3), (1e-3, 64.0)
+# Lines: the first and the last distance between points, how many of them at most on a side, and the move below which a
+# round was the last.
+_FIRST_STEP, _LAST_STEP = math.log(3.0), 0.3
+_MOST_STEPS = 5
+_SMALL_MOVE = 0.2
+
+
+def rigid_hyperparameters(
+    people: People,
+    space: FeatureSpace,
+    start: Hyperparameters,
+    free: Sequence[str],
+    *,
+    candidate: Candidate | None = None,
+    delta: float | None = None,
+    executor: ThreadPoolExecutor | None = None,
+) -> Hyperparameters:
+    """Maximise the evidence of the rigid population over some of s₀, s_t, w and ℓ.
+
+    Parameters
+    ----------
+    people, space
+        Answers, and where their items lie.
+    start : Hyperparameters
+        Where to start; what is not in ``free`` stays.
+    free : sequence of str
+        Among "scale", "consensus_scale", "feature_weight" and "length_scale". With functions the last is theirs.
+    candidate : Candidate, optional
+        What utilities hang on; by default the items.
+    delta : float, optional
+        Tie threshold, if it is held fixed; otherwise it is learned along.
+    executor : ThreadPoolExecutor, optional
+        Threads.
+
+    Returns
+    -------
+    hyperparameters : Hyperparameters
+
+    Notes
+    -----
+    population.md section 2, end: the gradient by the chain rule. About 20 evaluations of one to four E steps.
+    """
+    candidate = candidate or Candidate(None, None)
+    names = [name for name in _COORDINATES if name in free]
+    if start.feature_weight == 0.0 and "feature_weight" not in names:
+        names = [name for name in names if name != "length_scale"]  # of a kernel that has no share
+    if candidate.functions is not None:
+        weighted = candidate.functions.has_weight
+        names = [name for name in names if name == "scale" or (name == "feature_weight" and weighted)]
+    learn_consensus = "consensus_scale" in free
+    if not names and not learn_consensus:
+        return start
+    centre_of_prior = _coordinates(names, start)
+    tied = people.weight[people.outcome == 0].sum() / people.n_answers
+    search = _Rigid(people, space, start, candidate, executor)
+    search.delta = delta if delta is not None else threshold_for_tie_share(tied) if tied > 0.0 else 0.0
+    search.learn_delta = delta is None and tied > 0.0
+    search.learn_consensus = learn_consensus
+
+    # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where people are few.
+    few = are_few(people.n_active, search._prior(start))
+    lines = ["scale"] if few and "scale" in names else []
+    if lines and learn_consensus:
+        lines += ["consensus_scale", "common scale"]
+    climbs = names != lines[:1]
+    step = _FIRST_STEP
+    for k in range(_MOST_ROUNDS if few else _ROUNDS):
+        search.start_round()
+        if not names:
+            search.evaluate(names, np.zeros(0))
+        elif climbs and k < _ROUNDS:
+            centre = _coordinates(names, search.setting)
+            search.setting = _climb(search, names, centre, centre_of_prior)
+        moves = [abs(search.climb_line(line, step)) for line in lines]
+        if k + 1 >= _ROUNDS and max(moves, default=0.0) < _SMALL_MOVE:
+            break
+        step = max(_LAST_STEP, 0.5 * step)
+    search.start_round()
+    return replace(search.setting, consensus_scale=search.consensus_scale)
+
+
+def _log_prior_of_scales(scale: float, consensus_scale: float) -> float:
+    """Weak log prior of s₀ and s_t where people are few.
+
+    Where answers are few, any common scale fits them as well. The prior of its logarithm is Cauchy's, about utilities
+    that differ by as much as the noise of an answer: its tails let many answers go where they like.
+    """
+    size, ratio = math.log(scale + consensus_scale), math.log(scale / (_SHARE_OF_PEOPLE * consensus_scale))
+    return -math.log1p(size**2) - 0.5 * (ratio / _COORDINATES["scale"][1]) ** 2
+
+
+def _climb(search: _Rigid, names: list[str], centre: list[float], centre_of_prior: list[float]) -> Hyperparameters:
+    """L-BFGS on the evidence plus the weak prior, the prior of the consensus held."""
+    start = search.setting
+    offset = np.array(centre) - np.array(centre_of_prior)
+    sd = np.array([_COORDINATES[name][1] for name in names])
+    half_width = np.array([_COORDINATES[name][0] for name in names])
+
+    def negative(x: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = search.evaluate(names, x)
+        away = x + offset
+        return -value + 0.5 * float(np.sum((away / sd) ** 2)), -gradient + away / sd**2
+
+    result = minimize(
+        negative, np.zeros(len(names)), jac=True, method="L-BFGS-B",
+        bounds=list(zip(-half_width - offset, half_width - offset, strict=True)),
+        options={"maxfun": _MAX_EVALUATIONS, "ftol": _TOLERANCE},
+    )  # fmt: skip
+    return _hyperparameters(names, start, np.asarray(result.x))
+
+
+class _RigidState(NamedTuple):
+    """Where a search stands."""
+
+    setting: Hyperparameters
+    consensus_scale: float
+    delta: float
+    m: FloatArray
+    offset: FloatArray
+    precision: FloatArray
+    offset_precision: FloatArray
+    sites: Sites
+    current: Expectation | None
+
+
+class _Rigid:
+    """The evidence at Σ = s₀ K₀, with the consensus, s_t and δ at their best for it."""
+
+    def __init__(
+        self, people: People, space: FeatureSpace, start: Hyperparameters, candidate: Candidate,
+        executor: ThreadPoolExecutor | None,
+    ) -> None:  # fmt: skip
+        self.people = people
+        self.space = space
+        self.setting = start
+        self.candidate = candidate
+        self.functions = functions = candidate.functions
+        self.Phi = candidate.Phi
+        self.executor = executor
+        self.sites = Sites.flat(people.n_rows)
+        self.m = np.zeros(people.n_items if functions is None else functions.n_functions)
+        self.offset = np.zeros(len(self._prior(start).own_share))
+        self.delta = 0.0
+        self.consensus_scale = start.consensus_scale
+        self.learn_delta = False
+        self.learn_consensus = False
+        self.precision = np.zeros((0, 0))  # of the consensus, held within a round
+        self.offset_precision = np.zeros(0)
+        self.current: Expectation | None = None
+
+    def start_round(self) -> None:
+        """Take the prior of the consensus from where the search stands: its kernel, and s_t by its EM step."""
+        prior = self._prior(self.setting)
+        inverse_K = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
+        if self.learn_consensus and self.current is not None:
+            m, C_m = consensus_step(self.m, inverse_K / self.consensus_scale, self.current)
+            second_moment = float(m @ inverse_K @ m + np.vdot(inverse_K, C_m))
+            if len(self.offset):
+                variance = 1.0 / (1.0 / (self.consensus_scale * prior.own_share) + self.current.own_H)
+                second_moment += float(np.sum((self.offset**2 + variance) / prior.own_share))
+            scale = second_moment / (len(m) + len(self.offset))
+            self.consensus_scale = float(np.clip(scale, *_CONSENSUS_SCALES))
+        self.precision = inverse_K / self.consensus_scale
+        self.offset_precision = 1.0 / (self.consensus_scale * prior.own_share)
+
+    def climb_line(self, line: str, step: float) -> float:
+        """Maximise the evidence, the consensus integrated out, over s₀, s_t or along the ridge of all scales.
+
+        Along the ridge s₀, s_t and δ² rise together. Answers say little of what the three share, and none of them can
+        leave a small value alone: the other two hold it back. Points lie ``step`` apart in the logarithm, and it ends
+        at the top of the parabola through the best three; returns how far that is.
+        """
+        values: dict[int, float] = {}
+        states: dict[int, _RigidState] = {}
+
+        def value(k: int) -> float:
+            if k not in values:
+                if states:
+                    near = min(states, key=lambda other: abs(other - k))
+                    self._go(states[near], step * (k - near), line)
+                evidence, _ = self.evaluate([], np.zeros(0))
+                log_prior = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
+                values[k] = evidence - self._log_det_of_consensus() + log_prior
+                states[k] = self._state()
+            return values[k]
+
+        best = 0
+        value(0)
+        for direction in (1, -1):
+            while abs(best) < _MOST_STEPS and value(best + direction) > values[best]:
+                best += direction
+            if best:
+                break
+        below, above = (values.get(best + side, -math.inf) for side in (-1, 1))
+        curvature = 2.0 * values[best] - below - above
+        vertex = 0.5 * (above - below) / curvature if math.isfinite(curvature) and curvature > 0.0 else 0.0
+        self._go(states[best], step * vertex, line)
+        return step * (best + vertex)
+
+    def _state(self) -> _RigidState:
+        return _RigidState(
+            self.setting, self.consensus_scale, self.delta, self.m, self.offset, self.precision, self.offset_precision,
+            self.sites.copy(), self.current,
+        )  # fmt: skip
+
+    def _go(self, state: _RigidState, log_factor: float, line: str) -> None:
+        """Where another state is, with s₀, s_t or all scales ``exp(log_factor)`` times as large."""
+        factor = math.exp(log_factor)
+        of_people, of_consensus = line != "consensus_scale", line != "scale"
+        if of_consensus:
+            factor = float(np.clip(state.consensus_scale * factor, *_CONSENSUS_SCALES)) / state.consensus_scale
+        if of_people:
+            factor = float(np.clip(state.setting.scale * factor, *_SCALES)) / state.setting.scale
+        self.setting = replace(state.setting, scale=state.setting.scale * (factor if of_people else 1.0))
+        ratio = factor if of_consensus else 1.0
+        self.consensus_scale = ratio * state.consensus_scale
+        self.precision, self.offset_precision = state.precision / ratio, state.offset_precision / ratio
+        root = math.sqrt(factor) if of_people and of_consensus else 1.0
+        self.m, self.offset = root * state.m, root * state.offset
+        self.delta = root * state.delta if self.learn_delta else state.delta
+        self.sites, self.current = state.sites.copy(), state.current
+
+    def _log_det_of_consensus(self) -> float:
+        """½ log |I + s_t K H|: what the evidence loses when the consensus is integrated out, in nats."""
+        assert self.current is not None
+        value = factorise(symmetrise(self.precision + self.current.H)).log_det() - factorise(self.precision).log_det()
+        return 0.5 * (value + float(np.log1p(self.current.own_H / self.offset_precision).sum()))
+
+    def evaluate(self, names: list[str], x: FloatArray) -> tuple[float, FloatArray]:
+        """Evidence less the penalty of the consensus, both at its best, and the gradient in ``x``."""
+        setting = _hyperparameters(names, self.setting, x)
+        prior = self._prior(setting)
+        for step in range(_MAX_PROFILE_STEPS + 1):
+            law = self._law(prior)
+            current = expectation(
+                self.people, self.sites, law, self.delta, n_sweeps=4, tolerance=1e-3, executor=self.executor
+            )
+            m = consensus_mode(self.m, self.precision, current)
+            if step == _MAX_PROFILE_STEPS or np.abs(m - self.m).max() < _STILL * (1.0 + np.abs(m).max()):
+                break
+            self.m = m
+            self.offset = offset_step(self.offset, self.offset_precision, current)
+            if self.learn_delta:
+                self.delta = threshold_step(self.delta, current)
+        self.current = current
+        penalty = float(self.m @ self.precision @ self.m) + float(self.offset**2 @ self.offset_precision)
+        value = current.evidence - 0.5 * penalty
+        # At the best consensus and threshold their own movement adds nothing to the gradient.
+        slope = self._slope if self.functions is None else self._slope_of_functions
+        return value, np.array([slope(name, setting, law, current) for name in names])
+
+    def _prior(self, setting: Hyperparameters) -> PopulationPrior:
+        return self.candidate.prior(setting, self.space)
+
+    def _law(self, prior: PopulationPrior) -> Law:
+        Sigma = prior.scale * prior.K
+        if self.Phi is None:
+            return Law(Sigma, self.m)
+        mean = self.Phi @ self.m
+        if len(self.offset):
+            mean += self.offset
+        return Law(Sigma, mean, self.Phi, prior.scale * prior.own_share)
+
+    def _slope_of_functions(self, name: str, setting: Hyperparameters, law: Law, current: Expectation) -> float:
+        """Gradient of the evidence in one coordinate."""
+        assert self.functions is not None
+        assert self.Phi is not None
+        diagonal = np.diagonal(current.D)
+        if name == "scale":
+            return 0.5 * float(np.diagonal(law.Sigma) @ diagonal + law.rho @ current.own_D)
+        w = setting.feature_weight
+        of_functions, of_items = self.functions.slopes(self.Phi, self.space.known)
+        return 0.5 * setting.scale * w * (1.0 - w) * float(of_functions @ diagonal + of_items @ current.own_D)
+
+    def _slope(self, name: str, setting: Hyperparameters, law: Law, current: Expectation) -> float:
+        """Gradient of the evidence in one coordinate, ½ tr(D dΣ/dx)."""
+        if name == "scale":
+            return 0.5 * float(np.vdot(current.D, law.Sigma))
+        w = setting.feature_weight
+        kernel = law.Sigma / (setting.scale * w)
+        np.fill_diagonal(kernel, 1.0)
+        if name == "feature_weight":  # K₀ = w K_θ + (1 - w) I, and w is logistic in x
+            slope = (1.0 - w) * (kernel - np.eye(len(kernel)))
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = np.where(kernel > 0.0, -2.0 * kernel * np.log(kernel), 0.0)  # dK_θ / d log ℓ = K_θ r² / ℓ²
+        return 0.5 * setting.scale * w * float(np.vdot(current.D, slope))
+
+
+def _coordinates(names: list[str], setting: Hyperparameters) -> list[float]:
+    w = setting.feature_weight
+    return [math.log(w / (1.0 - w)) if name == "feature_weight" else math.log(getattr(setting, name)) for name in names]
+
+
+def _hyperparameters(names: list[str], start: Hyperparameters, x: FloatArray) -> Hyperparameters:
+    changes: dict[str, float] = {}
+    for name, centre, offset in zip(names, _coordinates(names, start), x.tolist(), strict=True):
+        value = centre + offset
+        changes[name] = 1.0 / (1.0 + math.exp(-value)) if name == "feature_weight" else math.exp(value)
+    return replace(start, **changes)

@@ -1,0 +1,211 @@
+"""Answers held out within people: what hyper-parameters, bases and traits are chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons
+from predilect.data.space import FeatureSpace
+from predilect.likelihoods.probit import threshold_for_tie_share, tilted
+from predilect.models.population.calibration import Alone, Calibration, calibration, predict_alone, variance_factor
+from predilect.models.population.fit import PopulationState, fit_population
+from predilect.models.population.prior import Candidate, Hyperparameters
+from predilect.people.layout import People, lay_out
+from predilect.people.pair_kinds import IMPLIED
+
+FloatArray = npt.NDArray[np.float64]
+
+_UNSEEN = 0.5  # answers that what may happen, but did not, counts for
+_TOLERANCE = 1e-4
+_MAX_PASSES = 28
+# As in the end: a setting that learns by heart shows it only after more passes than a trial has.
+_TOLERANCE_AS_FITTED, _MAX_PASSES_AS_FITTED = 1e-5, 100
+_WINDOW = 3  # iterations: settings are compared, not kept
+MANY_FUNCTIONS = 300  # above, M x M algebra outweighs the answers: fewer passes and trials
+_MAX_PASSES_MANY_FUNCTIONS = 25
+# A choice must gain so many standard errors of the paired difference: small data should stay near the defaults.
+_SIGNIFICANCE = 0.5
+SMALLEST_GAIN = 1e-4  # nats an answer: a gain that means nothing should not weaken a prior, however sure it is
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How one setting did.
+
+    Attributes
+    ----------
+    losses, weights : arrays of float, shape (n,)
+        Log loss of each row held out, with the variance factor that suits the setting, and how many answers it stands
+        for.
+    states : list of PopulationState
+        One a fold.
+    factor : float
+        That variance factor.
+    """
+
+    losses: FloatArray
+    weights: FloatArray
+    states: list[PopulationState]
+    factor: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Predicted], given: Calibration | None) -> Trial:
+        """From the predictions of the folds, at a given calibration or at the best variance factor."""
+        outcome, mean, var, weight, delta = _put_together(runs)
+        if given is None:
+            given = Calibration(variance_factor(outcome, mean, var, weight, delta))
+        threshold = given.threshold_factor * delta
+        losses = -given.log_chances(lambda v: tilted(outcome, mean, v, threshold)[0], var)
+        return cls(losses, weight, [run.state for run in runs], given.factor)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fits of all folds did."""
+        return all(state.report.converged for state in self.states)
+
+    @property
+    def loss(self) -> float:
+        """Mean log loss, in nats an answer."""
+        return float(np.average(self.losses, weights=self.weights))
+
+
+def is_better(trial: Trial, best: Trial) -> bool:
+    """Whether a trial gains enough on another to be believed."""
+    gain = best.losses - trial.losses
+    weights = trial.weights / trial.weights.sum()
+    mean = float(weights @ gain)
+    error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
+    return mean > max(_SIGNIFICANCE * error, SMALLEST_GAIN)
+
+
+def _put_together(runs: Sequence[Predicted]) -> tuple[Any, ...]:
+    """Outcome, mean, variance, weight and tie threshold of the rows of all folds."""
+    outcome, mean, var, weight, tie_factor = (
+        np.concatenate([getattr(run, name) for run in runs])
+        for name in ("outcome", "mean", "var", "weight", "tie_factor")
+    )
+    delta = float(np.mean([run.state.delta for run in runs])) * tie_factor
+    return outcome, mean, var, weight, delta
+
+
+class Predicted(NamedTuple):
+    """Margins of the answers that a fold held out, and the fit."""
+
+    outcome: npt.NDArray[np.int8]
+    mean: FloatArray
+    var: FloatArray
+    weight: FloatArray
+    tie_factor: FloatArray
+    state: PopulationState
+
+
+class Fold:
+    """One split of the answers, fitted again and again under different priors."""
+
+    def __init__(
+        self, comparisons: Comparisons, test: npt.NDArray[np.bool_], space: FeatureSpace, traits: FloatArray | None,
+        delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
+    ) -> None:  # fmt: skip
+        self.comparisons, self.held_out = comparisons, test
+        train = comparisons.take(~test)
+        self.people = lay_out(train, n_basis=n_basis)
+        self.traits = traits
+        self.test = comparisons.take(test)
+        self.space = space
+        if delta is None and comparisons.has_ties and not train.has_ties:
+            # Nothing is there to learn it from, but without one the ties held out would be impossible.
+            delta = threshold_for_tie_share(_UNSEEN / (train.n_answers + 2.0 * _UNSEEN))
+        self.delta = delta
+        self.executor = executor
+
+    def run(
+        self,
+        candidate: Candidate,
+        setting: Hyperparameters,
+        warm: PopulationState | None,
+        population: PopulationState | None = None,
+        *,
+        as_fitted: bool = False,
+    ) -> Predicted:
+        """Fit, loosely or as the model will be, and predict the rows held out."""
+        prior = candidate.prior(setting, self.space)
+        people = self._people(setting)
+        most = _MAX_PASSES_MANY_FUNCTIONS if prior.n_functions > MANY_FUNCTIONS else _MAX_PASSES
+        state = fit_population(
+            people,
+            prior,
+            delta=self.delta,
+            start=warm,
+            population=population,
+            tolerance=_TOLERANCE_AS_FITTED if as_fitted else _TOLERANCE,
+            max_passes=_MAX_PASSES_AS_FITTED if as_fitted else most,
+            n_closed_form=3 if warm is None and population is None else 1,
+            site_tolerance=1e-4,
+            window=_WINDOW,
+            executor=self.executor,
+        )
+        test = self.test
+        posterior = state.posterior(people, prior)
+        mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
+        return Predicted(test.outcome, mean, var, test.weight, posterior.tie_factors(test.user), state)
+
+    def alone(
+        self, candidate: Candidate, setting: Hyperparameters, state: PopulationState, most_work: float,
+        rng: np.random.Generator,
+    ) -> Alone:  # fmt: skip
+        """Predict rows held out, each from all other answers of its person, at the population of a fit."""
+        posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
+        return predict_alone(
+            self.comparisons, self.held_out, posterior, state.delta, most_work=most_work, rng=rng,
+            executor=self.executor,
+        )  # fmt: skip
+
+    def _people(self, setting: Hyperparameters) -> People:
+        if setting.trait_scale and self.traits is not None:
+            return replace(self.people, traits=self.traits)
+        return self.people
+
+
+MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
+ENOUGH_TO_CALIBRATE = 8000.0  # answers held out
+_OTHERS = ("threshold_factor", "noise_factor", "lapse_rate", "lapse_noise")
+_MOST_WORK = 1e8  # multiply-adds of a sweep, over all folds; about half a second
+
+
+def calibrated(
+    setting: Hyperparameters,
+    candidate: Candidate,
+    folds: Sequence[Fold],
+    states: Sequence[PopulationState],
+    free: Sequence[str],
+    rng: np.random.Generator,
+) -> Hyperparameters:
+    """Hyper-parameters with those of the calibration in ``free`` chosen by leave-one-out predictions.
+
+    ``states`` are fits to the first of the ``folds``; ``rng`` chooses rows where leave-one-out predictions take long.
+    """
+    parts = []
+    for number, fold in enumerate(folds):
+        state = states[number] if number < len(states) else fold.run(candidate, setting, None, states[0]).state
+        parts.append(fold.alone(candidate, setting, state, _MOST_WORK / len(folds), rng))
+    alone = Alone.together(parts)
+    kind = alone.kind.copy()
+    if "variance_factor_unseen" not in free:
+        kind[(kind > 0) & (kind != IMPLIED)] = 0
+    if "variance_factor_implied" not in free:
+        kind[kind == IMPLIED] = 0
+    held: dict[str, float | None] = {name: None if name in free else getattr(setting, name) for name in _OTHERS}
+    power = None if "variance_power" in free else setting.variance_power
+    found = calibration(alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, kind, power=power, **held)
+    settled = {name: getattr(found, name) for name in _OTHERS}
+    if "variance_factor_unseen" in free:
+        settled["variance_factor_unseen"] = found.factor_unseen
+    if "variance_factor_implied" in free:
+        settled["variance_factor_implied"] = found.factor_implied
+    return replace(setting, variance_factor=found.factor, variance_power=found.power, **settled)

@@ -1,0 +1,381 @@
+"""The default model: one ranking for the crowd and one for every person."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._json import plain
+from predilect.data.features import Traits
+from predilect.evaluation.verdict import Verdict
+from predilect.models.boards import Ranking
+from predilect.models.checks import check_flags, given_threshold
+from predilect.models.population.predictions import population_chances, population_log_chances, population_margins
+from predilect.models.population.prior import check_settings, given_hyperparameters
+from predilect.models.population.storage import load_population, save_population
+from predilect.models.population.train import train_personal, train_pooled
+from predilect.models.population.updates import Updating, begin_updates
+from predilect.models.population.verdicts import verdict_of
+from predilect.models.predictions import Predicting
+from predilect.models.reading import Queries, answers_by_item, feature_lines, read_training
+from predilect.people.posterior import PopulationPosterior
+from predilect.progress import Watcher
+from predilect.shards import workers
+
+FloatArray = npt.NDArray[np.float64]
+Auto = float | str
+
+
+class Population(Predicting, Ranking, Updating, BaseEstimator):
+    """Hierarchical probit model: a consensus, the population covariance, and the utilities of every person.
+
+    Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
+    Φ(f_u(left) - f_u(right)), so a utility is measured in units of the noise of one answer. The consensus m, the
+    population covariance Σ and, where there are ties, their threshold are learned; a person with few answers stays near
+    the consensus, along the directions in which people are seen to differ.
+
+    Parameters
+    ----------
+    personal : bool, default True
+        False gives the pooled model: one utility function for everybody. It is used anyway where the data name fewer
+        than two people.
+    strength, scale, consensus_scale, feature_weight, consensus_feature_weight, length_scale : float or "auto"
+        Prior: ν₀ (people's worth of belief in the prior covariance), s₀ and s_t (prior variance of a person's utility
+        about the consensus, and of the consensus), w and w_t (share of these variances that item features explain, 0 to
+        1) and ℓ (length scale of the features' kernel, in standard deviations). "auto", the default, takes s₀, s_t, w
+        and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
+        and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
+        ``consensus_scale=inf`` is a flat prior (variance 1e10).
+    variance_factor, variance_factor_unseen, variance_factor_implied : float or "auto", default "auto"
+        Calibration factors κ, κ₀ and κ₌: probabilities of answers take κ vᵉ for a margin's variance v. κ₀ replaces κ
+        for two items that the person has no answer on, and √(κ κ₀) does for a pair with one such item; κ₌, at most κ,
+        where the answer follows from others of the person by transitivity. "auto" is chosen on held-out answers; 1 for
+        the pooled model. κ₀ and κ₌ are κ where held-out answers do not tell the kinds of pairs apart or κ is given.
+    variance_power : float or "auto", default "auto"
+        e, from 0 to 2: above 1 where small variances are still too large. "auto" is chosen on held-out answers, and 1
+        for the pooled model or where κ is given.
+    threshold_factor : float or "auto", default "auto"
+        γ: probabilities of answers take the tie threshold times γ. "auto" is chosen on held-out answers, and 1 for the
+        pooled model or where κ or the threshold is given.
+    noise_factor : float or "auto", default "auto"
+        τ², from 1e-6 to 1: probabilities of answers take noise of this variance, where the fit takes 1. "auto" is
+        chosen on held-out answers, and 1 for the pooled model or where κ is given.
+    lapse_rate, lapse_noise : float or "auto", default "auto"
+        λ, from 0 to .5, and k, from 1 up: share of careless answers, and the variance of their noise; inf is a toss of
+        a coin. "auto" is chosen on held-out answers; λ is 0 for the pooled model or where κ is given, and k inf where λ
+        is 0 or both are given.
+    basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
+        Basis of the utilities. "items": one function an item, at most 3 000. "attributes": linear in the item features,
+        a hierarchical probit. "inducing": a kernel of the features through inducing points, and an item-specific
+        residual. "auto": without item features the items; with them what held-out answers prefer among the items (from
+        301 items on the inducing points), and, where they are fewer than the items and at most 200, the attributes,
+        beyond 300 items also both together.
+    n_inducing : int or "auto", default "auto"
+        Inducing points, if there are any; "auto" is the square root of the number of answers, from 50 to 150.
+    user_features : bool or "auto", default "auto"
+        Whether features of people shift their prior mean; "auto" is chosen on held-out answers.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tie_spread : float or "auto", default "auto"
+        σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²), and is learned with everything else; 0 is
+        one threshold for all. "auto" gives people their own where held-out answers gain by it, with the spread of
+        largest evidence; a ``tie_threshold`` that is given is everybody's then.
+    tolerance : float or "auto", default "auto"
+        Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
+        proportion more for more than 5 000 answers, up to 3e-4.
+    max_passes : int, default 300
+        Most passes over the answers.
+    n_jobs : int, optional
+        Threads; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of the folds that choose the prior, and of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : PopulationPosterior or GaussianPosterior
+    items_, users_ : Vocabulary
+        ``users_`` is None where people are not told apart. People who came with :meth:`update` join it in
+        :meth:`consolidate`; until then they are in ``added_users_``, a dict of their codes.
+    personal_ : bool
+    hyperparameters_ : Hyperparameters
+    tie_threshold_ : float
+    log_evidence_ : float
+        Σ_u log Z_u of the answers of the fit given m and Σ (pooled: Laplace's evidence), in nats.
+    report_ : dict
+        Convergence, the choice of the prior, what was read and left out, what became of the features.
+    n_answers_ : float
+    comparisons_ : Comparisons or None
+        The answers; None after :meth:`load`.
+    verdict_ : Verdict or None
+        Of :meth:`verdict`, once it was asked for; None again after :meth:`update` and :meth:`forget`.
+    classes_ : list of str
+        ``["left", "tie", "right"]``.
+
+    Notes
+    -----
+    population.md. Linear in people and answers; 12 n_items² floats of memory where the items are the basis (at most
+    3 000, 10 000 pooled), 12 M² with a basis of M functions.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {
+    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
+    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+    ... }
+    >>> model = predilect.Population().fit(answers)
+    >>> model.rank()["item"].to_list()
+    ['tea', 'milk', 'juice']
+    """
+
+    def __init__(
+        self,
+        personal: bool = True,
+        strength: Auto = "auto",
+        scale: Auto = "auto",
+        consensus_scale: Auto = "auto",
+        feature_weight: Auto = "auto",
+        consensus_feature_weight: Auto = "auto",
+        length_scale: Auto = "auto",
+        variance_factor: Auto = "auto",
+        variance_factor_unseen: Auto = "auto",
+        variance_factor_implied: Auto = "auto",
+        variance_power: Auto = "auto",
+        threshold_factor: Auto = "auto",
+        noise_factor: Auto = "auto",
+        lapse_rate: Auto = "auto",
+        lapse_noise: Auto = "auto",
+        basis: str = "auto",
+        n_inducing: int | str = "auto",
+        user_features: bool | str = "auto",
+        tie_threshold: Auto = "auto",
+        tie_spread: Auto = "auto",
+        tolerance: Auto = "auto",
+        max_passes: int = 300,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        self.personal = personal
+        self.strength = strength
+        self.scale = scale
+        self.consensus_scale = consensus_scale
+        self.feature_weight = feature_weight
+        self.consensus_feature_weight = consensus_feature_weight
+        self.length_scale = length_scale
+        self.variance_factor = variance_factor
+        self.variance_factor_unseen = variance_factor_unseen
+        self.variance_factor_implied = variance_factor_implied
+        self.variance_power = variance_power
+        self.threshold_factor = threshold_factor
+        self.noise_factor = noise_factor
+        self.lapse_rate = lapse_rate
+        self.lapse_noise = lapse_noise
+        self.basis = basis
+        self.n_inducing = n_inducing
+        self.user_features = user_features
+        self.tie_threshold = tie_threshold
+        self.tie_spread = tie_spread
+        self.tolerance = tolerance
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.strict = strict
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike | None = None,
+        *,
+        items: Any = None,
+        users: Any = None,
+        watch: Watcher | None = None,
+    ) -> Self:
+        """Fit the model to answers.
+
+        Parameters
+        ----------
+        X : Comparisons or data frame
+            A frame needs columns for left, right and (unless ``y`` is given) winner, and perhaps user; they are found
+            by common names. Use :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>` to name them.
+        y : array of int, shape (n,), optional
+            1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
+        items : data frame or ItemFeatures, optional
+            Features of items, one row an item. Items without answers are ranked too.
+        users : data frame or PersonFeatures, optional
+            Features of people, one row a person; used as ``user_features`` says.
+        watch : callable, optional
+            Called with progress: ``watch(stage, done)``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the input cannot be used.
+        """
+        check_flags(self)
+        check_settings(self)
+        given = given_hyperparameters(self)
+        delta = given_threshold(self.tie_threshold)
+        training = read_training(X, y, items, users, delta)
+        comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
+        personal = bool(self.personal) and comparisons.has_users and comparisons.n_users > 1
+        length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
+        traits, traits_of_users = None, None
+        if people is not None and personal and self.user_features is not False:
+            known_people = people.align(comparisons.users)
+            traits = Traits.of(*known_people)
+            traits_of_users = traits.transform(*known_people)
+        n_inducing = None if isinstance(self.n_inducing, str) else self.n_inducing
+        with workers(self.n_jobs) as executor:
+            if personal:
+                trained = train_personal(
+                    comparisons, space, length_scale, given, basis=self.basis,
+                    n_inducing=n_inducing,
+                    traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
+                    tolerance=None if isinstance(self.tolerance, str) else float(self.tolerance),
+                    max_passes=self.max_passes, random_state=self.random_state, executor=executor, watch=watch,
+                )  # fmt: skip
+            else:
+                trained = train_pooled(
+                    comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
+                    random_state=self.random_state, watch=watch,
+                )  # fmt: skip
+        self.posterior_ = trained.posterior
+        self.items_ = comparisons.items
+        self.users_ = comparisons.users if comparisons.has_users else None
+        self.personal_ = personal
+        self.hyperparameters_ = trained.hyperparameters
+        self.tie_threshold_ = trained.delta
+        self.log_evidence_ = trained.log_evidence
+        begin_updates(self, comparisons)
+        self.verdict_ = None
+        self.features_ = features
+        self.user_features_ = people
+        self.space_ = space
+        self.functions_ = trained.functions
+        self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None
+        self.backend_ = comparisons.backend
+        self.n_answers_ = comparisons.n_answers
+        self.n_by_item_ = answers_by_item(comparisons)
+        self.report_ = plain(
+            {
+                "model": "population" if personal else "pooled",
+                "fit": trained.fit.to_dict(),
+                "timing": {"fit_seconds": trained.fit.seconds},
+                "prior": trained.selection,
+                "intake": comparisons.intake.describe(),
+                "features": [] if features is None else feature_lines(features, space),
+            }
+        )
+        trained.fit.require(self.strict)
+        return self
+
+    @property
+    def choices_(self) -> dict[str, Any]:
+        """Basis, n_inducing and user_features that were chosen, as parameters."""
+        check_is_fitted(self, "posterior_")
+        functions = self.functions_
+        return {
+            "basis": "items" if functions is None else functions.kind,
+            "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
+            "user_features": self.traits_ is not None,
+        }
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        return population_margins(self, queries, self._new_items(queries, items), users)
+
+    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        return population_chances(self, mean, var, queries)
+
+    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+        return population_log_chances(self, mean, var, queries)
+
+    def _answers_of(self, user: int) -> FloatArray:
+        assert isinstance(self.posterior_, PopulationPosterior)
+        return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
+
+    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+        """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
+        posterior = self._at_rest().posterior_  # people lie in the order of users_ then
+        assert isinstance(posterior, PopulationPosterior)
+        return posterior.people.answers_by_item(start, stop)
+
+    def verdict(
+        self,
+        *,
+        n_folds: int = 5,
+        max_people: int = 2000,
+        n_bootstrap: int = 2000,
+        random_state: int | None = None,
+        watch: Watcher | None = None,
+    ) -> Verdict:
+        """Whether personal rankings, item features and the tie threshold improve predictions of held-out answers.
+
+        Parameters
+        ----------
+        n_folds, max_people, n_bootstrap
+            As in :func:`~predilect.evaluation.judge`, which says how answers are held out and what is compared.
+        random_state : int, optional
+            By default the model's.
+        watch : callable, optional
+            Called with progress: ``watch(stage, done)``.
+
+        Returns
+        -------
+        verdict : Verdict
+            Kept in ``verdict_`` and saved with the model; asked again with the same settings, it comes at once.
+
+        Raises
+        ------
+        DataError
+            If a setting is out of range, or the model was loaded and holds no such verdict.
+        """
+        check_is_fitted(self, "posterior_")
+        seed = self.random_state if random_state is None else random_state
+        return verdict_of(
+            self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
+        )
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder; docs/model-format.md describes what is in it.
+        overwrite : bool, default False
+            Replace what is there.
+
+        Raises
+        ------
+        FileExistsError
+            If the path exists and ``overwrite`` is False.
+        """
+        check_is_fitted(self, "posterior_")
+        save_population(self._at_rest(), Path(path), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no model, or one of a later format.
+        """
+        model: Self = load_population(cls, Path(path))
+        return model

@@ -1,0 +1,345 @@
+"""Hyper-parameters of the population model, and the item covariance K₀."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import eigvalsh
+from scipy.optimize import brentq
+
+from predilect._json import typed
+from predilect.data.space import FeatureSpace
+from predilect.models.checks import _is_auto, _number
+from predilect.models.fields import LARGEST
+from predilect.models.population.basis import BASES, Functions
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """Hyper-parameters of the population model (population.md section 1). Variances are in units of the answer noise.
+
+    Attributes
+    ----------
+    strength : float
+        ν₀, weight of the prior of the population covariance, in people.
+    scale : float
+        s₀, prior variance of a person's utility about the consensus.
+    consensus_scale : float
+        s_t, prior variance of a consensus utility.
+    feature_weight : float
+        w, share of the prior variance that item features explain.
+    length_scale : float
+        ℓ of the squared exponential kernel, in standard deviations of a feature.
+    consensus_feature_weight : float, optional
+        w of the consensus; by default ``feature_weight``. Features may explain how people differ but not what they
+        agree on, or the other way round.
+    trait_scale : float
+        s_b, prior variance of the effect of a person's trait on a utility; 0 if traits are not used.
+    variance_factor : float
+        κ: the probability of an answer is that of a margin with mean E z and variance κ (Var z)ᵉ. With e = 1: 1 where
+        utilities are Gaussian as modelled, smaller where people are easier to predict than that, larger where a point
+        estimate of the population is overconfident.
+    variance_factor_unseen : float, optional
+        κ₀: the same for two items on which the person has no answer; by default κ. A pair with one such item takes
+        √(κ κ₀).
+    variance_factor_implied : float, optional
+        κ₌: the same where the answer follows from others of the person by transitivity; by default κ.
+    variance_power : float
+        e: above 1 where margins of small variance are known better still than κ says.
+    threshold_factor : float
+        γ: factor of the tie threshold in predictions.
+    noise_factor : float
+        τ²: variance of the answer noise in predictions; 1 in the fit.
+    lapse_rate, lapse_noise : float
+        λ and k: share of careless answers, and the variance of their noise; inf is a fair coin.
+    tie_spread : float
+        σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
+    """
+
+    strength: float
+    scale: float
+    consensus_scale: float
+    feature_weight: float
+    length_scale: float
+    consensus_feature_weight: float | None = None
+    trait_scale: float = 0.0
+    variance_factor: float = 1.0
+    variance_factor_unseen: float | None = None
+    variance_factor_implied: float | None = None
+    variance_power: float = 1.0
+    threshold_factor: float = 1.0
+    noise_factor: float = 1.0
+    lapse_rate: float = 0.0
+    lapse_noise: float = math.inf
+    tie_spread: float = 0.0
+
+    @property
+    def consensus_weight(self) -> float:
+        """W of the consensus, given or shared."""
+        return self.feature_weight if self.consensus_feature_weight is None else self.consensus_feature_weight
+
+    @property
+    def unseen_factor(self) -> float:
+        """κ₀, given or equal to κ."""
+        return self.variance_factor if self.variance_factor_unseen is None else self.variance_factor_unseen
+
+    @property
+    def implied_factor(self) -> float:
+        """κ₌, given or equal to κ."""
+        return self.variance_factor if self.variance_factor_implied is None else self.variance_factor_implied
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain values."""
+        return {
+            **asdict(self), "consensus_feature_weight": self.consensus_weight,
+            "variance_factor_unseen": self.unseen_factor, "variance_factor_implied": self.implied_factor,
+        }  # fmt: skip
+
+
+# With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
+# rewarding it.
+LEAST_STRENGTH = 0.5
+_SMALLEST_FIRST_SCALE = 0.5
+# What J gains at most by one more direction of Σ that holds answers by heart, over what it pays for it per person and
+# unit of strength: .57 nats an answer, over half of log(v / s₀), which is about 9 where that happens.
+_GAIN_OVER_COST = 1.0 / 8.0
+_FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationPrior:
+    """What is believed before any answer.
+
+    Attributes
+    ----------
+    K : array of float, shape (M, M)
+        K₀: how alike items are, unit diagonal (M = n_items), or the prior shape of Σ on the functions of a basis.
+    strength : float
+        ν₀, the weight of the prior of Σ, in people.
+    scale : float
+        s₀, prior variance of a person's utility about the consensus.
+    consensus_scale : float
+        s_t, prior variance of a consensus utility.
+    K_consensus : array of float, shape (M, M), optional
+        K_t; K₀ unless given.
+    Phi : array of float, shape (n_items, M), optional
+        The basis; by default the items.
+    own_share : array of float, shape (n_items,)
+        Share of the prior variance that an item has to itself; empty if none has any.
+    trait_scale : float
+        s_b, prior variance of the effect of a trait of people; its shape is K_t.
+    tie_spread : float
+        σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all.
+    """
+
+    K: FloatArray
+    strength: float
+    scale: float
+    consensus_scale: float
+    K_consensus: FloatArray | None = None
+    Phi: FloatArray | None = None
+    own_share: FloatArray = field(default_factory=lambda: np.zeros(0))
+    trait_scale: float = 1.0
+    tie_spread: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        h: Hyperparameters,
+        space: FeatureSpace,
+        functions: Functions | None = None,
+        Phi: FloatArray | None = None,
+    ) -> PopulationPrior:
+        """The prior that hyper-parameters and features make; ``Phi`` saves computing the rows of the functions."""
+        traits = h.trait_scale or 1.0
+        if functions is not None:
+            Phi = functions.rows(space) if Phi is None else Phi
+            share = functions.own_share(Phi, space.known, h.feature_weight)
+            K = functions.prior_covariance(h.feature_weight)
+            return cls(K, h.strength, h.scale, h.consensus_scale, None, Phi, share, traits, h.tie_spread)
+        K = space.covariance(h.feature_weight, h.length_scale)
+        shared = h.consensus_weight == h.feature_weight
+        K_t = None if shared else space.covariance(h.consensus_weight, h.length_scale)
+        return cls(K, h.strength, h.scale, h.consensus_scale, K_t, trait_scale=traits, tie_spread=h.tie_spread)
+
+    @property
+    def n_functions(self) -> int:
+        """M."""
+        return len(self.K)
+
+
+def dimension(prior: PopulationPrior) -> float:
+    """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
+    return _dimension(prior.scale * _spectrum(prior.K))
+
+
+def n_free_functions(prior: PopulationPrior) -> float:
+    """How many functions vary on their own: the participation ratio (tr K₀)² / tr K₀² of the prior's spectrum."""
+    return float(np.trace(prior.K)) ** 2 / float(np.vdot(prior.K, prior.K))
+
+
+def are_few(n_people: int, prior: PopulationPrior) -> bool:
+    """Whether people are few for the functions that may vary on their own: then they may be learned by heart."""
+    return n_people < _FEW_PEOPLE * n_free_functions(prior)
+
+
+def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> float:
+    """The strength below which J may be largest where answers are learned by heart.
+
+    Notes
+    -----
+    A direction over n items separates up to 2n answers without error (Cover's capacity), whoever gave them. It gains
+    J the log loss of so many answers, and costs ½ (U + ν₀) log(v / s₀) for its variance v.
+    """
+    by_heart = _GAIN_OVER_COST * min(2.0 * n_free_functions(prior), n_answers) - n_people
+    return max(LEAST_STRENGTH * dimension(prior), by_heart)
+
+
+def first_scale(prior: PopulationPrior, n_people: int) -> float:
+    """Prior scale of the Σ from which a search starts, for a crowd of so many people who answered.
+
+    Notes
+    -----
+    Σ shrinks in a few passes where it must, but grows slowly, so that a small prior is no good start. But from a Σ that
+    is large in more directions than people and prior can hold, the search goes to another maximum of J, where a few
+    directions, far beyond the prior, hold every answer of everybody by heart; it takes hundreds of passes to get there.
+    """
+    if prior.scale >= _SMALLEST_FIRST_SCALE:
+        return prior.scale
+    most = (prior.strength + n_people) / LEAST_STRENGTH
+    if min(prior.n_functions, _SMALLEST_FIRST_SCALE * float(np.trace(prior.K))) <= most:  # a bound of the dimension
+        return _SMALLEST_FIRST_SCALE
+    values = _spectrum(prior.K)
+
+    def excess(log_scale: float) -> float:
+        return _dimension(math.exp(log_scale) * values) - most
+
+    low, high = math.log(prior.scale), math.log(_SMALLEST_FIRST_SCALE)
+    if excess(high) <= 0.0:
+        return _SMALLEST_FIRST_SCALE
+    return prior.scale if excess(low) >= 0.0 else math.exp(brentq(excess, low, high))
+
+
+def _spectrum(K: FloatArray) -> FloatArray:
+    diagonal = np.diagonal(K)
+    plain = np.array_equal(K, np.diag(diagonal))
+    return np.maximum(diagonal if plain else eigvalsh(K, check_finite=False), 0.0)
+
+
+def _dimension(values: FloatArray) -> float:
+    shares: list[float] = (values / (1.0 + values)).tolist()
+    return math.fsum(shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Basis to try: functions of the items' features, Φ (n_items, M); None: the items themselves."""
+
+    functions: Functions | None
+    Phi: FloatArray | None
+
+    @classmethod
+    def of(cls, functions: Functions | None, space: FeatureSpace) -> Candidate:
+        """Candidate with the rows of the items of a space."""
+        return cls(functions, None if functions is None else functions.rows(space))
+
+    @property
+    def kind(self) -> str:
+        """Name of the basis."""
+        return "items" if self.functions is None else self.functions.kind
+
+    def prior(self, setting: Hyperparameters, space: FeatureSpace) -> PopulationPrior:
+        """Prior with these hyper-parameters."""
+        return PopulationPrior.of(setting, space, self.functions, self.Phi)
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether there are inducing points."""
+        return self.functions is not None and len(self.functions.points) > 0
+
+    def with_length(self, length_scale: float, space: FeatureSpace) -> Candidate:
+        """Candidate with another length scale; unchanged where there are no inducing points."""
+        if self.functions is None or not self.has_kernel or self.functions.length_scale == length_scale:
+            return self
+        return Candidate.of(replace(self.functions, length_scale=length_scale), space)
+
+
+# Name: smallest and largest value allowed.
+_RANGES = {
+    "strength": (1e-6, 1e12),
+    "scale": (1e-8, 1e8),
+    "consensus_scale": (1e-8, float("inf")),
+    "feature_weight": (0.0, 1.0),
+    "consensus_feature_weight": (0.0, 1.0),
+    "length_scale": (1e-6, 1e6),
+    "variance_factor": (0.0, 1e12),
+    "variance_factor_unseen": (0.0, 1e12),
+    "variance_factor_implied": (0.0, 1e12),
+    "variance_power": (0.0, 2.0),
+    "threshold_factor": (1e-3, 1e3),
+    "noise_factor": (1e-6, 1.0),
+    "lapse_rate": (0.0, 0.5),
+    "lapse_noise": (1.0, float("inf")),
+    "tie_spread": (0.0, 10.0),
+}
+_SEARCHED = ("strength", "scale", "consensus_scale", "length_scale")
+
+
+def given_hyperparameters(model: Any) -> dict[str, float]:
+    """Hyper-parameters that are numbers and not "auto"; ValueError if one is neither, or out of its range."""
+    given: dict[str, float] = {}
+    for name, (low, high) in _RANGES.items():
+        value = getattr(model, name)
+        if _is_auto(value):
+            continue
+        given[name] = _number(name, value, low, high)
+    return given
+
+
+def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
+    """Hyper-parameters of a saved model; ValueError if one is out of its range."""
+    found: Hyperparameters = typed(Hyperparameters, values, "hyperparameters")
+    for name, (low, high) in {**_RANGES, "trait_scale": (0.0, LARGEST)}.items():
+        value = getattr(found, name)
+        if name in _SEARCHED:  # which may go beyond what may be given
+            low, high = 1.0 / LARGEST, LARGEST
+        if value is not None and not low <= value <= high:
+            raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+    if 0.0 < found.tie_spread < 1.0 / LARGEST:  # whose square is divided by
+        raise ValueError(f"tie_spread must be 0, or more than {1.0 / LARGEST:g}, not {found.tie_spread!r}")
+    return found
+
+
+def check_settings(model: Any) -> None:
+    """ValueError if an argument that says how to compute is neither "auto" nor in its range."""
+    tolerance = model.tolerance
+    automatic = isinstance(tolerance, str) and tolerance == "auto"
+    number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
+    if not automatic and not (number and 0.0 < float(tolerance) < float("inf")):
+        raise ValueError(f'tolerance must be "auto" or a number above 0, in nats an answer, not {tolerance!r}')
+    for name, least in (("max_passes", 1), ("random_state", 0)):
+        value = getattr(model, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} must be a whole number from {least} up, not {value!r}")
+    _check_basis(model)
+
+
+def _check_basis(model: Any) -> None:
+    """ValueError for an unknown basis."""
+    basis, n_inducing, user_features = model.basis, model.n_inducing, model.user_features
+    names = ("auto", *BASES)
+    if not isinstance(basis, str) or basis not in names:
+        raise ValueError(f"basis must be one of {', '.join(names)}, not {basis!r}")
+    no_count = isinstance(n_inducing, bool) or not isinstance(n_inducing, Integral) or int(n_inducing) < 1
+    if no_count and not _is_auto(n_inducing):
+        raise ValueError(f'n_inducing must be "auto" or a whole number from 1 up, not {n_inducing!r}')
+    if not isinstance(user_features, bool) and not _is_auto(user_features):
+        raise ValueError(f'user_features must be "auto", True or False, not {user_features!r}')

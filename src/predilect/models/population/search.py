@@ -1,0 +1,352 @@
+"""Maximisation of J for the population model: closed-form EM steps, then L-BFGS in whitened coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+from scipy.optimize import Bounds, minimize
+
+from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.sites import Sites
+from predilect.models.population.prior import PopulationPrior, first_scale
+from predilect.people.distribution import Law
+from predilect.people.expectation import Expectation, expectation
+from predilect.people.layout import People
+from predilect.people.maximisation import (
+    consensus_mode,
+    consensus_step,
+    covariance_step,
+    effects_step,
+    offset_step,
+    own_scale_step,
+    threshold_step,
+    ties_step,
+)
+
+FloatArray = npt.NDArray[np.float64]
+Progress = Callable[[int, float], None]
+
+_MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTORY_FLOATS
+_HISTORY_FLOATS = 4e7
+_SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
+_FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has the last word
+_SLOW_STEPS = 2  # the first may come from a start that another prior left far off
+_LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
+_LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Parameters of the model; see :class:`~predilect.models.population.fit.PopulationState`."""
+
+    m: FloatArray
+    Sigma: FloatArray
+    delta: float
+    offset: FloatArray
+    own_scale: float
+    B: FloatArray
+    log_tie_factor: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Posterior covariances of consensus, offsets and trait effects with the sites held."""
+
+    C_m: FloatArray
+    offset_variance: FloatArray
+    C_B: FloatArray
+    tie_information: FloatArray  # of each person's answers about the logarithm of the own threshold, without the prior
+
+
+class Search:
+    """State of the maximisation: prior factors, sites, and the count of passes."""
+
+    def __init__(
+        self,
+        people: People,
+        prior: PopulationPrior,
+        executor: ThreadPoolExecutor | None,
+        progress: Progress | None,
+        window: int,
+        learn_delta: bool,
+    ) -> None:
+        self.people = people
+        self.prior = prior
+        self.executor = executor
+        self.progress = progress
+        self.window = window
+        self.learn_delta = learn_delta
+        # Without ties thresholds are not identified.
+        self.learn_ties = prior.tie_spread > 0.0 and bool(np.any(people.outcome == 0))
+        factor_K = factorise(prior.K)
+        factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
+        self.jitter = max(factor_K.jitter, factor_t.jitter)
+        inverse = factor_t.inverse()
+        self.precision = inverse / prior.consensus_scale
+        self.trait_precision = inverse / prior.trait_scale
+        self.offset_precision = 1.0 / (prior.consensus_scale * prior.own_share)
+        self.root = math.sqrt(prior.scale) * factor_K.lower  # of s₀ K₀
+        self.sites = Sites.flat(0)
+        self.passes = 0
+        self.site_tolerance = _SITE_TOLERANCE
+
+    def first_point(self, delta: float) -> Point:
+        """Starting point without an earlier fit."""
+        first = first_scale(self.prior, self.people.n_active)
+        M, n_own = self.prior.n_functions, len(self.prior.own_share)
+        B = np.zeros((M, self.people.traits.shape[1]))
+        # Without item-specific residuals their scale is not learned; a new item that has one gets the prior.
+        own_scale = first if n_own else self.prior.scale
+        log_tie_factor = np.zeros(self.people.n_users if self.learn_ties else 0)
+        return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor)
+
+    def law(self, point: Point) -> Law:
+        """Population distribution, the prior of each person's utilities."""
+        Phi = self.prior.Phi
+        if Phi is None:
+            return Law(point.Sigma, point.m, shift=point.B)
+        mean = Phi @ point.m
+        if len(point.offset):
+            mean += point.offset
+        return Law(point.Sigma, mean, Phi, point.own_scale * self.prior.own_share, Phi @ point.B)
+
+    def people_at(self, point: Point) -> People:
+        """People with their own tie thresholds."""
+        if not self.learn_ties:
+            return self.people
+        return replace(self.people, tie_factor=np.exp(point.log_tie_factor))
+
+    def evaluate(self, point: Point, n_sweeps: int = 2) -> Expectation:
+        """E step: one pass over the answers; sites are updated in place."""
+        self.passes += 1
+        return expectation(
+            self.people_at(point), self.sites, self.law(point), point.delta, n_sweeps=n_sweeps,
+            tolerance=self.site_tolerance, executor=self.executor,
+        )  # fmt: skip
+
+    def log_prior(self, point: Point) -> float:
+        """Log prior density: J without the evidence."""
+        factor = factorise(point.Sigma)
+        spread = factor.solve_lower(self.root).T  # whose rows lie together, for the product
+        value = -0.5 * self.prior.strength * (factor.log_det() + np.vdot(spread, spread))
+        return float(value - 0.5 * point.m @ self.precision @ point.m) + self._log_prior_of_rest(point)
+
+    def _log_prior_of_rest(self, point: Point) -> float:
+        """Log prior density of offsets, residual scale and trait effects."""
+        value = -0.5 * float(point.offset**2 @ self.offset_precision)
+        if len(point.offset):  # an inverse Wishart in one dimension
+            value -= 0.5 * self.prior.strength * (math.log(point.own_scale) + self.prior.scale / point.own_scale)
+        if point.B.size:
+            value -= 0.5 * float(np.vdot(point.B, self.trait_precision @ point.B))
+        if self.learn_ties:
+            value -= 0.5 * float(point.log_tie_factor @ point.log_tie_factor) / self.prior.tie_spread**2
+        return value
+
+    def metric(self, point: Point, current: Expectation) -> Metric:
+        """Posterior covariances with the sites held."""
+        _, C_m = consensus_step(point.m, self.precision, current)
+        C_B = effects_step(point.B, self.trait_precision, current)[1] if point.B.size else np.zeros((0, 0))
+        information = np.zeros(0)
+        if self.learn_ties:
+            information = ties_step(point.log_tie_factor, self.prior.tie_spread, current)[1]
+        return Metric(C_m, 1.0 / (self.offset_precision + current.own_H), C_B, information)
+
+    def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Metric]:
+        """M steps of population.md section 4, over-relaxed by 2; the point and its metric."""
+        current = self.evaluate(point, n_sweeps=3)
+        for _ in range(n_steps):
+            point = self._step(point, current, power=2.0)
+            current = self.evaluate(point)
+            if self.progress:
+                self.progress(self.passes, math.nan)
+        return point, self.metric(point, current)
+
+    def fixed_point(self, point: Point, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
+        """Plain M steps to convergence where the prior outweighs the people; point, J's last rise, whether to go on.
+
+        A step leaves at most the share U / (U + ν₀) of the way in Σ, and of J the square of it: with ν₀ >= U this takes
+        a handful of passes, without the M³ operations of L-BFGS's coordinates. Where a step gains more than half of
+        what the one before did, something else is slow, and L-BFGS takes over.
+        """
+        prior = self.prior
+        few = len(point.m) < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
+        if few or prior.strength < self.people.n_active:
+            return point, math.inf, True
+        current = self.evaluate(point, n_sweeps=3)
+        value, gain, n_slow = current.evidence + self.log_prior(point), math.inf, 0
+        while self.passes < max_passes - 1:
+            new = self._step(point, current, power=1.0)
+            current = self.evaluate(new)
+            before, last, value = value, gain, current.evidence + self.log_prior(new)
+            gain, point = value - before, new
+            if self.progress:
+                self.progress(self.passes, value)
+            if abs(gain) <= tolerance / self.window:  # L-BFGS has to rise by less than the tolerance over a window
+                return point, abs(gain), False
+            n_slow += gain > 0.5 * last
+            if n_slow == _SLOW_STEPS or gain < 0.0:
+                break
+        return point, abs(gain), True
+
+    def _step(self, point: Point, current: Expectation, power: float) -> Point:
+        prior = self.prior
+        delta, log_tie_factor = self._thresholds(point, current)
+        return Point(
+            m=consensus_mode(point.m, self.precision, current),
+            Sigma=covariance_step(
+                point.Sigma, current, self.people.n_active, prior.scale * prior.K, prior.strength, power=power
+            ),
+            delta=delta,
+            offset=offset_step(point.offset, self.offset_precision, current),
+            own_scale=own_scale_step(
+                point.own_scale, prior.own_share, current, len(self.people.item_idx), prior.scale, prior.strength
+            ),
+            B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
+            log_tie_factor=log_tie_factor,
+        )
+
+    def _thresholds(self, point: Point, current: Expectation) -> tuple[float, FloatArray]:
+        """M step of δ and of each person's factor of it."""
+        if not self.learn_ties:
+            return threshold_step(point.delta, current) if self.learn_delta else point.delta, point.log_tie_factor
+        log_factor, _ = ties_step(point.log_tie_factor, self.prior.tie_spread, current)
+        if not self.learn_delta:
+            return point.delta, log_factor
+        # What all people have in common is δ. A step of its own would come on top of theirs, for the same reason.
+        common = float(np.average(log_factor, weights=np.diff(self.people.answer_ptr) > 0))
+        return point.delta * math.exp(common), log_factor - common
+
+    def lbfgs(self, start: Point, metric: Metric, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
+        """Maximum of J by L-BFGS in coordinates whitened at ``start``; the point, J's last rise, whether to go on."""
+        coordinates = _Coordinates(self, start, metric)
+
+        def negative_objective(x: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = coordinates.objective(x)
+            if self.progress:
+                self.progress(self.passes, value)
+            return -value, -gradient
+
+        values: list[float] = []
+        residual = math.inf
+
+        def stop(intermediate_result: Any) -> None:
+            nonlocal residual
+            values.append(-float(intermediate_result.fun))
+            if len(values) > self.window:
+                residual = values[-1] - values[-1 - self.window]
+                if residual <= tolerance:
+                    raise StopIteration
+
+        reach = coordinates.reach
+        history = int(np.clip(_HISTORY_FLOATS // (2 * len(reach)), 4, _MOST_HISTORY))
+        result = minimize(
+            negative_objective, np.zeros(len(reach)), jac=True, method="L-BFGS-B", callback=stop,
+            bounds=Bounds(-reach, reach),
+            options={"maxfun": max(1, max_passes - self.passes - 1), "maxiter": max_passes, "maxcor": history,
+                     "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
+        )  # fmt: skip
+        point = coordinates.point(np.asarray(result.x))[0]
+        if result.success:  # the gradient vanished: a maximum
+            residual = min(residual, tolerance)
+        elif "ABNORMAL" in str(result.message):
+            # No step along the gradient raised J: either it is at its maximum, or J was inexact because of sites that
+            # lag behind. The caller finds out by starting again with tighter sites.
+            residual = -float(result.fun) - values[0] if values else 0.0
+            self.site_tolerance *= 0.1
+            return point, residual, residual > tolerance
+        return point, residual, bool(np.any(np.abs(result.x) >= 0.999 * reach))
+
+
+class _Coordinates:
+    """Whitened parameter vector: the Hessian of J is about 1 where the answers determine the parameters well.
+
+    Order: m, Cholesky factor of the whitened Σ (logarithms on its diagonal), item offsets, log of their scale, trait
+    effects, log δ, people's own factors of δ.
+    """
+
+    def __init__(self, search: Search, start: Point, metric: Metric) -> None:
+        self.search, self.start = search, start
+        people, nu = search.people, search.prior.strength
+        M, n_own, n_traits = len(start.m), len(start.offset), start.B.shape[1]
+        self.L = factorise(start.Sigma).lower
+        self.T = factorise(metric.C_m).lower
+        self.T_B = factorise(metric.C_B).lower
+        self.t_offset = np.sqrt(metric.offset_variance)
+        self.root = solve_triangular(self.L, search.root, lower=True, check_finite=False)  # of s₀ K₀, whitened
+        self.tril = np.flatnonzero(np.tri(M, dtype=bool))  # flat positions: far quicker than pairs of indices
+        self.diagonal = np.arange(M)
+        self.fixed = 2.0 * nu * float(np.log(np.diagonal(self.L)).sum())
+        self.scale_of_factor = 1.0 / math.sqrt(people.n_active + nu)
+        self.scale_of_own = 1.0 / math.sqrt(len(people.item_idx) + nu) if n_own else 0.0
+        self.scale_of_delta = 1.0 / math.sqrt(people.n_answers) if search.learn_delta else 0.0
+        n_ties = len(start.log_tie_factor)
+        spread = search.prior.tie_spread
+        self.t_ties = 1.0 / np.sqrt(metric.tie_information + spread**-2) if n_ties else np.zeros(0)
+        ends = np.cumsum([M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1, n_ties]).tolist()
+        starts = [0, *ends[:-1]]
+        self.m, self.factor, self.offset, self.own, self.B, self.delta, self.ties = map(slice, starts, ends)
+        # A line search that leaps farther finds overflow; if the maximum lies beyond, the caller starts again there.
+        self.reach = np.full(ends[-1], _LARGEST_MOVE)
+        self.reach[self.factor] = _LARGEST_LOG_MOVE / self.scale_of_factor
+        self.reach[self.own] = _LARGEST_LOG_MOVE / (self.scale_of_own or 1.0)
+        self.reach[self.delta] = _LARGEST_LOG_MOVE / (self.scale_of_delta or 1.0)
+        self.reach[self.ties] = _LARGEST_LOG_MOVE / self.t_ties
+
+    def point(self, x: FloatArray) -> tuple[Point, FloatArray, FloatArray]:
+        """Parameters, factor of the whitened Σ, and factor of Σ."""
+        start, n = self.start, len(self.diagonal)
+        F = np.zeros((n, n))
+        F.ravel()[self.tril] = self.scale_of_factor * x[self.factor]
+        F[self.diagonal, self.diagonal] = np.exp(F[self.diagonal, self.diagonal])
+        A = self.L @ F
+        own = start.own_scale
+        if self.scale_of_own:
+            own *= math.exp(self.scale_of_own * float(x[self.own][0]))
+        point = Point(
+            m=start.m + self.T @ x[self.m],
+            Sigma=symmetrise(A @ A.T),
+            delta=start.delta * math.exp(self.scale_of_delta * float(x[self.delta][0])),
+            offset=start.offset + self.t_offset * x[self.offset],
+            own_scale=own,
+            B=start.B + self.T_B @ x[self.B].reshape(start.B.shape) if start.B.size else start.B,
+            log_tie_factor=start.log_tie_factor + self.t_ties * x[self.ties],
+        )
+        return point, F, A
+
+    def objective(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """J, up to a constant, and its gradient."""
+        search, nu = self.search, self.search.prior.strength
+        point, F, A = self.point(x)
+        current = search.evaluate(point)
+        Y = solve_triangular(F, self.root, lower=True, check_finite=False)
+        value = (
+            current.evidence
+            - nu * float(np.log(F[self.diagonal, self.diagonal]).sum())
+            - 0.5 * (self.fixed + nu * float(np.vdot(Y, Y)) + float(point.m @ search.precision @ point.m))
+            + search._log_prior_of_rest(point)
+        )
+        G = self.L.T @ (current.D @ A)
+        G += nu * solve_triangular(F, Y @ Y.T, lower=True, trans="T", check_finite=False)
+        G[self.diagonal, self.diagonal] = G[self.diagonal, self.diagonal] * F[self.diagonal, self.diagonal] - nu
+        gradient = np.zeros_like(x)
+        gradient[self.m] = self.T.T @ (current.r - search.precision @ point.m)
+        np.multiply(self.scale_of_factor, G.ravel()[self.tril], out=gradient[self.factor])
+        if len(point.offset):
+            gradient[self.offset] = self.t_offset * (current.r_items - search.offset_precision * point.offset)
+            slope = point.own_scale * float(search.prior.own_share @ current.own_D)
+            slope -= nu * (1.0 - search.prior.scale / point.own_scale)
+            gradient[self.own] = 0.5 * self.scale_of_own * slope
+        if point.B.size:
+            gradient[self.B] = (self.T_B.T @ (current.r_traits - search.trait_precision @ point.B)).ravel()
+        gradient[self.delta] = self.scale_of_delta * point.delta * current.slope_delta
+        if search.learn_ties:
+            pull = point.log_tie_factor / search.prior.tie_spread**2
+            gradient[self.ties] = self.t_ties * (current.ties[:, 0] - pull)
+        return value, gradient

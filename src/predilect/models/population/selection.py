@@ -1,0 +1,388 @@
+"""Choose what utilities hang on, and the hyper-parameters: first by evidence, then by held-out answers.
+
+m and Σ are point estimates, so neither the evidence nor J may choose ν₀: the first prefers the weakest prior, the
+second the strongest (population.md section 4). Answers that were held out within people do find the best. Since a
+search from a scale that is far off ends at a weak prior that merely gets rid of it, scales, weight and length-scale
+first come from the evidence of the rigid population (:mod:`predilect.models.population.evidence`), for each basis by
+itself; held-out answers then choose among the bases, and a short walk follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons
+from predilect.data.space import FeatureSpace
+from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
+from predilect.gaussian.dense import factorise
+from predilect.models.population.basis import Functions
+from predilect.models.population.calibration import Calibration
+from predilect.models.population.evidence import rigid_hyperparameters
+from predilect.models.population.fit import PopulationState
+from predilect.models.population.held_out import (
+    ENOUGH_TO_CALIBRATE,
+    MANY_FUNCTIONS,
+    MOST_TO_CALIBRATE,
+    SMALLEST_GAIN,
+    Fold,
+    Trial,
+    calibrated,
+    is_better,
+)
+from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few, least_strength
+from predilect.people.layout import People, lay_out
+from predilect.people.maximisation import tie_spread_of
+
+FloatArray = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+DEFAULTS = {"strength": 30.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
+
+# The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
+# comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
+_STEPS = {"strength": math.sqrt(10.0), "scale": 2.0, "length_scale": 2.0, "feature_weight": 8.0}
+_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
+_WALK = ("strength", "scale", "feature_weight", "strength")
+_WALK_WITH_KERNEL = ("length_scale", "feature_weight", "strength")
+_MAX_TRIALS = 10
+_FEWEST_HELD_OUT = 20.0
+_PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
+# Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
+_PEOPLE_FOR_BASIS = (160, 500)  # a quarter of the crowd, within these
+# Prior variance of a person's utility about the consensus that stands for none, and up to which that is worth a try.
+_POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
+_FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
+_FIRST_TIE_SPREAD = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was searched and what was chosen.
+
+    Attributes
+    ----------
+    hyperparameters : Hyperparameters
+        The choice; a ``trait_scale`` of 0 says that traits of people are not used.
+    candidate : Candidate
+        What utilities hang on.
+    trials : list of dict
+        Each setting tried, with its held-out log loss in nats an answer.
+    n_people, n_held_out : int, float
+        People that took part, and answers that were held out (over the folds fitted).
+    start : PopulationState or None
+        The population fitted last at the chosen setting: where the full fit may start.
+    """
+
+    hyperparameters: Hyperparameters
+    candidate: Candidate
+    trials: list[dict[str, Any]]
+    n_people: int
+    n_held_out: float
+    start: PopulationState | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for the report."""
+        functions = self.candidate.functions
+        return {
+            "chosen": self.hyperparameters.to_dict(),
+            "basis": {"kind": "items"} if functions is None else functions.to_dict(),
+            "user_features": self.hyperparameters.trait_scale > 0.0,
+            "trials": self.trials,
+            "n_people": self.n_people,
+            "n_held_out": self.n_held_out,
+        }
+
+
+def select_model(
+    comparisons: Comparisons,
+    space: FeatureSpace,
+    bases: Sequence[Functions | None],
+    start: Hyperparameters,
+    free: Sequence[str],
+    *,
+    traits: FloatArray | None = None,
+    traits_must: bool = False,
+    delta: float | None = None,
+    random_state: int = 0,
+    executor: ThreadPoolExecutor | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Selection:
+    """Scales and shape from the evidence; then the basis, a walk on strength and scale, and traits by held-out answers.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        All answers; at most 1 000 people take part, and at most five folds.
+    space : FeatureSpace
+        Item features.
+    bases : sequence of Functions or None
+        What utilities may hang on (None: the items), in order of preference: a later one must gain to be chosen.
+    start : Hyperparameters
+        Where to start; what is not in ``free`` stays.
+    free : sequence of str
+        Names of hyper-parameters to choose.
+    traits : array of float, shape (n_users, n_traits), optional
+        Uncorrelated traits of people; used if held-out answers gain by it.
+    traits_must : bool
+        Use them anyway.
+    delta : float, optional
+        Tie threshold, if it is held fixed.
+    random_state : int
+        Chooses people and folds.
+    executor, progress
+        Threads; a callback (trials so far).
+
+    Returns
+    -------
+    selection : Selection
+
+    Notes
+    -----
+    population.md section 4. The evidence's choice costs some 40 E steps a basis, the walk about eight warm-started,
+    loose fits, each to at most 1 000 people.
+    """
+    comparisons = with_moderate_counts(comparisons)
+    seeds = np.random.SeedSequence(random_state).spawn(6)
+    kernel = any(functions is not None and len(functions.points) for functions in bases)
+    most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
+    some, codes = some_people(comparisons, np.random.default_rng(seeds[0]), most)
+    if traits_must and traits is not None:
+        start = replace(start, trait_scale=_first_trait_scale(start, traits))
+    if not free and len(bases) == 1 and (traits is None or traits_must):
+        return Selection(start, Candidate.of(bases[0], space), [], some.n_users, 0.0, None)
+
+    def folds_of(rows: Comparisons, codes: npt.NDArray[np.int64], where: FeatureSpace, masks: list[Mask]) -> list[Fold]:
+        some_traits = None if traits is None else traits[codes]
+        return [Fold(rows, test, where, some_traits, delta, n_basis, executor) for test in masks]
+
+    def search_on(rows: Comparisons, codes: npt.NDArray[np.int64], where: FeatureSpace, seed: int) -> _Search:
+        return _Search(where, folds_of(rows, codes, where, masks_of_folds(rows, seeds[seed])), free, progress)
+
+    n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
+    # Where utilities hang on functions of the items, those that nobody here saw would only cost time.
+    few = None not in bases
+    rows, where = with_items_of(some, space) if few else (some, space)
+    search = search_on(rows, codes, where, 1)
+    first, first_rows, first_where = search, rows, where
+    n_first = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_BASIS))
+    if len(bases) > 1 and some.n_users > n_first:
+        first_rows, at = some_people(some, np.random.default_rng(seeds[2]), n_first)
+        first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
+        first = search_on(first_rows, codes[at], first_where, 3)
+    people = lay_out(first_rows, n_basis=n_basis)
+    best: _Found | None = None
+    for functions in bases:
+        candidate = Candidate.of(functions, first_where)
+        setting = _by_evidence(people, first_where, candidate, start, free, delta, executor)
+        if first.n_held_out < _FEWEST_HELD_OUT:
+            return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
+        trial = first.run(candidate, setting, None)
+        # With fewer people than there are, items that do as well as functions will do better with all of them.
+        lower_is_enough = functions is None and first is not search
+        gains = best is not None and (_is_lower if lower_is_enough else is_better)(trial, best.trial)
+        if best is None or gains:
+            best = _Found(candidate, setting, trial)
+    assert best is not None
+    if first is not search:
+        search.trials += first.trials
+        candidate = Candidate.of(best.candidate.functions, where)
+        known = best.trial.states[0]
+        best = _Found(candidate, best.setting, search.run(candidate, best.setting, None, known))
+    if "tie_spread" in free:
+        best = search.with_own_thresholds(best)
+    best = search.walk(best)
+    best = search.kept_from_heart(best)
+    best = search.or_pooled(best, delta, executor)
+    if traits is not None and not traits_must:
+        best = search.with_traits(best, traits)
+    setting = replace(best.setting, variance_factor=best.trial.factor)
+    start_state = best.trial.states[0]
+    if few:  # the offsets are those of the items that took part
+        start_state = replace(start_state, offset=np.zeros(0))
+    if "variance_factor" in free:
+        folds, states, candidate = search.folds, best.trial.states, best.candidate
+        quick = candidate.prior(setting, where).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
+        if quick and some is comparisons:  # further folds of the same kind
+            masks = masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE)
+            folds = folds + folds_of(rows, codes, where, masks[len(folds) :])
+        elif quick:
+            more, at = some_people(comparisons, np.random.default_rng(seeds[4]), MOST_TO_CALIBRATE)
+            rows, where = with_items_of(more, space) if few else (more, space)
+            folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE))
+            first_run = folds[0].run(candidate := Candidate.of(candidate.functions, where), setting, None, start_state)
+            states = [first_run.state]
+        setting = calibrated(setting, candidate, folds, states, free, np.random.default_rng(seeds[5]))
+    candidate = Candidate.of(best.candidate.functions, space)
+    return Selection(setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    candidate: Candidate
+    setting: Hyperparameters
+    trial: Trial
+
+
+class _Search:
+    """Trials on the same folds, counted and kept."""
+
+    def __init__(
+        self, space: FeatureSpace, folds: list[Fold], free: Sequence[str], progress: Callable[[int], None] | None
+    ) -> None:
+        self.space, self.folds, self.free, self.progress = space, folds, free, progress
+        self.trials: list[dict[str, Any]] = []
+
+    @property
+    def n_held_out(self) -> float:
+        """Answers held out over the folds."""
+        return sum(fold.test.n_answers for fold in self.folds)
+
+    def run(
+        self, candidate: Candidate, setting: Hyperparameters, warm: Trial | None,
+        population: PopulationState | None = None, *, as_fitted: bool = False,
+    ) -> Trial:  # fmt: skip
+        """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers."""
+        runs = [
+            fold.run(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
+            for i, fold in enumerate(self.folds)
+        ]
+        trial = Trial.of(runs, None if "variance_factor" in self.free else Calibration.of(setting))
+        setting = replace(setting, variance_factor=trial.factor)
+        self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
+        if self.progress:
+            self.progress(len(self.trials))
+        return trial
+
+    def walk(self, best: _Found) -> _Found:
+        """One hyper-parameter at a time, as long as held-out answers gain."""
+        first = best.candidate.prior(best.setting, self.space)
+        least = self.least_strength(first)
+        names: tuple[str, ...] = _WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK
+        tried = {best.setting}
+        most = len(self.trials) - 1 + _MAX_TRIALS
+        for name in names:
+            functions = best.candidate.functions
+            weightless = functions is not None and not functions.has_weight
+            # The evidence of w is misled where one choice is several answers, so that there tasks held out decide.
+            fixed = name == "feature_weight" and (weightless or self.folds[0].comparisons.task is None)
+            if name not in self.free or fixed:
+                continue
+            for direction in (-1, 1) if name != "feature_weight" else (1,):
+                moved = False
+                while len(self.trials) < most:
+                    setting = _step(best.setting, name, direction, least)
+                    if setting is None or setting in tried:
+                        break
+                    tried.add(setting)
+                    candidate = best.candidate.with_length(setting.length_scale, self.space)
+                    trial = self.run(candidate, setting, best.trial)
+                    if not is_better(trial, best.trial):
+                        break
+                    best, moved = _Found(candidate, setting, trial), True
+                if moved:
+                    break
+        return best
+
+    def least_strength(self, prior: PopulationPrior) -> float:
+        """Below it a fold may learn its answers by heart."""
+        people = self.folds[0].people
+        return least_strength(prior, people.n_active, people.n_answers)
+
+    def has_few_people(self, found: _Found) -> bool:
+        """Whether people are few for what may vary on its own."""
+        prior = found.candidate.prior(found.setting, self.space)
+        return are_few(self.folds[0].people.n_active, prior)
+
+    def kept_from_heart(self, best: _Found) -> _Found:
+        """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour.
+
+        Trials are too short to show that a setting learns by heart. Where people are many that cannot happen.
+        """
+        if "strength" not in self.free or not self.has_few_people(best):
+            return best
+        trial = self.run(best.candidate, best.setting, best.trial, as_fitted=True)
+        best = replace(best, trial=trial)
+        while (setting := _step(best.setting, "strength", 1, 0.0)) is not None:
+            trial = self.run(best.candidate, setting, best.trial if best.trial.converged else None, as_fitted=True)
+            if best.trial.converged and trial.loss > best.trial.loss - SMALLEST_GAIN:
+                break
+            best = replace(best, setting=setting, trial=trial)
+        return best
+
+    def or_pooled(self, best: _Found, delta: float | None, executor: ThreadPoolExecutor | None) -> _Found:
+        """The same if it gains on the limit in which everybody is the crowd, and else that limit."""
+        far = best.setting.scale > _LARGEST_SCALE_NEAR_POOLED and not self.has_few_people(best)
+        if far or not {"strength", "scale"} <= set(self.free):
+            return best
+        setting = replace(best.setting, strength=_RANGES["strength"][1], scale=_POOLED_SCALE, trait_scale=0.0)
+        free = [name for name in self.free if name == "consensus_scale"]
+        setting = rigid_hyperparameters(
+            self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
+        )
+        trial = self.run(best.candidate, setting, None)
+        return best if is_better(best.trial, trial) else replace(best, setting=setting, trial=trial)
+
+    def with_own_thresholds(self, best: _Found) -> _Found:
+        """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
+        setting = replace(best.setting, tie_spread=_FIRST_TIE_SPREAD)
+        trial = self.run(best.candidate, setting, best.trial)
+        log_factor, information = (
+            np.concatenate([getattr(state, name) for state in trial.states])
+            for name in ("log_tie_factor", "tie_information")
+        )
+        if not information.any():  # the training answers of the folds hold no tie
+            return best
+        active = information > 0.0
+        spread = tie_spread_of(log_factor[active], information[active], _FIRST_TIE_SPREAD)
+        setting = replace(setting, tie_spread=spread)
+        trial = self.run(best.candidate, setting, trial)
+        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
+
+    def with_traits(self, best: _Found, traits: FloatArray) -> _Found:
+        """The same with the traits of people, if they gain; the scale of their effects by its EM step."""
+        setting = replace(best.setting, trait_scale=_first_trait_scale(best.setting, traits))
+        trial = self.run(best.candidate, setting, best.trial)
+        state = trial.states[0]
+        prior = best.candidate.prior(setting, self.space)
+        inverse = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
+        moment = float(np.vdot(state.B, inverse @ state.B)) + state.B.shape[1] * float(np.vdot(inverse, state.C_B))
+        setting = replace(setting, trait_scale=moment / state.B.size)
+        trial = self.run(best.candidate, setting, trial)
+        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
+
+
+def _is_lower(trial: Trial, best: Trial) -> bool:
+    return trial.loss < best.loss
+
+
+def _by_evidence(
+    people: People, space: FeatureSpace, candidate: Candidate, start: Hyperparameters, free: Sequence[str],
+    delta: float | None, executor: ThreadPoolExecutor | None,
+) -> Hyperparameters:  # fmt: skip
+    """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension."""
+    setting = rigid_hyperparameters(people, space, start, free, candidate=candidate, delta=delta, executor=executor)
+    if "strength" in free:
+        least = least_strength(candidate.prior(setting, space), people.n_active, people.n_answers)
+        setting = replace(setting, strength=max(DEFAULTS["strength"], least))
+    return setting
+
+
+def _first_trait_scale(setting: Hyperparameters, traits: FloatArray) -> float:
+    return _FIRST_TRAIT_SHARE * setting.scale / max(int(traits.shape[1]), 1)
+
+
+def _step(setting: Hyperparameters, name: str, direction: int, least_strength: float) -> Hyperparameters | None:
+    """The setting one step along, or None at the end of the range."""
+    value, factor = getattr(setting, name), _STEPS[name] ** direction
+    value = value * factor / (1.0 - value + value * factor) if name == "feature_weight" else value * factor
+    low, high = _RANGES[name]
+    if name == "strength":
+        low = max(low, least_strength)
+    return replace(setting, **{name: value}) if low <= value <= high else None

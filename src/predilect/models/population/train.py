@@ -1,0 +1,341 @@
+"""Training of the population model: hyper-parameter selection, then the fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons
+from predilect.data.space import FeatureSpace
+from predilect.data.splits import some_people
+from predilect.errors import DataError
+from predilect.gaussian.dense import Factor, factorise
+from predilect.gaussian.pooled import GaussianPosterior
+from predilect.latent.pooled import PooledState, fit_pooled
+from predilect.models.population.basis import BASES, Functions, inducing_points
+from predilect.models.population.fit import fit_population
+from predilect.models.population.prior import Hyperparameters
+from predilect.models.population.selection import DEFAULTS, select_model
+from predilect.people.distribution import Effects
+from predilect.people.layout import lay_out
+from predilect.people.posterior import PopulationPosterior
+from predilect.progress import Report, Watcher
+
+FloatArray = npt.NDArray[np.float64]
+
+
+# Dense items x items algebra: about 12 n² floats and a few n³ operations a pass.
+_MOST_ITEMS_PERSONAL = 3000
+_MOST_ITEMS_POOLED = 10_000
+_FLAT_SCALE = 1e10  # stands for an improper flat prior, and keeps an item that never wins finite
+_POOLED_GRID = {"consensus_scale": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": (0.0, 0.5, 0.9, 0.98)}
+_ITEMS_FOR_FEATURE_SEARCH = 1500
+# The automatic choice of a basis, where items have features.
+_MOST_ITEMS_AS_BASIS = 300
+_MOST_ATTRIBUTES = 200
+_ANSWERS_FOR_OWN = 10.0  # on an item: fewer do not identify its item-specific residual
+_INDUCING = (50, 150)  # √answers, within these
+# Large crowds are fitted in stages: so many people, then so many times more, then all.
+_PEOPLE_TO_START, _GROWTH = 2000, 5
+# Tolerance by default: beyond so many answers it grows with their number, up to a bound. The longer a pass takes, the
+# more it has to gain; at the bound a longer run gains less than .003 nats an answer of new answers.
+_TOLERANCE, _ANSWERS_AT_TOLERANCE, _LARGEST_TOLERANCE = 1e-5, 5e3, 3e-4
+_STAGE_TOLERANCE, _STAGE_PASSES = 1e-4, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """Trained population model; ``selection`` records the search, ``functions=None`` is the item basis."""
+
+    posterior: PopulationPosterior | GaussianPosterior
+    hyperparameters: Hyperparameters
+    delta: float
+    log_evidence: float
+    fit: Report
+    selection: dict[str, Any]
+    functions: Functions | None = None
+
+
+def train_personal(
+    comparisons: Comparisons,
+    space: FeatureSpace,
+    default_length_scale: float,
+    given: Mapping[str, float],
+    *,
+    basis: str,
+    n_inducing: int | None,
+    traits: FloatArray | None,
+    traits_must: bool,
+    delta: float | None,
+    tolerance: float | None,
+    max_passes: int,
+    random_state: int,
+    executor: ThreadPoolExecutor | None,
+    watch: Watcher | None,
+) -> Trained:
+    """Population model with hyper-parameters selected on held-out answers.
+
+    ``given`` holds hyper-parameters fixed by the caller, ``default_length_scale`` is where the search for ℓ starts,
+    ``tolerance=None`` grows with the number of answers beyond 5 000. DataError if there are more items than dense
+    algebra can hold.
+    """
+    if traits is not None and not traits.shape[1]:
+        traits = None  # features are the same for all people
+    start = _start(space, default_length_scale, given)
+    bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
+    if None in bases:
+        _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
+    searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
+    if "variance_factor" not in given:  # a given κ holds the rest of the calibration at its defaults
+        searchable += ["variance_factor_unseen", "variance_factor_implied", "variance_power"]
+        searchable += ["noise_factor", "lapse_rate", "lapse_noise"]
+    if space.informative:
+        searchable += ["feature_weight", "length_scale"]
+        if "consensus_feature_weight" not in given and None in bases:
+            weight = start.feature_weight
+            if _may_search_weight(comparisons, space, given):
+                weight = _search_pooled(comparisons, space, start, given, delta, watch).weight
+            start = replace(start, consensus_feature_weight=weight)
+    # A threshold that is given is shared by all people.
+    if comparisons.has_ties and delta is None:
+        searchable += ["tie_spread", "threshold_factor"]
+    if not comparisons.has_ties:  # thresholds are not identified
+        start = replace(start, tie_spread=0.0)
+    selection = select_model(
+        comparisons,
+        space,
+        bases,
+        start,
+        [name for name in searchable if name not in given],
+        traits=traits,
+        traits_must=traits_must,
+        delta=delta,
+        random_state=random_state,
+        executor=executor,
+        progress=None if watch is None else lambda trial: watch("choosing the prior by held-out answers", trial),
+    )
+    chosen, candidate = selection.hyperparameters, selection.candidate
+    prior = candidate.prior(chosen, space)
+    n_basis = None if candidate.functions is None else candidate.functions.n_functions
+    traits = traits if chosen.trait_scale else None
+    begin = selection.start
+    fitting = None if watch is None else lambda done, _: watch("fitting", done)
+    n_people, rng = _PEOPLE_TO_START, np.random.default_rng(random_state)
+    while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
+        some, codes = some_people(comparisons, rng, n_people)
+        begin = fit_population(
+            lay_out(some, traits=None if traits is None else traits[codes], n_basis=n_basis), prior, delta=delta,
+            tolerance=tolerance or _STAGE_TOLERANCE, max_passes=min(max_passes, _STAGE_PASSES), population=begin,
+            n_closed_form=1, site_tolerance=1e-4, executor=executor, progress=fitting,
+        )  # fmt: skip
+        n_people *= _GROWTH
+    people = lay_out(comparisons, traits=traits, n_basis=n_basis)
+    state = fit_population(
+        people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_passes=max_passes,
+        population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
+    )  # fmt: skip
+    return Trained(
+        state.posterior(people, prior), chosen, state.delta, state.evidence, state.report, selection.to_dict(),
+        candidate.functions,
+    )  # fmt: skip
+
+
+def _tolerance(given: float | None, n_rows: int) -> float:
+    return min(_TOLERANCE * max(1.0, n_rows / _ANSWERS_AT_TOLERANCE), _LARGEST_TOLERANCE) if given is None else given
+
+
+def _bases(
+    basis: str,
+    n_inducing: int | None,
+    space: FeatureSpace,
+    length_scale: float,
+    comparisons: Comparisons,
+    random_state: int,
+) -> list[Functions | None]:
+    """Candidate bases in order of preference; None is the items. The rule is in docs/which-model.md."""
+    n_items, n_columns = len(space.known), space.matrix.shape[1]
+    if basis == "items" or (basis == "auto" and not space.informative):
+        return [None]
+    if not space.informative:
+        raise DataError(
+            f'basis="{basis}" needs features of the items, and at least two items that differ in them. '
+            'Give items=... (--items FILE), or use basis="items"'
+        )
+    n_inducing = n_inducing or int(np.clip(math.sqrt(comparisons.n_rows), *_INDUCING))
+    kinds = [basis]
+    if basis == "auto":
+        linear = n_columns <= min(_MOST_ATTRIBUTES, n_items - 1)
+        few_items = n_items <= _MOST_ITEMS_AS_BASIS
+        kinds = ["attributes"] if linear else []  # the fewest functions first
+        if n_items > n_inducing:  # both together hold the kernel alone as a limit
+            kinds += ["attributes+inducing" if linear and not few_items else "inducing"]
+        if few_items or not kinds:
+            kinds += ["items"] if n_items <= _MOST_ITEMS_PERSONAL else ["inducing"]
+    points = np.zeros((0, n_columns))
+    if any(kind.endswith("inducing") for kind in kinds):
+        points = inducing_points(space, n_inducing, random_state)
+    assert all(kind in BASES for kind in kinds)
+    own = 2.0 * comparisons.n_answers / n_items >= _ANSWERS_FOR_OWN
+    return [None if kind == "items" else Functions.of(kind, space, points, length_scale, own) for kind in kinds]
+
+
+def train_pooled(
+    comparisons: Comparisons,
+    space: FeatureSpace,
+    default_length_scale: float,
+    given: Mapping[str, float],
+    *,
+    basis: str,
+    n_inducing: int | None,
+    delta: float | None,
+    random_state: int,
+    watch: Watcher | None,
+) -> Trained:
+    """Pooled model; what is not ``given`` maximises Laplace's evidence on a small grid.
+
+    The utilities are integrated out here, so the evidence may choose the prior. DataError as :func:`train_personal`.
+    """
+    start = _start(space, default_length_scale, given)
+    functions = _pooled_basis(basis, n_inducing, space, start.length_scale, comparisons, random_state)
+    if functions is None:
+        _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
+    found = _search_pooled(comparisons, space, start, given, delta, watch, functions)
+    best = found.state
+    chosen = replace(start, consensus_scale=found.scale, feature_weight=found.weight, consensus_feature_weight=None)
+    kind = {"kind": "items"} if functions is None else functions.to_dict()
+    Phi = None if functions is None else functions.rows(space)
+    return Trained(
+        GaussianPosterior(best.m, best.C_m, Phi), chosen, best.delta, best.evidence, best.report,
+        {"chosen": chosen.to_dict(), "basis": kind, "trials": found.trials}, functions,
+    )  # fmt: skip
+
+
+def _pooled_basis(
+    basis: str, n_inducing: int | None, space: FeatureSpace, length_scale: float, comparisons: Comparisons,
+    random_state: int,
+) -> Functions | None:  # fmt: skip
+    """Basis of the pooled model: the items, or the richest functions where there are too many items."""
+    if basis == "items" or (basis == "auto" and (len(space.known) <= _MOST_ITEMS_PERSONAL or not space.informative)):
+        return None
+    found = _bases(basis, n_inducing, space, length_scale, comparisons, random_state)[-1]
+    # The pooled model has no item-specific residual on a basis: its prior would be as large as the items.
+    return None if found is None else replace(found, own=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    state: PooledState
+    scale: float
+    weight: float
+    trials: list[dict[str, float]]
+
+
+def _search_pooled(
+    comparisons: Comparisons,
+    space: FeatureSpace,
+    start: Hyperparameters,
+    given: Mapping[str, float],
+    delta: float | None,
+    watch: Watcher | None,
+    functions: Functions | None = None,
+) -> _Pooled:
+    """Pooled model at the s_t and w of the largest Laplace evidence: first s_t, then w."""
+    rows = comparisons.pooled()
+    Phi = None if functions is None else functions.rows(space)
+    trials: list[dict[str, float]] = []
+    results: dict[tuple[float, float], PooledState] = {}
+
+    def run(scale: float, weight: float) -> PooledState:
+        if (scale, weight) not in results:
+            if functions is None:
+                K = space.covariance(weight, start.length_scale)
+            else:
+                K = functions.prior_covariance(weight)
+            results[scale, weight] = fit_pooled(rows, K, scale, delta=delta, Phi=Phi)
+            trials.append(
+                {"consensus_scale": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
+            )
+            if watch:
+                watch("fitting the crowd as one", len(trials))
+        return results[scale, weight]
+
+    scale, weight = start.consensus_scale, start.feature_weight
+    if "consensus_scale" not in given:
+        # A weak prior about 1, a factor e² wide: three answers that agree should not select the largest scale.
+        scale = max(
+            _POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
+        )
+    if _may_search_weight(comparisons, space, given) if functions is None else functions.has_weight:
+        weight = max(_POOLED_GRID["feature_weight"], key=lambda w: run(scale, w).evidence)
+    return _Pooled(run(scale, weight), scale, weight, trials)
+
+
+def _may_search_weight(comparisons: Comparisons, space: FeatureSpace, given: Mapping[str, float]) -> bool:
+    # Each further kernel costs a factorisation of all items; with very many the default must do.
+    return "feature_weight" not in given and space.informative and comparisons.n_items <= _ITEMS_FOR_FEATURE_SEARCH
+
+
+def extend(
+    posterior: PopulationPosterior | GaussianPosterior,
+    hyperparameters: Hyperparameters,
+    space: FeatureSpace,
+    new: FeatureSpace,
+    functions: Functions | None = None,
+) -> PopulationPosterior | GaussianPosterior:
+    """Posterior with new items appended, predicted from their features (population.md section 6)."""
+    h = hyperparameters
+    if functions is not None:
+        Phi = functions.rows(new)
+        if isinstance(posterior, GaussianPosterior):
+            assert posterior.Phi is not None
+            return replace(posterior, Phi=np.vstack([posterior.Phi, Phi]))
+        share = functions.own_share(Phi, new.known, h.feature_weight)
+        return posterior.with_items(Phi, share, h.consensus_scale)
+    A, R, K_oo = _condition(space, new, h.feature_weight, h.length_scale)
+    if isinstance(posterior, GaussianPosterior):
+        return posterior.extended(A, R, consensus_scale=h.consensus_scale)
+    A_t, R_t, _ = _condition(space, new, h.consensus_weight, h.length_scale)
+    consensus = GaussianPosterior(*posterior.consensus()).extended(A_t, R_t, consensus_scale=h.consensus_scale)
+    trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.scale
+    effects = posterior.effects
+    if effects is not None:  # its prior is that of the consensus, with a scale of its own
+        known = GaussianPosterior(np.zeros(posterior.n_items), effects.covariance)
+        spread = known.extended(A_t, R_t, consensus_scale=h.trait_scale).covariance
+        effects = Effects(np.vstack([effects.B, A_t @ effects.B]), spread)
+    return posterior.extended(
+        A, R, consensus=consensus, scale=h.scale, strength=h.strength, trace=trace, effects=effects
+    )
+
+
+def _condition(
+    space: FeatureSpace, new: FeatureSpace, weight: float, length_scale: float
+) -> tuple[FloatArray, FloatArray, Factor]:
+    """A = K_*o K_oo⁻¹ and R = K_** - A K_o* of new items, and the factor of K_oo."""
+    K_oo = factorise(space.covariance(weight, length_scale))
+    K_new = space.cross(new, weight, length_scale)
+    A = K_oo.solve(K_new.T).T
+    return A, new.covariance(weight, length_scale) - A @ K_new.T, K_oo
+
+
+def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
+    settings = {**DEFAULTS, "length_scale": default_length_scale, **given}
+    if not space.informative:
+        settings["feature_weight"] = 0.0
+    settings["consensus_scale"] = min(settings["consensus_scale"], _FLAT_SCALE)
+    return Hyperparameters(**settings)
+
+
+def _refuse_many_items(n_items: int, most: int, model: str) -> None:
+    if n_items > most:
+        raise DataError(
+            f"there are {n_items} items, but {model} works with at most {most}: its algebra is dense, items x items. "
+            "Give features of the items (--items FILE, items=...), on which utilities can hang instead, map items to "
+            "groups (--item-map FILE, item_map=...), keep the items that matter, or, up to "
+            f"{_MOST_ITEMS_POOLED} items, rank the crowd as one (--pooled, personal=False)"
+        )

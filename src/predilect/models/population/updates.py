@@ -1,0 +1,405 @@
+"""Updates of a fitted population model by answers added or removed, with the population held fixed."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import nullcontext
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.data import Comparisons
+from predilect.data.keyed_rows import Rows, keys_of, sides_of, sides_of_one
+from predilect.errors import DataError
+from predilect.gaussian.pooled import GaussianPosterior
+from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
+from predilect.models.population.batches import Batch, Memory, read_batch
+from predilect.models.reading import rows_of_features
+from predilect.models.turn import Turn
+from predilect.people.overlay import Person, person_of
+from predilect.people.posterior import PopulationPosterior
+from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, Group, is_quick, settled, settled_together
+from predilect.progress import Report
+from predilect.shards import workers
+
+FloatArray = npt.NDArray[np.float64]
+
+# All people are merged into one layout once so many, and such a share of all, have changed outside it.
+_MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
+
+
+def begin_updates(model: Any, comparisons: Comparisons | None, pooled: Rows | None = None) -> None:
+    """Set what updates need on a model that was just fitted or loaded; ``pooled`` are the answers of a pooled one."""
+    model.turn_ = Turn()
+    model.memory_ = Memory(comparisons)
+    model.added_users_ = {}
+    model.pooled_rows_ = pooled
+    model.pooled_prior_ = None
+
+
+def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
+    """Add answers (sign 1) or remove them (sign -1), all of them or, if anything is wrong, none.
+
+    Changes the model in place, in one step; the caller holds ``turn_``. Raises DataError if a tie is impossible in the
+    model, a weight is below 1, or an answer to remove is not held.
+    """
+    if not len(batch.key):
+        return
+    if sign > 0 and model.tie_threshold_ == 0.0:
+        _refuse_ties(model, batch)
+    if model.personal_:
+        small = batch.weight < 1.0
+        if sign > 0 and small.any():
+            raise DataError(
+                f"{int(small.sum())} of the answers have a weight below 1 (first: "
+                f"{batch.describe(model, int(np.argmax(small)))}, weight {batch.weight[np.argmax(small)]:g}). A weight "
+                "counts identical answers of one person; personal rankings need weights of at least 1"
+            )
+        persons = _changed_people(model, batch, sign, users)
+        changed: dict[str, Any] = {"posterior_": model.posterior_.with_people(persons, len(batch.new))}
+    else:
+        rows, state = _changed_crowd(model, batch, sign)
+        posterior = GaussianPosterior(state.m, state.C_m, model.posterior_.Phi)
+        changed = {"posterior_": posterior, "pooled_rows_": rows}
+    if batch.new:
+        n = len(model.users_) + len(model.added_users_)
+        changed["added_users_"] = model.added_users_ | {user: code for code, user in enumerate(batch.new, n)}
+    changed |= {"memory_": model.memory_.plus(batch, sign), "verdict_": None, **_counts(model, batch, sign)}
+    vars(model).update(changed)
+    if model.personal_:
+        beside = len(model.posterior_.overlay.people)
+        if beside > _MOST_BESIDE + _SHARE_BESIDE * model.posterior_.people.n_users:
+            consolidate(model)
+
+
+def _refuse_ties(model: Any, batch: Batch) -> None:
+    tie = (batch.key & 3) == 1
+    if tie.any():
+        raise DataError(
+            f"{int(tie.sum())} of the answers are ties (first: {batch.describe(model, int(np.argmax(tie)))}), but the "
+            "model was fitted without ties and holds them impossible. Fit again on answers with ties, or leave them out"
+        )
+
+
+def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
+    """The people touched, after EP on their new answers."""
+    posterior, delta, spread = model.posterior_, model.tie_threshold_, model.hyperparameters_.tie_spread
+    traits = _new_traits(model, batch.new, users)
+    if batch.users[0] == batch.users[-1]:
+        codes = [int(batch.users[0])]
+        known = codes[0] < posterior.n_users
+        person = posterior.answers_of(codes[0]) if known else Person.silent(traits)
+        rows = _changed_rows(model, batch, sign, person.rows(), batch.key)
+        person = Person.of(rows, person.traits, person.tie_factor)
+        # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
+        with nullcontext() if is_quick(person, posterior.law) else workers(1):
+            person, residual = settled(
+                person, posterior.law, delta, largest_state=posterior.people.largest_state, spread=spread
+            )
+        persons = [person]
+    else:
+        unique, owner = np.unique(batch.users, return_inverse=True)
+        codes = unique.tolist()
+        group = Group.of(posterior, unique, traits, batch.key)
+        rows = _changed_rows(model, batch, sign, group.rows, group.keys(owner, batch.key))
+        with workers(model.n_jobs) as executor:
+            persons, residual = settled_together(
+                *group.layout(rows, posterior), posterior.law, delta, executor, spread=spread
+            )
+    if not residual <= LOOSE_TOLERANCE:
+        _say_not_converged(model, residual)
+    return {code: _as_before(posterior, code, person) for code, person in zip(codes, persons, strict=True)}
+
+
+def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Person:
+    """The person as in the layout if the answers are those again, so that what came and went leaves no rounding."""
+    people = posterior.people
+    if code >= people.n_users or len(person.outcome) != people.answer_ptr[code + 1] - people.answer_ptr[code]:
+        return person
+    before = person_of(people, posterior.sites, code)
+    arrays: Any = zip(before[:5], person[:5], strict=True)  # all but the sites
+    same = all(old.tobytes() == new.tobytes() for old, new in arrays)
+    return before if same else person
+
+
+def _say_not_converged(model: Any, residual: float) -> None:
+    Report(
+        method="update by EP",
+        iterations=MOST_SETTLING_SWEEPS,
+        residual=residual,
+        tolerance=LOOSE_TOLERANCE,
+        converged=False,
+        jitter=0.0,
+        seconds=0.0,
+        unit="noise units of the largest margin",
+        advice="look for extreme weights",
+    ).require(model.strict)
+
+
+def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows, key: npt.NDArray[np.int64]) -> Rows:
+    """Rows with, or without, the answers of a batch; ``key`` are their keys among the rows."""
+    if sign > 0:
+        return rows.plus(key, batch.weight)
+    # Refuse to take back what is not there, or so much that less than one answer is left of it.
+    wanted, held = batch.weight, rows.held(key)
+    dust = 1e-9 * wanted
+    short = held < wanted - dust
+    if short.any():
+        row = int(np.argmax(short))
+        there = f"holds it with weight {held[row]:g} only" if held[row] else "holds no such answer"
+        raise DataError(
+            f"cannot take back {batch.describe(model, row)} (weight {wanted[row]:g}): the model {there}. Was it taken "
+            "back already? Nothing was changed"
+        )
+    left = held - wanted
+    part = (left > dust) & (left < 1.0)
+    if model.personal_ and part.any():
+        row = int(np.argmax(part))
+        raise DataError(
+            f"taking back {batch.describe(model, row)} with weight {wanted[row]:g} of {held[row]:g} would leave "
+            f"{left[row]:g}: less than one answer. Nothing was changed"
+        )
+    return rows.minus(key, wanted)
+
+
+def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
+    """Traits of new people; zeros, those of the average person, where nothing is known."""
+    traits = np.zeros((len(new), model.posterior_.people.traits.shape[1]))
+    if new and users is not None and model.traits_ is not None and traits.shape[1]:
+        order = sorted(range(len(new)), key=new.__getitem__)
+        traits[order] = model.traits_.transform(
+            *rows_of_features([new[place] for place in order], model.user_features_, users)
+        )
+    return traits
+
+
+def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledState]:
+    """All answers of the pooled model, and its one utility function given them."""
+    rows = pooled_rows(model)
+    # Whoever gave or took back an answer, one row stands for all of it; one of them is named in messages.
+    order = np.argsort(batch.key, kind="stable")
+    starts = np.flatnonzero(np.diff(batch.key[order], prepend=-1))
+    chosen = order[starts]
+    names = [batch.names[row] for row in chosen.tolist()] if batch.names else []
+    weight = np.add.reduceat(batch.weight[order], starts)
+    whole = Batch(batch.users[chosen], batch.key[chosen], weight, [], names)
+    rows = _changed_rows(model, whole, sign, rows, whole.key)
+    h = model.hyperparameters_
+    if model.pooled_prior_ is None:
+        functions = model.functions_
+        if functions is None:
+            K = model.space_.covariance(h.feature_weight, h.length_scale)
+        else:
+            K = functions.prior_covariance(h.feature_weight)
+        model.pooled_prior_ = PooledPrior.of(K, h.consensus_scale, model.posterior_.Phi)
+    answers = PooledAnswers(*sides_of(rows.key), rows.weight, len(model.items_))
+    with workers(model.n_jobs):
+        state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, model.posterior_.mean)
+    if not state.report.converged:
+        state.report.require(model.strict)
+    return rows, state
+
+
+def pooled_rows(model: Any) -> Rows:
+    """All answers of a pooled model, without people."""
+    if model.pooled_rows_ is None:
+        rows = model.memory_.comparisons.pooled()
+        model.pooled_rows_ = Rows.of(keys_of(rows.left, rows.right, rows.outcome), rows.weight)
+    rows_held: Rows = model.pooled_rows_
+    return rows_held
+
+
+def _counts(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
+    """The counts of a model, and its report without what was said of the answers before."""
+    by_item = model.n_by_item_.copy()
+    if len(batch.key) == 1:  # numbers are quicker than arrays of one
+        total = batch.weight.item(0)
+        for item in sides_of_one(batch.key.item(0)):
+            by_item[item] += sign * total
+    else:
+        left, right, _ = sides_of(batch.key)
+        total = float(batch.weight.sum())
+        np.add.at(by_item, left, sign * batch.weight)
+        np.add.at(by_item, right, sign * batch.weight)
+    counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})
+    counts["answers_added" if sign > 0 else "answers_taken_back"] += total
+    counts["people_added"] += len(batch.new)
+    report = model.report_ | {"updates": counts}
+    report.pop("verdict", None)
+    return {"n_by_item_": by_item, "n_answers_": model.n_answers_ + sign * total, "report_": report}
+
+
+def consolidate(model: Any) -> None:
+    """Merge everybody into one layout, and into ``users_``; predictions do not change, codes of people may."""
+    users, added = model.users_, model.added_users_
+    order = None
+    if added:
+        known = users.extend(list(added))
+        order = np.empty(len(known), dtype=np.int64)
+        order[known.codes(users.series(), what="user")] = np.arange(len(users))
+        order[known.codes(list(added), what="user")] = len(users) + np.arange(len(added))
+        users = known
+    posterior = model.posterior_
+    if model.personal_ and posterior.overlay.people:
+        posterior = posterior.consolidated(order)
+    vars(model).update({"posterior_": posterior, "users_": users, "added_users_": {}})
+
+
+class Updating:
+    """Base of estimators that take answers after the fit."""
+
+    memory_: Memory
+    turn_: Turn
+    personal_: bool
+
+    def update(
+        self,
+        more: Any = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        user: Any = None,
+        left: Any = None,
+        right: Any = None,
+        outcome: int | None = None,
+        winner: Any = None,
+        weight: float = 1.0,
+        users: Any = None,
+    ) -> Self:
+        """Add answers, with the fitted population held fixed.
+
+        The utilities of the people who answered are updated at once. The consensus and the population covariance move
+        only at a refit, ``fit`` on all answers; the pooled model's one utility function does move.
+
+        Parameters
+        ----------
+        more : Comparisons or data frame, optional
+            As :meth:`fit` takes them. All are taken in or, after an error, none.
+        y : array of int, shape (n,), optional
+            Outcomes of the rows of a frame.
+        user, left, right : id, optional
+            One answer instead of a frame, within microseconds: who, and the two items.
+        outcome : {1, 0, -1}, optional
+            Of that one answer: left is better, a tie, right is better.
+        winner : id or "tie", optional
+            Instead of ``outcome``: the better item, or the word tie.
+        weight : float, default 1
+            How many identical answers the one stands for.
+        users : data frame, optional
+            Features of new people, if the model uses them; without them a new person is taken for an average one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If an item is not known, a tie is impossible in this model, or anything is missing. Nothing is changed.
+
+        Notes
+        -----
+        population.md section 4, "Update": expectation propagation of the people touched, run to convergence. So the
+        result is that of a person with all these answers, in whatever order they came; the same answer twice is one of
+        weight 2. Tasks make no difference. O(n_u min(n_u, k_u)²) for a person with n_u answers on k_u items, however
+        many answers the model holds; the pooled model O(pairs with answers + n_items³).
+
+        Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one runs at a time; predictions,
+        boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all see the model as it was
+        when they began. ``fit`` must not run beside any of them.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
+        >>> model = predilect.Population().fit(answers, [1, 1, -1])
+        >>> model.update(user="dan", left="milk", right="juice", outcome=1).n_answers_
+        4.0
+        >>> model.forget(user="dan", left="milk", right="juice", outcome=1).n_answers_
+        3.0
+        """
+        self._change(1, more, y, user, left, right, outcome, winner, weight, users)
+        return self
+
+    def forget(
+        self,
+        answers: Any = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        user: Any = None,
+        left: Any = None,
+        right: Any = None,
+        outcome: int | None = None,
+        winner: Any = None,
+        weight: float = 1.0,
+    ) -> Self:
+        """Remove answers, as if they had never been given, with the fitted population held fixed.
+
+        Somebody who has the answers of the fit (or of :meth:`consolidate`) again is as before to the bit; otherwise
+        utilities agree to the tolerance of the iteration, some 1e-10, since it goes on from where it stands. Boards
+        come back as they were, with tied items in the order of the ids. Someone whose last answer is removed stays
+        known, with the population's prediction.
+
+        Parameters
+        ----------
+        answers, y, user, left, right, outcome, winner, weight
+            As in :meth:`update`. Each must be held, with at least its weight, whichever item was on the left.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If one of them is not held, or was taken back already; the message names the first. Nothing is changed.
+
+        Notes
+        -----
+        The pooled model holds answers, and not who gave them.
+        """
+        self._change(-1, answers, y, user, left, right, outcome, winner, weight, None)
+        return self
+
+    def consolidate(self) -> Self:
+        """Merge changed and new people into one layout and into ``users_``.
+
+        Predictions do not change; codes of people (positions in ``users_``) do if there are new ones. It runs by itself
+        before saving, and when more than a few percent of the people changed. O(answers).
+        """
+        check_is_fitted(self, "posterior_")
+        with self.turn_:
+            consolidate(self)
+        return self
+
+    @property
+    def comparisons_(self) -> Comparisons | None:
+        """The answers; None after :meth:`load`. New ones have no task."""
+        return self.memory_.comparisons
+
+    def _change(
+        self,
+        sign: int,
+        more: Any,
+        y: npt.ArrayLike | None,
+        user: Any,
+        left: Any,
+        right: Any,
+        outcome: int | None,
+        winner: Any,
+        weight: float,
+        users: Any,
+    ) -> None:
+        if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
+            check_is_fitted(self, "posterior_")
+        with self.turn_:
+            batch = read_batch(
+                self, more, y, user=user, left=left, right=right, outcome=outcome, winner=winner, weight=weight,
+                may_add=sign > 0,
+            )  # fmt: skip
+            change(self, batch, sign, users)
+
+    def _at_rest(self) -> Self:
+        """Snapshot of the model with everybody in one layout."""
+        return copy.copy(self.consolidate()).consolidate()

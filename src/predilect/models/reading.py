@@ -1,0 +1,198 @@
+"""Input of an estimator in the form that the inference takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from predilect._advice import spoken_to
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
+from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
+from predilect.data.read.columns import guess_columns, guess_one, refuse_index
+from predilect.data.space import FeatureSpace
+from predilect.errors import DataError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def read_answers(X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False) -> Comparisons:
+    """Comparisons from a frame and, perhaps, outcomes, in which 0 is a tie for a model ``with_ties``."""
+    if isinstance(X, Comparisons):
+        if y is not None:
+            raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
+        return X
+    with spoken_to("fit"):
+        return Comparisons.from_frame(X, outcome=y, ties=["0"] if with_ties and y is not None else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Answers, with the items that only the features name, and features; ``space`` is in vocabulary order."""
+
+    comparisons: Comparisons
+    features: ItemFeatures | None
+    people: PersonFeatures | None
+    space: FeatureSpace
+
+    @property
+    def personal(self) -> bool:
+        """Whether people can be told apart: they are named, and there are at least two."""
+        return self.comparisons.has_users and self.comparisons.n_users > 1
+
+
+def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None) -> Training:
+    """Input of ``fit``; DataError if there is nothing to learn from, or ties that the threshold ``delta`` rules out."""
+    comparisons = read_answers(X, y)
+    if not comparisons.n_rows:
+        raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
+    if not np.any(comparisons.outcome):
+        raise DataError(
+            f"all {comparisons.n_answers:g} answers are ties: nothing says which item is better. Collect answers "
+            "that prefer one, or check which words were read as ties"
+        )
+    if delta == 0.0 and comparisons.has_ties:
+        raise DataError(
+            "tie_threshold=0 says that ties cannot happen, but some answers are ties. Use 'auto', or leave them out"
+        )
+    features = items if isinstance(items, ItemFeatures) or items is None else ItemFeatures.from_frame(items)
+    if features is not None:
+        comparisons = comparisons.with_items(features.ids)
+    people = users if isinstance(users, PersonFeatures) or users is None else PersonFeatures.from_frame(users)
+    return Training(comparisons, features, people, feature_space(features, comparisons.items))
+
+
+def feature_space(features: ItemFeatures | None, items: Vocabulary) -> FeatureSpace:
+    """Feature space of the items, in the order of a vocabulary."""
+    return FeatureSpace.empty(len(items)) if features is None else FeatureSpace(*features.align(items))
+
+
+def answers_by_item(comparisons: Comparisons) -> FloatArray:
+    """Number of answers on each item; shape (n_items,)."""
+    n = comparisons.n_items
+    counts = np.bincount(comparisons.left, comparisons.weight, n) + np.bincount(
+        comparisons.right, comparisons.weight, n
+    )
+    return np.asarray(counts)
+
+
+def feature_lines(features: ItemFeatures, space: FeatureSpace) -> list[str]:
+    """What became of the features, in sentences."""
+    lines = list(features.report)
+    missing = int((~space.known).sum())
+    if missing:
+        lines.append(f"{missing} of {len(space.known)} items have no features: they are alike to no other item.")
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Pairs to predict.
+
+    ``users`` holds codes, -1 for an unseen user or none named; ``left`` and ``right`` codes of known items, or
+    ``n_known + position`` in ``new_items`` (sorted ids); ``unknown_users`` for rows that name an unseen user a position
+    in ``new_users`` (sorted ids), -1 for the others. Arrays have shape (n,).
+    """
+
+    users: npt.NDArray[np.int32]
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    new_items: list[Any]
+    n_unknown_users: int
+    unknown_users: npt.NDArray[np.int32]
+    new_users: list[Any]
+
+    def of_new_users(self, rows: FloatArray) -> FloatArray:
+        """Features of the person of each pair, shape (n, d), from those of ``new_users``; zeros for all others."""
+        return np.where((self.unknown_users >= 0)[:, None], rows[self.unknown_users], 0.0)
+
+
+def read_queries(
+    X: Any, items: Vocabulary, users: Vocabulary | None, added: Mapping[Any, int] | None = None
+) -> Queries:
+    """Read pairs from a frame (in its order) with left, right and perhaps user, or from comparisons (canonical order).
+
+    ``users`` is None if the model does not tell people apart; ``added`` holds codes of people who are not in it yet.
+    Raises DataError if a column or an id is missing, or a pair compares an item with itself.
+    """
+    if isinstance(X, Comparisons):
+        left, right = (pl.Series(X.items.labels(codes)) for codes in (X.left, X.right))
+        user = pl.Series(X.users.labels(X.user)) if X.has_users else None
+    else:
+        table, _ = open_frame(X)
+        names = column_names(table)
+        with spoken_to("pairs"):
+            roles = guess_columns(names, need_winner=False, weight=False, task=False, index=index_names(table))
+        columns = to_columns(table, roles.values())
+        left, right = (clean_ids(columns[roles[side]], roles[side]) for side in ("left", "right"))
+        user = clean_ids(columns[roles["user"]], roles["user"]) if "user" in roles else None
+        for side, series in (("left", left), ("right", right)):
+            if series.null_count():
+                row = int(series.is_null().arg_max() or 0) + 1
+                raise DataError(
+                    f'column "{roles[side]}" holds {series.null_count()} missing ids (first: row {row}); '
+                    "there is nothing to predict in such rows. Leave them out"
+                )
+    codes_left = items.codes(left, unknown="minus_one")
+    codes_right = items.codes(right, unknown="minus_one")
+    new_left, new_right = left.filter(pl.Series(codes_left < 0)), right.filter(pl.Series(codes_right < 0))
+    if new_left.dtype != new_right.dtype:  # 7 on one side and "7" on the other are the same item
+        new_left, new_right = new_left.cast(pl.String), new_right.cast(pl.String)
+    new = Vocabulary(pl.concat([new_left, new_right]))
+    for codes, series in ((codes_left, left), (codes_right, right)):
+        lost = codes < 0
+        if lost.any():
+            codes[lost] = len(items) + new.codes(series.filter(pl.Series(lost)))
+    same = np.flatnonzero(codes_left == codes_right)
+    if len(same):
+        raise DataError(
+            f"{len(same)} of {len(left)} pairs compare an item with itself (first: row {same[0] + 1}, "
+            f"{left[int(same[0])]!r}). "
+            "Leave them out"
+        )
+    codes_user = np.full(len(left), -1, dtype=np.int32)
+    unknown_users, new_users = codes_user.copy(), Vocabulary([])
+    if users is not None and user is not None:
+        codes_user = users.codes(user, unknown="minus_one", what="user")
+        if added:
+            for row in np.flatnonzero(codes_user < 0).tolist():
+                codes_user[row] = added.get(users.own(user[row]), -1)
+        unknown = pl.Series(codes_user < 0)
+        new_users = Vocabulary(user.filter(unknown & user.is_not_null()))
+        named = (unknown & user.is_not_null()).to_numpy()
+        unknown_users[named] = new_users.codes(user.filter(pl.Series(named)), what="user")
+    n_unknown = int((unknown_users >= 0).sum())
+    return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids))
+
+
+def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError."""
+    table, _ = open_frame(frame)
+    names = column_names(table)
+    id_column = guess_one(names, features.id_names)
+    if id_column is None:
+        refuse_index(index_names(table), features.id_names, f"{features.what} ids")
+        raise DataError(
+            f"found no column with the {features.what} ids; the columns are {', '.join(names)}. "
+            f"Call it {features.id_names[0]}"
+        )
+    ids = clean_ids(to_columns(table, [id_column])[id_column], id_column)
+    if ids.n_unique() < len(ids):
+        raise DataError(f'column "{id_column}" holds repeated {features.what} ids; keep one row per {features.what}')
+    code = Vocabulary(new).codes(ids, unknown="minus_one")
+    encoded = features.transform(table)
+    matrix, known = np.zeros((len(new), encoded.shape[1])), np.zeros(len(new), dtype=bool)
+    matrix[code[code >= 0]] = encoded[code >= 0]
+    known[code[code >= 0]] = True
+    return matrix, known
+
+
+def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: Any, n_columns: int) -> FeatureSpace:
+    """Feature space of new items (sorted ids), shape (n_new, n_columns), as far as ``frame`` says; raises DataError."""
+    if frame is None or features is None:
+        return FeatureSpace(np.zeros((len(new_items), n_columns)), np.zeros(len(new_items), dtype=bool))
+    return FeatureSpace(*rows_of_features(new_items, features, frame))

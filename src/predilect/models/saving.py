@@ -1,0 +1,267 @@
+"""Folder of a saved model: ``model.json`` with readable values and ``arrays.npz`` with numbers; docs/model-format.md.
+
+No pickle, and everything read is checked, so that a model from somebody else can be opened safely.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+import zipfile
+from collections.abc import Callable, Mapping
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from predilect._json import typed
+from predilect._replace import put_in_place, staged
+from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
+from predilect.data.space import FeatureSpace
+from predilect.errors import DataError
+from predilect.models.checks import check_count
+from predilect.models.fields import LARGEST, Fields, amounts, check_sizes, check_values, flags, numbers
+
+SCHEMA = "predilect/model"
+FORMAT_VERSION = 2
+_DEEPEST = 50  # levels of nesting in what is read and kept as it is
+# What reading a file that is damaged, on purpose or not, may end with.
+_DAMAGE = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError,
+    TypeError, ValueError, struct.error, zipfile.BadZipFile,
+)  # fmt: skip
+
+
+def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, Any], *, overwrite: bool = False) -> None:
+    """Write a model to a folder, whole or not at all.
+
+    ``document`` holds plain values; schema, versions and the list of arrays are added. Raises FileExistsError if the
+    path exists and ``overwrite`` is False, OSError if the folder cannot be written.
+    """
+    from predilect import __version__
+
+    refuse_to_replace(path, overwrite)
+    head = {"schema": SCHEMA, "version": FORMAT_VERSION, "predilect": __version__}
+    text = json.dumps({**head, **document, "arrays": _described(arrays)}, allow_nan=False)
+    whole = json.loads(text)  # as whoever reads it will have it
+    whole["checksum"] = _checksum(whole, arrays)
+    path = path.resolve()  # a link to a folder keeps pointing there
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with staged(path) as new:
+        new.mkdir()
+        (new / "model.json").write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        np.savez(new / "arrays.npz", **arrays)
+        refuse_to_replace(path, overwrite)
+        put_in_place(new, path)
+
+
+def refuse_to_replace(path: Path, overwrite: bool) -> None:
+    """FileExistsError if the path exists and may not be replaced."""
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists already. Choose another folder, or save with overwrite=True")
+
+
+def read_model(
+    path: Path,
+    names: tuple[str, ...],
+    fields: Callable[[dict[str, Any]], tuple[Fields, dict[str, int]]],
+    build: Callable[[dict[str, Any], dict[str, Any]], Any],
+) -> Any:
+    """Read a folder that :func:`write_model` wrote.
+
+    ``names`` are the values of "model" that are accepted; ``fields`` gives what the arrays must be and the sizes by
+    name; ``build`` makes the model from the document and the arrays. Raises DataError for no model, a damaged one, one
+    of another format, or another kind of model.
+    """
+    path = model_folder(path)
+    document = read_document(path)
+    kind = document.get("model")
+    if kind not in names:
+        raise DataError(
+            f"{path} holds a model called {kind!r:.100}, not {' or '.join(map(repr, names))}. "
+            "predilect.load_model(path) opens any"
+        )
+    try:
+        _refuse_deep(document["report"], _DEEPEST)
+        table, sizes = fields(document)
+        sizes = check_sizes(table, sizes, document["arrays"])
+        arrays = _read_arrays(path / "arrays.npz", document["arrays"])
+        if document.pop("checksum") != _checksum(document, arrays):
+            raise ValueError("the checksum is not that of its numbers and words")
+        check_values(table, sizes, arrays)
+        return build(document, arrays)
+    except MemoryError as error:
+        raise DataError(f"{path} holds a model that does not fit into memory ({error})") from error
+    except _DAMAGE as error:
+        raise DataError(
+            f"{path} holds a damaged model ({type(error).__name__}: {error}). Save it again, or fit it anew"
+        ) from error
+
+
+def model_folder(path: Path) -> Path:
+    """Folder of a model: the one that is named or, of results that ``predilect rank`` wrote, ``model`` in it."""
+    inside = path / "model"
+    try:
+        return inside if not (path / "model.json").exists() and (inside / "model.json").is_file() else path
+    except OSError as error:
+        raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name") from error
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The description in a folder, checked for schema and version; DataError if there is none, or it cannot be read."""
+    file = path / "model.json"
+    if not path.exists():
+        raise DataError(f"there is no folder {path} (looked in {Path.cwd()}). Check the name")
+    if not file.is_file():
+        raise DataError(
+            f"{path} holds no model: there is no {file.name} in it. Give the folder that save() or predilect rank wrote"
+        )
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
+    except (OSError, RecursionError, ValueError) as error:
+        raise DataError(f"{file} is not readable JSON ({error}). Save the model again, or fit it anew") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise DataError(f'{file} is not a Predilect model: its "schema" is not "{SCHEMA}"')
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        raise DataError(f'{file} is damaged: its "version" is {version!r:.100} and not a number. Save the model again')
+    if version < FORMAT_VERSION:
+        raise DataError(
+            f"{file} has format version {version}, of an earlier Predilect, which tells nobody whether it is damaged. "
+            f"This one reads version {FORMAT_VERSION}. Fit the model anew, or take the Predilect that saved it "
+            f"({document.get('predilect')})"
+        )
+    if version > FORMAT_VERSION:
+        raise DataError(
+            f"{file} has format version {version}, but this Predilect reads up to {FORMAT_VERSION}. "
+            "Install a newer Predilect"
+        )
+    return document
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object of JSON; repeated names are an error, as either value could be meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice in one object")
+    return found
+
+
+def _refuse_deep(value: Any, levels: int) -> None:
+    if isinstance(value, dict | list):
+        if not levels:
+            raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
+        for part in value.values() if isinstance(value, dict) else value:
+            _refuse_deep(part, levels - 1)
+
+
+def _checksum(document: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    """SHA-256 of a model's content, independent of the layout of its files; ``document`` without the checksum."""
+    words = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    found = hashlib.sha256(words.encode())
+    for name in sorted(arrays):
+        found.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
+    return f"sha256:{found.hexdigest()}"
+
+
+def _read_arrays(file: Path, described: dict[str, Any]) -> dict[str, Any]:
+    """Arrays of the types and shapes that the description lists; no more is read than the file is long."""
+    with zipfile.ZipFile(file) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        if members.keys() != described.keys() or len(members) < len(archive.infolist()):
+            raise ValueError(f"{file.name} does not hold the arrays that model.json lists")
+        if sum(info.file_size for info in members.values()) > file.stat().st_size:
+            raise ValueError(f"{file.name} is compressed, which no saved model is")
+        return {name: _read_array(archive, info, *described[name]) for name, info in members.items()}
+
+
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, dtype: str, shape: list[int]) -> Any:
+    with archive.open(info) as stream:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError(f"{info.filename} is of another version of NumPy's format")
+        there = np.lib.format.read_array_header_1_0(stream)
+        found, is_fortran, kind = list(there[0]), there[1], there[2]
+        size = math.prod(shape) * kind.itemsize
+        if kind.hasobject or str(kind) != dtype or found != shape or stream.tell() + size != info.file_size:
+            raise ValueError(f"{info.filename} is not the array that model.json lists")
+        # Into memory that may be written to: updates do, and loops would be compiled once more for memory that may not.
+        content = bytearray(stream.read())
+        if len(content) != size:
+            raise ValueError(f"{info.filename} is cut short")
+    return np.ndarray(shape, kind, content, order="F" if is_fortran else "C")
+
+
+def _described(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()}
+
+
+def number(value: Any) -> Any:
+    """A value of JSON, infinities and not-a-number from their words."""
+    return float(value) if value in ("inf", "-inf", "nan") else value
+
+
+# I items, F columns of their features; U people, G columns of theirs.
+SHARED_ARRAYS: Fields = {"n_by_item": amounts("I"), "feature_matrix": numbers("I F"), "feature_known": flags("I")}
+
+
+def sizes_of(document: dict[str, Any]) -> dict[str, int]:
+    """Sizes that a document gives: numbers of ids, and of columns of features."""
+    features, people = document["item_features"], document["user_features"]
+    return {
+        "I": len(document["items"]), "U": len(document["users"] or [None]),
+        "F": 0 if features is None else len(features["outputs"]),
+        "G": 0 if people is None else len(people["outputs"]),
+    }  # fmt: skip
+
+
+def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Set the attributes that every fitted model has; ValueError, TypeError or KeyError for damaged input."""
+    check_computing(model)
+    model.items_ = _vocabulary(document["items"], "items")
+    model.users_ = None if document["users"] is None else _vocabulary(document["users"], "users")
+    model.added_users_ = {}
+    model.tie_threshold_ = number_within("tie_threshold", document["tie_threshold"], 0.0, LARGEST)
+    if model.tie_threshold_ == 0.0 and np.any(arrays.get("outcome", 1) == 0):
+        raise ValueError("ties in a model without them")
+    model.n_answers_ = number_within("n_answers", document["n_answers"], 0.0, LARGEST)
+    model.backend_ = typed(str, document["frame_kind"], "frame_kind")
+    features, people = document["item_features"], document["user_features"]
+    model.features_ = None if features is None else ItemFeatures.from_dict(features)
+    model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
+    if "feature_matrix" in arrays:
+        model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
+    else:
+        model.space_ = FeatureSpace.empty(len(model.items_))
+    model.n_by_item_ = arrays["n_by_item"]
+    model.report_ = typed(dict[str, Any], document["report"], "report")
+    typed(str, model.report_["model"], "model")
+    if "updates" in model.report_:
+        counts = model.report_["updates"] = typed(dict[str, int | float], model.report_["updates"], "updates")
+        if counts.keys() != {"answers_added", "answers_taken_back", "people_added"}:
+            raise ValueError(f"updates are counted as {', '.join(counts)}")
+
+
+def number_within(name: str, value: Any, low: float, high: float) -> float:
+    """A number in a range, else ValueError."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r:.100}")
+    return float(value)
+
+
+def check_computing(model: Any) -> None:
+    """ValueError if an argument that says how to compute, which every model has or lacks, is out of its range."""
+    check_count("random_state", model.random_state, 0)
+    n_jobs = getattr(model, "n_jobs", None)
+    if n_jobs != -1:
+        check_count("n_jobs", n_jobs, 1, None)
+    typed(bool, getattr(model, "strict", False), "strict")
+
+
+def _vocabulary(ids: Any, what: str) -> Vocabulary:
+    found = Vocabulary(ids)
+    if found.ids != ids:
+        raise ValueError(f"the ids of {what} are not in the order of their codes, or one is there twice")
+    return found

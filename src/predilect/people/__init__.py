@@ -1,0 +1,1 @@
+"""Many people with few answers each: layout, expectation propagation, prediction, updates."""

@@ -1,0 +1,312 @@
+"""Compiled expectation propagation over a range of people: the loop in which nearly all time is spent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from predilect._compile import inner_kernel, kernel
+from predilect.likelihoods.probit import moments_scalar, tilted_scalar
+from predilect.people.state import (
+    direction,
+    pair_statistics,
+    person_statistics,
+    prior_mean,
+    prior_state,
+    rank_one,
+    replay,
+)
+
+_MAX_INNER = 200  # inner iterations of the site of many identical answers
+_INNER_TOLERANCE = 1e-12
+
+
+@kernel
+def refresh_site(y, w, mu, v, share, lam, eta, delta):
+    """New site (λ, η) of one of w identical answers, given the person's current posterior N(mu, v) of the margin.
+
+    ``share`` is 1 - w λ v, the part of the variance without the copies that v is. It is passed in since the difference
+    has no digits left where the copies carry nearly all information.
+    """
+    if w == 1.0:
+        v_c = v / share
+        m_c = (mu - v * eta) / share
+        slope, curvature = moments_scalar(y, m_c, v_c, delta)
+        denominator = 1.0 - curvature * v_c
+        return curvature / denominator, (slope + curvature * m_c) / denominator
+    # All w copies move together: iterate to the fixed point of the group against everything else, N(m_r, v_r).
+    # Undamped, the copies overshoot together (10^5 copies oscillate for ever), so the step is halved when they do.
+    v_r = v / share
+    m_r = (mu - v * w * eta) / share
+    step = 1.0
+    last = 0.0
+    for _ in range(_MAX_INNER):
+        denominator = 1.0 + w * lam * v_r
+        v = v_r / denominator
+        mu = (m_r + v_r * w * eta) / denominator
+        denominator = 1.0 - lam * v
+        v_c = v / denominator
+        m_c = (mu - v * eta) / denominator
+        slope, curvature = moments_scalar(y, m_c, v_c, delta)
+        denominator = 1.0 - curvature * v_c
+        change_lam = curvature / denominator - lam
+        change_eta = (slope + curvature * m_c) / denominator - eta
+        if abs(change_lam) <= _INNER_TOLERANCE * (1.0 + lam) and abs(change_eta) <= _INNER_TOLERANCE * (1.0 + abs(eta)):
+            break
+        if change_lam * last < 0.0:
+            step = max(0.5 * step, 0.05)
+        last = change_lam
+        lam += step * change_lam
+        eta += step * change_eta
+    return lam, eta
+
+
+@inner_kernel
+def _change_of_margin(d_lam, d_eta, mean, v):
+    """Change of a margin by a change of its site, in units of its noise: the scale-free measure of convergence."""
+    change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * v / (1.0 + math.sqrt(v))
+    # max() would lose a NaN, and what is not a number would count as converged.
+    return change if change == change else math.inf
+
+
+@kernel
+def refresh_sites(outcome, weight, mean, v, share, lam, eta, delta, step):
+    """Parallel site update of one person, a ``step`` of the way, in place; the largest change of a margin."""
+    largest = 0.0
+    for p in range(outcome.shape[0]):
+        new_lam, new_eta = refresh_site(outcome[p], weight[p], mean[p], v[p], share[p], lam[p], eta[p], delta)
+        d_lam = step * (new_lam - lam[p])
+        d_eta = step * (new_eta - eta[p])
+        largest = max(largest, _change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean[p], v[p]))
+        lam[p] += d_lam
+        eta[p] += d_eta
+    return largest
+
+
+@inner_kernel
+def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c):
+    """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
+    log_det = 0.0
+    largest = 0.0
+    for p in range(n):
+        g = first + p
+        if in_pair_space:
+            v, mean = direction(C, mu, p, -1, d, c)
+        else:
+            v, mean = direction(C, mu, la[g], lb[g], d, c)
+        share = 1.0 - weight[g] * lam[g] * v
+        new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, share, lam[g], eta[g], delta)
+        d_lam = new_lam - lam[g]
+        d_eta = new_eta - eta[g]
+        largest = max(largest, _change_of_margin(weight[g] * d_lam, weight[g] * d_eta, mean, v))
+        log_det += rank_one(C, mu, c, d, weight[g] * d_lam, weight[g] * d_eta, v, mean)
+        lam[g] = new_lam
+        eta[g] = new_eta
+    return log_det, largest
+
+
+@inner_kernel
+def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, out):
+    """Adds one row's part of log Z, and its derivatives in δ, to ``out``."""
+    denominator = 1.0 - lam * v
+    v_c = v / denominator
+    m_c = (mean - v * eta) / denominator
+    log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome, m_c, v_c, delta)
+    denominator = 1.0 + lam * v_c
+    message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
+    out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
+    out[1] += w * slope_delta
+    out[2] += w * curvature_delta
+
+
+@kernel
+def answers_evidence(outcome, weight, mean, v, lam, eta, z_bar, delta, out):
+    """Adds the rows' parts of a person's log Z to ``out``; the two joint terms are the caller's."""
+    for p in range(outcome.shape[0]):
+        _answer_evidence(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], delta, out)
+
+
+@inner_kernel
+def _person_evidence(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, own, C, mu, c, log_det, out):
+    """Adds the person's log Z, its gradient and curvature in δ to ``out`` (population.md section 2)."""
+    value = -0.5 * log_det
+    for i in range(d):
+        c[i] = 0.0
+    for p in range(n):
+        g = first + p
+        w = weight[g]
+        if in_pair_space:
+            v = C[p, p]
+            mean = mu[p]
+        else:
+            a = la[g]
+            b = lb[g]
+            v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
+            mean = mu[a] - mu[b]
+        z_bar = own[la[g]] - own[lb[g]]
+        _answer_evidence(outcome[g], w, mean, v, lam[g], eta[g], z_bar, delta, out)
+        e = w * (eta[g] - lam[g] * z_bar)
+        if in_pair_space:
+            c[p] = e
+        else:
+            c[la[g]] += e
+            c[lb[g]] -= e
+    for i in range(d):
+        value += 0.5 * c[i] * c[i] * C[i, i]
+        for j in range(i):
+            value += c[i] * c[j] * C[i, j]
+    out[0] += value
+
+
+@inner_kernel
+def _scatter_items(items, k, x, Q, H, D, r):
+    """Adds a person's sums over the own items, where the items are the basis."""
+    for i in range(k):
+        r[items[i]] += x[i]
+        for j in range(i + 1):  # items ascend: this is the lower triangle
+            H[items[i], items[j]] += Q[i, j]
+            D[items[i], items[j]] += x[i] * x[j] - Q[i, j]
+
+
+@inner_kernel
+def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, H, v, r, own_H, own_D):
+    """Adds a person's sums on a basis of functions.
+
+    With Q and the rows R in the person's space, W[i] collects Q R so that Σ_u Rᵀ Q R = Φᵀ W: one product over all items
+    in place of one a person. Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
+    """
+    own_Q = np.empty((d, d))
+    for i in range(d):
+        for j in range(d):
+            own_Q[i, j] = Q[i, j]
+    T = np.dot(own_Q, R[:d])
+    for i in range(d):
+        a = items[la[first + i]] if in_pair_space else items[i]
+        r[a] += alpha[i]
+        for j in range(R.shape[1]):
+            v[j] += alpha[i] * R[i, j]
+            H[a, j] += T[i, j]
+        if in_pair_space:
+            b = items[lb[first + i]]
+            r[b] -= alpha[i]
+            for j in range(R.shape[1]):
+                H[b, j] -= T[i, j]
+    if rho.shape[0] == 0:
+        return
+    for p in range(d):
+        if not in_pair_space:
+            own_H[items[p]] += Q[p, p]
+            own_D[items[p]] += alpha[p] * alpha[p] - Q[p, p]
+            continue
+        for q in range(d):
+            square = alpha[p] * alpha[q] - Q[p, q]
+            a = la[first + p]
+            b = lb[first + p]
+            if a == la[first + q]:
+                own_H[items[a]] += Q[p, q]
+                own_D[items[a]] += square
+            if a == lb[first + q]:
+                own_H[items[a]] -= Q[p, q]
+                own_D[items[a]] -= square
+            if b == la[first + q]:
+                own_H[items[b]] -= Q[p, q]
+                own_D[items[b]] -= square
+            if b == lb[first + q]:
+                own_H[items[b]] += Q[p, q]
+                own_D[items[b]] += square
+
+
+@kernel
+def em_pass(
+    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
+    delta, tie_factor, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, ties, out,
+):  # fmt: skip
+    """E step: EP sweeps of people ``start .. stop``, at most ``n_sweeps`` each, and the sums over them.
+
+    ``la, lb`` (n_rows,): left and right as positions in the person's own items, the ``item_idx`` from ``item_ptr[u]``
+    on; ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``cov, Phi`` (n_items, M), ``rho``
+    (n_items,): prior covariance, as in :mod:`predilect.people.state`; ``m`` (n_items,), ``shift``
+    (n_items, n_traits): prior mean, and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of
+    ``delta``; ``skip`` (n_users,): people left to :mod:`predilect.people.expectation`.
+
+    Added to:
+
+    - H, D (n_items, M), without a basis: lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X. With one, H
+      is the first times Φ, and D (stop - start, M) holds each person's Φᵀ Xᵀ α. An H without rows: these sums, and the
+      following three, are not wanted.
+    - r (n_items,), r_traits (n_items, n_traits): the sum of Xᵀ α, and of its products with the traits.
+    - own_H, own_D (n_items,), where ``rho`` is given: diagonals of the two sums over items.
+    - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
+
+    ``ties`` (n_users, 2) is set: gradient and curvature of each person's evidence in the log of their own threshold.
+    """
+    max_d = 1
+    max_k = 1
+    for u in range(start, stop):
+        n = answer_ptr[u + 1] - answer_ptr[u]
+        k = item_ptr[u + 1] - item_ptr[u]
+        if not skip[u]:
+            max_d = max(max_d, min(n, k))
+            max_k = max(max_k, k)
+    items_are_basis = Phi.shape[1] == 0
+    C = np.empty((max_d, max_d))
+    mu = np.empty(max_d)
+    c = np.empty(max_d)
+    own = np.empty(max_k)
+    x = np.empty(max_k)
+    R = np.empty((0 if items_are_basis else max_d, Phi.shape[1]))
+    Q = np.empty((max_k, max_k) if items_are_basis else (max_d, max_d))
+    P = np.empty((max_d, max_d))
+    W = np.empty((max_d, max_d))
+    own_out = np.empty(3)
+    for u in range(start, stop):
+        first = answer_ptr[u]
+        n = answer_ptr[u + 1] - first
+        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
+        k = items.shape[0]
+        if n == 0 or skip[u]:
+            continue
+        in_pair_space = n <= k
+        d = n if in_pair_space else k
+        factor = tie_factor[u]
+        own_delta = delta * factor
+        prior_mean(u, items, m, shift, traits, own)
+        prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+        log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
+        largest = 0.0
+        for _ in range(n_sweeps):
+            change_of_log_det, largest = sweep(
+                in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, C, mu, c
+            )
+            log_det += change_of_log_det
+            if largest < tolerance:
+                break
+        out[3] = max(out[3], largest)
+        own_out[:] = 0.0
+        _person_evidence(
+            in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, own, C, mu, c, log_det, own_out
+        )
+        out[0] += own_out[0]
+        out[1] += factor * own_out[1]
+        out[2] += factor * factor * own_out[2]
+        ties[u, 0] = own_delta * own_out[1]
+        ties[u, 1] = own_delta * own_delta * own_out[2] + ties[u, 0]
+        if H.shape[0] == 0:
+            continue
+        if items_are_basis or not in_pair_space:
+            person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
+        else:
+            pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
+        if items_are_basis:
+            _scatter_items(items, k, x, Q, H, D, r)
+        else:
+            _scatter_basis(in_pair_space, items, la, lb, first, n, d, x, Q, R, rho, H, D[u - start], r, own_H, own_D)
+        for j in range(traits.shape[1]):
+            if items_are_basis or not in_pair_space:
+                for i in range(k):
+                    r_traits[items[i], j] += x[i] * traits[u, j]
+            else:
+                for p in range(n):
+                    r_traits[items[la[first + p]], j] += x[p] * traits[u, j]
+                    r_traits[items[lb[first + p]], j] -= x[p] * traits[u, j]

@@ -1,0 +1,215 @@
+"""Parallel expectation propagation for one person with very many answers, with step control."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.sites import Sites
+from predilect.people.dense import add_person
+from predilect.people.distribution import Law
+from predilect.people.ep import answers_evidence, em_pass, refresh_sites
+from predilect.people.layout import People
+from predilect.shards import Shard, map_shards
+
+FloatArray = npt.NDArray[np.float64]
+
+_SMALLEST_STEP = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class PersonPass:
+    """Contribution of one person, on the own items."""
+
+    user: int
+    items: npt.NDArray[np.int32]
+    x: FloatArray  # Xᵀ α, (k,)
+    Q: FloatArray  # Xᵀ Q X, (k, k)
+    out: FloatArray  # (4,): evidence, its gradient and curvature in δ, largest change of a margin
+    ties: FloatArray  # (2,): gradient and curvature in the logarithm of the person's own threshold
+
+
+def dense_pass(
+    people: People, user: int, sites: Sites, law: Law, delta: float, n_sweeps: int, tolerance: float
+) -> PersonPass:  # fmt: skip
+    """Parallel EP sweeps of one person's sites, in place, with the fixed point of sequential ones."""
+    rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
+    factor = float(people.tie_factor[user])
+    own_delta = delta * factor
+    outcome, weight = people.outcome[rows], people.weight[rows]
+    precision, linear = sites.precision[rows], sites.linear[rows]  # views: the sites change in place
+    items, person = people.dense(user, law)
+    prior_var = person.prior_var
+    state = person.condition(weight * precision, weight * linear)
+    step, last, largest = 1.0, math.inf, 0.0
+    for _ in range(n_sweeps):
+        # What the copies of a row leave of the variance that there is without them, which is at most the prior's: where
+        # they carry nearly all information, the difference has lost its digits and the bound has them.
+        total = weight * precision
+        share = np.maximum(1.0 - total * state.var, 1.0 / (1.0 + total * prior_var))
+        largest = refresh_sites(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step)
+        if largest > last:
+            step = max(0.5 * step, _SMALLEST_STEP)
+        last = largest
+        state = person.condition(weight * precision, weight * linear)
+        if largest < tolerance:
+            break
+    out = np.zeros(4)
+    answers_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, out)
+    out[0] += 0.5 * (state.quadratic - state.log_det)
+    out[3] = largest
+    slope = own_delta * out[1]
+    ties = np.array([slope, own_delta * own_delta * out[2] + slope])
+    out[1] *= factor
+    out[2] *= factor * factor
+    return PersonPass(user, items, *person.sums(state), out, ties)
+
+
+# With so few items it is quicker to work with their covariance and project the sums than to form people's own from Φ.
+_FEW_ITEMS = 600
+_ROUNDING = 1e-8  # of the largest
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Sums over people (population.md section 3); curvatures have the cavities held."""
+
+    evidence: float  # Σ log Z_u, in nats
+    H: FloatArray  # Σ Xᵀ Q X, (M, M); on a basis Φᵀ . Φ
+    D: FloatArray  # Σ (Xᵀ α αᵀ X - Xᵀ Q X), (M, M): twice the gradient of the evidence in Σ
+    r: FloatArray  # Σ Xᵀ α, (M,): gradient in m
+    r_items: FloatArray  # the same item by item, (n_items,)
+    r_traits: FloatArray  # (M, n_traits): gradient in the effects of traits
+    own_H: FloatArray  # diagonals of H and D over items; empty without item-specific residuals
+    own_D: FloatArray
+    slope_delta: float
+    curvature_delta: float
+    largest_change: float  # of a margin in the last sweep, in noise units
+    # (n_users, 2): gradient and curvature in the logarithm of each person's own threshold
+    ties: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all is finite and no margin variance or information is negative; otherwise the digits ran out."""
+        information = np.diagonal(self.H)
+        lost = float(information.min(initial=0.0)) < -_ROUNDING * float(information.max(initial=0.0))
+        return math.isfinite(self.evidence) and math.isfinite(self.largest_change) and not lost
+
+
+def expectation(
+    people: People,
+    sites: Sites,
+    law: Law,
+    delta: float,
+    *,
+    n_sweeps: int = 1,
+    tolerance: float = 0.0,
+    executor: ThreadPoolExecutor | None = None,
+) -> Expectation:
+    """EP sweeps of every person's sites, in place, until none changes a margin by ``tolerance``; the sums over people.
+
+    population.md sections 2 and 3. Time Σ_u n_u min(n_u, k_u)² + k_u³ for n_u answers on k_u items, and with a basis of
+    M functions M min(n_u, k_u)² more and n_items M² in all; memory 2 n_items M floats a shard in flight, never anything
+    of people x items x items.
+    """
+    if law.has_basis and people.n_items <= _FEW_ITEMS and not len(people.heavy):
+        dense = Law(law.covariance(np.arange(people.n_items)), law.mean, shift=law.shift)
+        found = expectation(
+            people, sites, dense, delta, n_sweeps=n_sweeps, tolerance=tolerance, executor=executor
+        )  # fmt: skip
+        return _on_basis(found, law)
+    M = law.Phi.shape[1] if law.has_basis else people.n_items
+    ties = np.zeros((people.n_users, 2))  # each person in one shard: written, not summed
+
+    def work(shard: Shard) -> _Sums:
+        sums = _Sums.empty(people, law, M)
+        D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
+        em_pass(
+            shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
+            people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho,
+            law.mean, law.shift, delta, people.tie_factor, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r,
+            sums.r_traits, sums.own_H, sums.own_D, ties, sums.out,
+        )  # fmt: skip
+        return sums._replace(D=D.T @ D) if law.has_basis else sums
+
+    def work_dense(shard: Shard) -> PersonPass:
+        return dense_pass(people, shard[0], sites, law, delta, n_sweeps, tolerance)
+
+    total = _Sums.empty(people, law, M)
+    for part in map_shards(work, people.shards, executor):
+        largest = max(total.out[3], part.out[3])
+        for whole, summand in zip(total, part, strict=True):
+            whole += summand
+        total.out[3] = largest
+    for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
+        _add_dense(total, person, law, people.traits[person.user])
+        ties[person.user] = person.ties
+    if not law.has_basis:
+        for lower in (total.H, total.D):
+            lower += np.tril(lower, -1).T
+    H, D, r, r_traits = total.H, total.D, total.r, total.r_traits
+    if law.has_basis:
+        H, r, r_traits = symmetrise(law.Phi.T @ H), law.Phi.T @ r, law.Phi.T @ r_traits
+        D = D - H
+    out = total.out
+    return Expectation(
+        float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]),
+        float(out[3]), ties,
+    )  # fmt: skip
+
+
+def _on_basis(found: Expectation, law: Law) -> Expectation:
+    """Sums over items projected on the functions of a basis."""
+    own = len(law.rho) > 0
+    return replace(
+        found,
+        H=symmetrise(law.Phi.T @ found.H @ law.Phi),
+        D=symmetrise(law.Phi.T @ found.D @ law.Phi),
+        r=law.Phi.T @ found.r,
+        r_traits=law.Phi.T @ found.r_traits,
+        own_H=np.diagonal(found.H).copy() if own else found.own_H,
+        own_D=np.diagonal(found.D).copy() if own else found.own_D,
+    )
+
+
+class _Sums(NamedTuple):
+    """Accumulators of :func:`em_pass`; with a basis H is still to be multiplied by Φᵀ, and D is the squares only."""
+
+    H: FloatArray
+    D: FloatArray
+    r: FloatArray
+    r_traits: FloatArray
+    own_H: FloatArray
+    own_D: FloatArray
+    out: FloatArray
+
+    @classmethod
+    def empty(cls, people: People, law: Law, M: int) -> _Sums:
+        n_items, n_own = people.n_items, len(law.rho)
+        return cls(
+            np.zeros((n_items, M)), np.zeros((M, M)), np.zeros(n_items), np.zeros((n_items, people.traits.shape[1])),
+            np.zeros(n_own), np.zeros(n_own), np.zeros(4),
+        )  # fmt: skip
+
+
+def _add_dense(total: _Sums, person: PersonPass, law: Law, traits: FloatArray) -> None:
+    items, x, Q = person.items, person.x, person.Q
+    if law.has_basis:
+        rows = law.Phi[items]
+        total.H[items] += Q @ rows
+        total.D[:] += np.outer(x @ rows, x @ rows)
+    else:
+        add_person(items, x, Q, total.H, total.D)
+    if len(total.own_H):
+        total.own_H[items] += np.diagonal(Q)
+        total.own_D[items] += x * x - np.diagonal(Q)
+    total.r[items] += x
+    total.r_traits[items] += np.outer(x, traits)
+    total.out[:3] += person.out[:3]
+    total.out[3] = max(total.out[3], person.out[3])

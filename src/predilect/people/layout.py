@@ -1,0 +1,235 @@
+"""Answers grouped by user (CSR layout), as the compiled loops read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.data import Comparisons
+from predilect.errors import DataError
+from predilect.gaussian.sites import Sites
+from predilect.people.dense import CountedPerson, DensePerson
+from predilect.people.distribution import Law
+from predilect.people.prediction import person_sums
+from predilect.shards import Shard, cut
+
+# Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
+_COST_PER_SHARD = 1.5e6
+_COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
+_MOST_SHARDS = 16
+LARGEST_STATE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Answers sorted by user, with each user's own list of items.
+
+    ``largest_state``: users with min(answers, items) above it, or above an eighth of it and with more than twice as
+    many answers as items, are *heavy*: dense factorisations are quicker than rank-one updates. So are those with a row
+    of more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes all users heavy.
+    """
+
+    answer_ptr: npt.NDArray[np.int64]  # start of each user's answers and items, (n_users + 1,)
+    item_ptr: npt.NDArray[np.int64]
+    item_idx: npt.NDArray[np.int32]  # each user's own items, ascending global codes
+    left: npt.NDArray[np.int32]  # positions in the user's own items, (n_rows,)
+    right: npt.NDArray[np.int32]
+    outcome: npt.NDArray[np.int8]  # +1, 0 or -1, (n_rows,)
+    weight: npt.NDArray[np.float64]  # number of identical answers in a row, (n_rows,)
+    n_items: int
+    shards: list[Shard]  # ranges of users, cut by work
+    largest_state: int = LARGEST_STATE
+    traits: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))  # (n_users, n_traits)
+    # multiplies the tie threshold, (n_users,)
+    tie_factor: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    is_heavy: npt.NDArray[np.bool_] = field(init=False)
+    heavy: npt.NDArray[np.int64] = field(init=False)  # codes of heavy users
+
+    def __post_init__(self) -> None:
+        if not self.traits.shape[1]:
+            object.__setattr__(self, "traits", np.zeros((self.n_users, 0)))
+        if not len(self.tie_factor):
+            object.__setattr__(self, "tie_factor", np.ones(self.n_users))
+        is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.largest_state)
+        object.__setattr__(self, "is_heavy", is_heavy)
+        object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows (identical answers of a user count once)."""
+        return len(self.outcome)
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.answer_ptr) - 1
+
+    @property
+    def n_active(self) -> int:
+        """Number of users with at least one answer."""
+        return int(np.count_nonzero(np.diff(self.answer_ptr)))
+
+    @property
+    def n_answers(self) -> float:
+        """Number of answers: the sum of the weights."""
+        return float(self.weight.sum())
+
+    def dense(self, user: int, law: Law) -> tuple[npt.NDArray[np.int32], DensePerson | CountedPerson]:
+        """A user's own items, and the user in dense form."""
+        items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
+        rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
+        mean = law.person_mean(items, self.traits[user])
+        if has_many_copies(self.weight[rows], self.largest_state):
+            return items, CountedPerson(self.left[rows], self.right[rows], law.covariance(items), mean)
+        in_pair_space = rows.stop - rows.start <= len(items)
+        left, right = self.left[rows], self.right[rows]
+        if in_pair_space and not law.has_basis:
+            return items, DensePerson(left, right, law.Sigma, mean, items)
+        return items, DensePerson(left, right, law.covariance(items) if in_pair_space else law.root(items), mean)
+
+    def sums(
+        self, user: int, sites: Sites, law: Law
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """A user's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
+        if self.is_heavy[user]:
+            rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
+            w = self.weight[rows]
+            items, person = self.dense(user, law)
+            return items, *person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
+        items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
+        x, Q = person_sums(
+            user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.weight, self.traits,
+            sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
+        )  # fmt: skip
+        return items, x, Q
+
+    def answers_by_item(self, start: int, stop: int) -> npt.NDArray[np.float64]:
+        """Number of answers on each item of users ``start`` to ``stop``; (stop - start, n_items)."""
+        rows = slice(self.answer_ptr[start], self.answer_ptr[stop])
+        who = np.repeat(np.arange(start, stop), np.diff(self.answer_ptr[start : stop + 1]))
+        counts = np.zeros((stop - start) * self.n_items)
+        for side in (self.left, self.right):
+            cell = (who - start) * self.n_items + self.item_idx[self.item_ptr[who] + side[rows]]
+            counts += np.bincount(cell, self.weight[rows], minlength=len(counts))
+        return counts.reshape(stop - start, self.n_items)
+
+
+def lay_out(
+    comparisons: Comparisons,
+    *,
+    traits: npt.NDArray[np.float64] | None = None,
+    largest_state: int = LARGEST_STATE,
+    n_basis: int | None = None,
+) -> People:
+    """Layout of answers by user, O(n log n) time; DataError if a weight is below 1.
+
+    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
+    """
+    if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
+        raise DataError(
+            f"{n_small} rows have a weight below 1. A weight counts identical answers of one person; personal rankings "
+            "need weights of at least 1. Multiply them all, leave such rows out, or rank the crowd alone (--pooled, "
+            "personal=False)."
+        )
+    return lay_out_columns(
+        comparisons.user,
+        comparisons.left,
+        comparisons.right,
+        comparisons.outcome,
+        comparisons.weight,
+        n_items=comparisons.n_items,
+        traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
+        largest_state=largest_state,
+        n_basis=n_basis,
+    )
+
+
+def lay_out_columns(
+    user: npt.NDArray[np.integer],
+    left: npt.NDArray[np.integer],
+    right: npt.NDArray[np.integer],
+    outcome: npt.NDArray[np.int8],
+    weight: npt.NDArray[np.float64],
+    *,
+    n_items: int,
+    traits: npt.NDArray[np.float64],
+    tie_factor: npt.NDArray[np.float64] | None = None,
+    largest_state: int = LARGEST_STATE,
+    n_basis: int | None = None,
+) -> People:
+    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and ``tie_factor`` have a row for each user."""
+    n_users, n = len(traits), len(user)
+    user = user.astype(np.int64)
+    keys = np.concatenate([user * n_items + left, user * n_items + right])
+    unique, position = np.unique(keys, return_inverse=True)
+    bounds = np.arange(n_users + 1)
+    answer_ptr = np.searchsorted(user, bounds).astype(np.int64)
+    item_ptr = np.searchsorted(unique // n_items, bounds).astype(np.int64)
+    return People(
+        answer_ptr=answer_ptr,
+        item_ptr=item_ptr,
+        item_idx=(unique % n_items).astype(np.int32),
+        left=(position[:n] - item_ptr[user]).astype(np.int32),
+        right=(position[n:] - item_ptr[user]).astype(np.int32),
+        # Copies: the columns of comparisons are read-only, for which every loop would be compiled a second time.
+        outcome=np.array(outcome),
+        weight=np.array(weight),
+        n_items=n_items,
+        shards=shards_of(answer_ptr, item_ptr, weight, n_items, largest_state, n_basis),
+        largest_state=largest_state,
+        traits=np.ascontiguousarray(traits),
+        tie_factor=np.ones(n_users) if tie_factor is None else tie_factor,
+    )
+
+
+def shards_of(
+    answer_ptr: npt.NDArray[np.int64],
+    item_ptr: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
+    n_items: int,
+    largest_state: int,
+    n_basis: int | None,
+) -> list[Shard]:
+    """Ranges of users with about equal work."""
+    heavy = _are_heavy(answer_ptr, item_ptr, weight, largest_state)
+    return cut(
+        _costs(np.diff(answer_ptr), np.diff(item_ptr), heavy, n_basis or 0),
+        max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
+        _MOST_SHARDS,
+    )
+
+
+def _costs(
+    n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], heavy: npt.NDArray[np.bool_], n_basis: int
+) -> npt.NDArray[np.float64]:
+    """Multiply-adds of one EM pass over a user with n answers on k items (a replay, a sweep, the statistics)."""
+    d = np.minimum(n, k).astype(float)
+    d[heavy] = 0.0  # not worked on in shards
+    return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k + 0.5 * n_basis * d * (d + 8.0))
+
+
+def has_many_copies(weight: npt.NDArray[np.float64], largest_state: int = LARGEST_STATE) -> bool:
+    """Whether rank-one updates would lose too many digits to a row of one user."""
+    return bool(weight.max(initial=0.0) > _many_copies(largest_state))
+
+
+def _many_copies(largest_state: int) -> int:
+    # Updates lose the prior variance times the square of (that variance times the copies) ulps: at 100 about 1e-8.
+    return max(largest_state, LARGEST_STATE) // 6
+
+
+def _are_heavy(
+    answer_ptr: npt.NDArray[np.int64],
+    item_ptr: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
+    largest_state: int,
+) -> npt.NDArray[np.bool_]:
+    n, k = np.diff(answer_ptr), np.diff(item_ptr)
+    size = np.minimum(n, k)
+    heavy = (size > largest_state) | ((size > largest_state // 8) & (n > 2 * k))
+    if has_many_copies(weight, largest_state):
+        many = np.concatenate(([0], np.cumsum(weight > _many_copies(largest_state))))
+        heavy |= np.diff(many[answer_ptr]) > 0
+    return heavy

@@ -1,0 +1,224 @@
+"""Posterior of the population model: the consensus, the population covariance, and each user's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.pooled import GaussianPosterior
+from predilect.gaussian.sites import Sites
+from predilect.gaussian.utilities import Utilities
+from predilect.people.distribution import Basis, Effects, Law
+from predilect.people.layout import People
+from predilect.people.overlay import Overlay, Person, joined, person_of, side_by_side
+from predilect.people.pair_kinds import kinds_in
+from predilect.people.queries import centred_in, margins_in, offset_variance, person_in
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationPosterior:
+    """Posterior of f_u = m + the deviation of user u, with the consensus m ~ N(m, C_m).
+
+    Users' posteriors are not stored: two numbers per answer (the sites) and the population distribution determine them.
+    """
+
+    m: FloatArray  # consensus of the items (M = n_items), or of the functions of a basis, (M,)
+    C_m: FloatArray  # posterior covariance of the consensus, (M, M)
+    Sigma: FloatArray  # population covariance of deviations from the consensus, (M, M)
+    people: People  # all answers and sites but those of the users in ``overlay``
+    sites: Sites
+    basis: Basis | None = None  # by default the items themselves
+    effects: Effects | None = None
+    overlay: Overlay = field(default_factory=Overlay)  # users whose answers changed since, and new users
+    law: Law = field(init=False)  # population distribution
+
+    def __post_init__(self) -> None:
+        basis, effects = self.basis, self.effects
+        if basis is None:
+            shift = np.zeros((0, 0)) if effects is None else effects.B
+            law = Law(self.Sigma, self.m, shift=shift)
+        else:
+            shift = np.zeros((0, 0)) if effects is None else basis.Phi @ effects.B
+            law = Law(self.Sigma, basis.mean(self.m), basis.Phi, basis.rho, shift)
+        object.__setattr__(self, "law", law)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.law.mean)
+
+    @property
+    def n_users(self) -> int:
+        """Number of known users; their codes are below it."""
+        return self.people.n_users + self.overlay.n_added
+
+    @property
+    def n_basis(self) -> int | None:
+        """Number of basis functions; None where these are the items."""
+        return None if self.basis is None else len(self.m)
+
+    def answers_of(self, user: int) -> Person:
+        """One user's answers and sites."""
+        changed = self.overlay.people.get(user)
+        return person_of(self.people, self.sites, user) if changed is None else changed
+
+    def with_people(self, people: Mapping[int, Person], n_new: int) -> PopulationPosterior:
+        """With other answers of some users, by code, the last ``n_new`` of whom are new; all else is shared."""
+        new = object.__new__(PopulationPosterior)  # dataclasses.replace would compute the law again
+        for name in self.__slots__:
+            object.__setattr__(new, name, getattr(self, name))
+        object.__setattr__(new, "overlay", self.overlay.plus(people, n_new))
+        return new
+
+    def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
+        """The same in one layout, with users in the order of their new codes, by default the same; O(n_rows)."""
+        changed = np.arange(self.n_users)
+        position = {user: self.people.n_users + place for place, user in enumerate(self.overlay.people)}
+        changed[list(position)] = list(position.values())
+        people, sites = joined(
+            self.people, self.sites, self._beside(list(position)), changed if order is None else changed[order],
+            n_basis=self.n_basis,
+        )  # fmt: skip
+        return replace(self, people=people, sites=sites, overlay=Overlay())
+
+    def margins(
+        self,
+        users: IntArray,
+        left: IntArray,
+        right: IntArray,
+        *,
+        traits: FloatArray | None = None,
+        executor: ThreadPoolExecutor | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right), (n,), noise not included, the consensus integrated out.
+
+        A user of -1 is unseen, with ``traits`` (n, n_traits), by default the mean, zeros. O(n_u k_u²) per user once,
+        O(k_u²) per query; with a basis O(M (k_u + M)) per query.
+        """
+        left = np.asarray(left, dtype=np.int64)
+        right = np.asarray(right, dtype=np.int64)
+        users = np.asarray(users, dtype=np.int64)
+        mean, var = np.empty(len(users)), np.empty(len(users))
+        for rows, people, sites, codes in self._where(users):
+            known = None if traits is None else traits[rows]
+            mean[rows], var[rows] = margins_in(self, people, sites, codes, left[rows], right[rows], known, executor)
+        return mean, var
+
+    def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
+        """Kinds of queried pairs; see :func:`~predilect.people.pair_kinds.kinds_in`."""
+        kind = np.full(len(users), 2, dtype=np.int8)
+        for rows, people, _, codes in self._where(np.asarray(users, dtype=np.int64)):
+            kind[rows] = kinds_in(people, codes, left[rows], right[rows])
+        return kind
+
+    def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether users, by code, have no answers: their posterior is the population distribution."""
+        users = np.asarray(users, dtype=np.int64)
+        silent = np.ones(len(users), dtype=bool)
+        for rows, people, _, codes in self._where(users):
+            silent[rows] = (codes < 0) | (np.diff(people.answer_ptr)[codes] == 0)
+        return silent
+
+    def tie_factors(self, users: IntArray) -> FloatArray:
+        """Factors of users' tie thresholds, by code; 1 for an unseen user (-1)."""
+        users = np.asarray(users, dtype=np.int64)
+        factor = np.ones(len(users))
+        for rows, people, _, codes in self._where(users):
+            factor[rows] = np.where(codes >= 0, people.tie_factor[codes], 1.0)
+        return factor
+
+    def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
+        """One user's utilities in factored form, for any number of items; -1: unseen, with ``traits`` (n_traits,).
+
+        State (β, e_o): the basis functions, and the residuals of the user's k_u own items. O((M + k_u)² k_u).
+        """
+        if user in self.overlay.people:
+            people, sites = self.overlay.people[user].layout(self.n_items, self.people.largest_state)
+            return person_in(self, people, sites, 0)
+        return person_in(self, self.people, self.sites, user, traits)
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities; see :meth:`person`."""
+        return self.person(user).dense()
+
+    def crowd(self) -> Utilities:
+        """Consensus, the mean of the population, in factored form."""
+        nothing = np.zeros(0, dtype=np.int64)
+        Phi = None if self.basis is None else self.basis.Phi
+        return Utilities(self.law.mean, self.C_m, Phi, nothing, offset_variance(self))
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of the consensus, the mean of the population."""
+        return self.crowd().dense()
+
+    def centred_utilities(
+        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Means and variances of known users' utilities, centred over the items; (n, n_items).
+
+        O(n_items k_u²) per user, with a basis O(n_items (M + k_u)²); nothing of n_items x n_items per user.
+        """
+        users = np.asarray(users, dtype=np.int64)
+        mean = np.empty((len(users), self.n_items))
+        var = np.empty_like(mean)
+        for rows, people, sites, codes in self._where(users):
+            mean[rows], var[rows] = centred_in(self, people, sites, codes, executor)
+        return mean, var
+
+    def extended(
+        self,
+        A: FloatArray,
+        R: FloatArray,
+        *,
+        consensus: GaussianPosterior,
+        scale: float,
+        strength: float,
+        trace: float,
+        effects: Effects | None = None,
+    ) -> PopulationPosterior:
+        """With new items appended that have no answers (population.md section 6): A = K_*o K_oo⁻¹, R = K_** - A K_o*.
+
+        ``consensus`` and ``effects`` are over all items; ``scale`` is s₀, ``strength`` ν₀, ``trace`` tr((s₀ K_oo)⁻¹
+        Σ_oo).
+        """
+        cross = A @ self.Sigma
+        spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T
+        Sigma = symmetrise(np.block([[self.Sigma, cross.T], [cross, spread]]))
+        people = replace(self.people, n_items=len(consensus.mean))
+        return PopulationPosterior(
+            consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay
+        )
+
+    def with_items(self, Phi: FloatArray, share: FloatArray, consensus_scale: float) -> PopulationPosterior:
+        """With new items appended as linear functions of the basis; parameters as :meth:`Basis.extended`."""
+        assert self.basis is not None
+        basis = self.basis.extended(Phi, share, consensus_scale)
+        return replace(self, people=replace(self.people, n_items=len(basis.Phi)), basis=basis)
+
+    def _where(self, users: IntArray) -> Iterator[tuple[IntArray | slice, People, Sites, IntArray]]:
+        """Rows of queries by the layout that holds their users, with the users' codes there."""
+        held = self.overlay.holds(users)
+        if held is None:
+            yield slice(None), self.people, self.sites, users
+            return
+        if not held.all():
+            rows = np.flatnonzero(~held)
+            yield rows, self.people, self.sites, users[rows]
+        rows = np.flatnonzero(held)
+        changed, codes = np.unique(users[rows], return_inverse=True)
+        yield rows, *self._beside(changed.tolist()), codes
+
+    def _beside(self, users: list[int]) -> tuple[People, Sites]:
+        """Layout of some of the changed users."""
+        persons = [self.overlay.people[user] for user in users]
+        if not persons:  # with traits of the right number
+            persons = [Person.silent(np.zeros((1, self.people.traits.shape[1])))]
+        return side_by_side(persons, self.n_items, largest_state=self.people.largest_state, n_basis=self.n_basis)

@@ -1,0 +1,244 @@
+"""Margins and utilities of the users of one layout, given the population."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.sites import Sites
+from predilect.gaussian.utilities import Utilities
+from predilect.people.layout import People
+from predilect.people.prediction import centred_utilities, predict_margins
+from predilect.shards import cut, map_shards
+
+if TYPE_CHECKING:
+    from predilect.people.posterior import PopulationPosterior
+
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.integer]
+
+_QUERIES_PER_SHARD = 20_000.0
+_MOST_SHARDS = 16
+_ROWS_AT_ONCE = 20_000
+
+
+def margins_in(
+    posterior: PopulationPosterior,
+    people: People,
+    sites: Sites,
+    users: IntArray,
+    left: IntArray,
+    right: IntArray,
+    traits: FloatArray | None,
+    executor: ThreadPoolExecutor | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Margins of users of one layout."""
+    mean, var = np.empty(len(users)), np.empty(len(users))
+    silent = (users < 0) | (people.answer_ptr[users + 1] == people.answer_ptr[users])
+    rows = np.flatnonzero(silent)
+    if len(rows):
+        known = people.traits[users[rows]] * (users[rows] >= 0)[:, None]
+        if traits is not None:
+            known = np.where((users[rows] < 0)[:, None], traits[rows], known)
+        mean[rows], var[rows] = _margins_without_answers(posterior, left[rows], right[rows], known)
+    heavy = ~silent & people.is_heavy[users]
+    for user in np.unique(users[heavy]).tolist():
+        rows = np.flatnonzero(users == user)
+        if posterior.basis is None:
+            found = _margins_by_items(posterior, people, sites, user, left[rows], right[rows])
+        else:
+            found = person_in(posterior, people, sites, user).margins(left[rows], right[rows])
+        mean[rows], var[rows] = found
+    known_rows = np.flatnonzero(~silent & ~heavy)
+    if not len(known_rows):
+        return mean, var
+    order = known_rows[np.argsort(users[known_rows], kind="stable")]
+    asked, n_queries = np.unique(users[order], return_counts=True)
+    bounds = np.concatenate([[0], np.cumsum(n_queries)])
+    sorted_left, sorted_right = left[order], right[order]
+    sorted_mean = np.empty(len(order))
+    sorted_var = np.empty(len(order))
+    own_C = np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
+    C_shift = np.zeros((0, 0)) if posterior.effects is None else posterior.effects.covariance
+
+    def work(shard: tuple[int, int]) -> None:
+        start, stop = shard
+        predict_margins(
+            asked[start:stop], bounds[start : stop + 1], sorted_left, sorted_right, *_answers(posterior, people, sites),
+            posterior.C_m, own_C, C_shift, sorted_mean, sorted_var,
+        )  # fmt: skip
+
+    for _ in map_shards(
+        work, cut(n_queries.astype(float) + 20.0, _QUERIES_PER_SHARD, _MOST_SHARDS), executor, n_ahead=_MOST_SHARDS
+    ):
+        pass
+    mean[order] = sorted_mean
+    var[order] = sorted_var
+    return mean, var
+
+
+def _margins_by_items(
+    posterior: PopulationPosterior, people: People, sites: Sites, user: int, left: IntArray, right: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Margins of one user where the items are the basis; O(k²) per pair, and nothing of n_items x n_items."""
+    items, x, Q = people.sums(user, sites, posterior.law)
+    Sigma, C, known = posterior.Sigma, posterior.C_m, people.traits[user]
+    prior = posterior.law.mean
+    if posterior.effects is not None:
+        prior = prior + posterior.law.shift @ known
+        C = C + float(known @ known) * posterior.effects.covariance
+    own = items[:, None]
+    c = Sigma[own, left] - Sigma[own, right]
+    e = Q @ c
+    across = C[own, left] - C[own, right]
+    var = pair_variance(Sigma, left, right) + pair_variance(C, left, right)
+    var += np.einsum("kq,kq->q", e, C[own, items] @ e - c - 2.0 * across)
+    return prior[left] - prior[right] + x @ c, var
+
+
+def person_in(
+    posterior: PopulationPosterior, people: People, sites: Sites, user: int, traits: FloatArray | None = None
+) -> Utilities:
+    """Utilities of one user of one layout."""
+    known = people.traits[user] if user >= 0 else np.zeros(people.traits.shape[1])
+    known = traits if traits is not None and user < 0 else known
+    M, basis = len(posterior.m), posterior.basis
+    C_m = posterior.C_m
+    mean = posterior.law.mean
+    if posterior.effects is not None:
+        mean = mean + posterior.law.shift @ known
+        C_m = C_m + float(known @ known) * posterior.effects.covariance
+    own = np.zeros(0, dtype=np.int64)
+    nothing = user < 0 or people.answer_ptr[user] == people.answer_ptr[user + 1]
+    if nothing:
+        return Utilities(
+            mean, posterior.Sigma + C_m, None if basis is None else basis.Phi, own, _own_variance(posterior)
+        )
+    items, x, Q = people.sums(user, sites, posterior.law)
+    if basis is None:
+        return _person_by_items(mean, posterior.Sigma, C_m, items, x, Q)
+    rows = basis.Phi[items]
+    own = items.astype(np.int64) if basis.has_own else own
+    T, C = _blocks(posterior.Sigma, posterior.law.rho[own]), _blocks(C_m, offset_variance(posterior)[own])
+    A = np.hstack([rows, np.eye(len(items))]) if len(own) else rows
+    gain = T @ A.T
+    F = gain @ Q  # the prior mean counts as (I - F A)
+    rest = C - F @ (A @ C)
+    covariance = T - F @ gain.T + rest - (rest @ A.T) @ F.T
+    move = gain @ x
+    mean = mean + basis.Phi @ move[:M]
+    mean[own] += move[M:]
+    return Utilities(mean, symmetrise(covariance), basis.Phi, own, _own_variance(posterior, own))
+
+
+def _person_by_items(
+    mean: FloatArray, Sigma: FloatArray, C_m: FloatArray, items: IntArray, x: FloatArray, Q: FloatArray
+) -> Utilities:
+    """A user with answers where the items are the basis: Σ - F Gᵀ + (I - F A) C (I - F A)ᵀ for the rows A of items.
+
+    Picking rows takes no product; two products of n_items² k operations remain, done as one.
+    """
+    G, C = Sigma[:, items], C_m[:, items]
+    F = G @ Q
+    covariance = np.hstack((F, C - F @ C[items])) @ np.hstack((G + C, F)).T
+    np.subtract(Sigma, covariance, out=covariance)
+    covariance += C_m
+    return Utilities.of(mean + G @ x, symmetrise(covariance))
+
+
+def centred_in(
+    posterior: PopulationPosterior, people: People, sites: Sites, users: IntArray, executor: ThreadPoolExecutor | None
+) -> tuple[FloatArray, FloatArray]:
+    """Centred utilities of users of one layout."""
+    mean = np.empty((len(users), posterior.n_items))
+    var = np.empty_like(mean)
+    plain = posterior.basis is None and posterior.effects is None
+    one_by_one = people.is_heavy[users] if plain else np.ones(len(users), dtype=bool)
+
+    def work_one(shard: tuple[int, int]) -> None:
+        for row in others[slice(*shard)].tolist():
+            mean[row], var[row] = person_in(posterior, people, sites, int(users[row])).centred_marginals()
+
+    others = np.flatnonzero(one_by_one)
+    for _ in map_shards(work_one, cut(np.ones(len(others)), 1.0, _MOST_SHARDS), executor, n_ahead=_MOST_SHARDS):
+        pass
+    light = np.flatnonzero(~one_by_one)
+    light_mean = np.empty((len(light), posterior.n_items))
+    light_var = np.empty_like(light_mean)
+
+    def work(shard: tuple[int, int]) -> None:
+        rows = slice(*shard)
+        centred_utilities(
+            users[light[rows]], *_answers(posterior, people, sites), posterior.C_m, light_mean[rows], light_var[rows]
+        )
+
+    shards = cut(np.full(len(light), float(posterior.n_items)), _QUERIES_PER_SHARD, _MOST_SHARDS)
+    for _ in map_shards(work, shards, executor, n_ahead=_MOST_SHARDS):
+        pass
+    mean[light], var[light] = light_mean, light_var
+    return mean, var
+
+
+def _margins_without_answers(
+    posterior: PopulationPosterior, left: IntArray, right: IntArray, traits: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    law = posterior.law
+    mean = law.mean[left] - law.mean[right]
+    var = _pair_variance(posterior, posterior.Sigma, law.rho, left, right)
+    var += _pair_variance(posterior, posterior.C_m, offset_variance(posterior), left, right)
+    if posterior.effects is not None:
+        mean = mean + np.einsum("ij,ij->i", law.shift[left] - law.shift[right], traits)
+        spread = _pair_variance(posterior, posterior.effects.covariance, np.zeros(0), left, right)
+        var += np.einsum("ij,ij->i", traits, traits) * spread
+    return mean, var
+
+
+def _pair_variance(
+    posterior: PopulationPosterior, covariance: FloatArray, own: FloatArray, left: IntArray, right: IntArray
+) -> FloatArray:
+    if posterior.basis is None:
+        return pair_variance(covariance, left, right)
+    out = np.empty(len(left))
+    for start in range(0, len(left), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        direction = posterior.basis.Phi[left[rows]] - posterior.basis.Phi[right[rows]]
+        out[rows] = np.einsum("ij,ij->i", direction @ covariance, direction)
+    return out + own[left] + own[right] if len(own) else out
+
+
+def _own_variance(posterior: PopulationPosterior, without: IntArray | None = None) -> FloatArray:
+    """Item-specific residual variances, of a user and of the consensus; 0 for the items in ``without``."""
+    if posterior.basis is None or not posterior.basis.has_own:
+        return np.zeros(0)
+    variance = posterior.basis.rho + posterior.basis.offset_variance
+    if without is not None:
+        variance[without] = 0.0
+    return variance
+
+
+def offset_variance(posterior: PopulationPosterior) -> FloatArray:
+    """Item-specific residual variance of the consensus; empty without residuals."""
+    return np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
+
+
+def _answers(posterior: PopulationPosterior, people: People, sites: Sites) -> tuple[npt.NDArray[np.generic], ...]:
+    law = posterior.law
+    return (
+        people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.weight,
+        people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
+    )  # fmt: skip
+
+
+def _blocks(dense: FloatArray, diagonal: FloatArray) -> FloatArray:
+    """Block-diagonal covariance of a dense block and independent variances."""
+    n, k = len(dense), len(diagonal)
+    out = np.zeros((n + k, n + k))
+    out[:n, :n] = dense
+    out[np.arange(n, n + k), np.arange(n, n + k)] = diagonal
+    return out

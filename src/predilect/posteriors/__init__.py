@@ -1,1 +1,0 @@
-"""Gaussian sites, and the posteriors that they and the prior make."""

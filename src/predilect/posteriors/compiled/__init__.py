@@ -1,1 +1,0 @@
-"""Compiled loops over the people of a posterior."""

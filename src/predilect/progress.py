@@ -1,0 +1,70 @@
+"""Report of an iterative computation."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from predilect.errors import ConvergenceError, ConvergenceWarning
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Convergence report of an iteration.
+
+    Attributes
+    ----------
+    method : str
+        Name of the algorithm.
+    iterations : int
+        Passes over the answers (or Newton steps).
+    residual, tolerance : float
+        Quantity of the stopping rule, and the value that it was compared with.
+    converged : bool
+        Whether the rule was met.
+    jitter : float
+        Largest amount added to a diagonal, relative to its mean.
+    seconds : float
+        Wall time.
+    unit : str
+        Unit of residual and tolerance.
+    advice : str
+        What to do if it did not converge.
+    """
+
+    method: str
+    iterations: int
+    residual: float
+    tolerance: float
+    converged: bool
+    jitter: float
+    seconds: float
+    unit: str
+    advice: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without the seconds, which differ from run to run."""
+        values = asdict(self)
+        del values["seconds"], values["advice"]
+        return values
+
+    def require(self, strict: bool) -> None:
+        """Warn if the iteration did not converge, or raise ConvergenceError where ``strict``."""
+        if self.converged:
+            return
+        message = (
+            f"{self.method} stopped after {self.iterations} iterations with {self.residual:.3g} {self.unit}, above the "
+            f"tolerance of {self.tolerance:.3g}. The result is usable but not exact; {self.advice}"
+        )
+        if strict:
+            raise ConvergenceError(message)
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+class Watcher(Protocol):
+    """Progress callback: called with the stage in words and the count so far."""
+
+    def __call__(self, stage: str, done: int) -> None:
+        """Tell of ``done`` steps of a stage."""
+        ...

@@ -1,0 +1,241 @@
+"""What is kept: how much, by which criterion, in which order; and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from predilect.compress.criteria import Criterion, criterion_for, in_order, items_a_person, items_in_all
+from predilect.compress.losses import LOSSES, expected_loss
+from predilect.compress.sparsify import people_of_model, select, sparsify
+from predilect.errors import DataError
+from predilect.gaussian.utilities import Utilities
+from predilect.models.gppl.separate import SeparatePosterior
+from referees.risks import improvement_risk
+from simulate_joint import N_ITEMS, N_USERS, joint_model, other_models
+from tolerances import EXACT
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return joint_model()
+
+
+@pytest.fixture(scope="module")
+def models():
+    return other_models()
+
+
+def lists(selection):
+    return [selection.items[a:b].tolist() for a, b in zip(selection.ptr, selection.ptr[1:], strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("keep", "n_items", "r"),
+    [
+        (3, 10, 3), ("3", 10, 3), (10, 10, 10), (1.0, 10, 10), ("100%", 10, 10), (0.2, 50, 10), ("20%", 50, 10),
+        ("20 %", 50, 10), (0.07, 100, 7), (0.201, 50, 11), (0.001, 50, 1), (1, 1, 1), (np.int64(2), 5, 2),
+        (np.float64(0.5), 5, 3),
+    ],
+)  # fmt: skip
+def test_how_much_to_keep(keep, n_items, r):
+    assert items_a_person(keep, n_items) == r
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"),
+    [
+        (0, "keeps nothing"), (0.0, "keeps nothing"), ("0%", "keeps nothing"), (-2, "keeps nothing"),
+        (float("nan"), "is no number"), (51, "more than all: there are 50"), ("51", "more than all"),
+        (1.2, "a share is at most 100 %"), ("101%", "a share is at most"), (3.0, "a share is at most"),
+        (1e-12, "rounds to none"), ("few", "neither a number of items nor a share"), (True, "got True"),
+        ([2], "must be a number"), (float("inf"), "is no number"), ("nan%", "is no number"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_kept_is_refused(keep, said):
+    with pytest.raises(DataError, match=said):
+        items_a_person(keep, 50)
+
+
+def test_a_budget_is_between_one_and_all():
+    assert items_in_all(7, 5, 4) == 7
+    for budget in (4, 21, 2.5, True):
+        with pytest.raises(DataError, match="budget"):
+            items_in_all(budget, 5, 4)
+
+
+MEAN = np.array([0.0, 2.0, 1.9, 1.0, -1.0])
+VAR = np.array([0.1, 0.1, 1.5, 2.5, 9.0])
+
+
+@pytest.mark.parametrize(
+    ("criterion", "order"),
+    [
+        # μ + σ²/2: .05, 2.05, 2.65, 2.25, 3.5; with β = .1 the variance hardly counts
+        (Criterion("ucb"), [4, 2, 3, 1, 0]),
+        (Criterion("ucb", beta=0.1), [1, 2, 3, 0, 4]),
+        (Criterion("ucb", ucb="gp_ucb"), [2, 3, 1, 4, 0]),
+        (Criterion("ivm"), [0, 1, 2, 3, 4]),
+        (Criterion("ivm", ivm="max_posterior_entropy"), [4, 3, 2, 0, 1]),
+        (Criterion("mean"), [1, 2, 3, 0, 4]),
+        (Criterion("voi", best="selected"), [1, 2, 3, 4, 0]),
+        # σ (c Φ(c) + φ(c)): 0, .126, .441, .253, .250
+        (Criterion("voi"), [2, 3, 4, 1, 0]),
+    ],
+)
+def test_the_order_of_a_case_made_by_hand(criterion, order):
+    assert in_order(criterion.scores(MEAN, VAR, np.full(5, 9.0), RNG)).tolist() == order
+
+
+def test_reduction_of_entropy_is_relative_to_the_prior():
+    prior = np.array([0.1, 0.2, 1.6, 5.0, 9.5])
+    score = Criterion("ivm", ivm="max_reduction").scores(MEAN, VAR, prior, RNG)
+    np.testing.assert_allclose(score, 0.5 * np.log(prior / VAR), atol=EXACT)
+
+
+def test_voi_against_the_best_selected_is_what_the_greedy_loop_finds():
+    """Algorithm 1 with f* over what is selected: the risk of every item anew after each choice."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        mean, var = rng.normal(size=9), rng.uniform(0.1, 2.0, 9)
+        chosen = [int(np.argmax(mean))]
+        while len(chosen) < 9:
+            risk = improvement_risk(mean, var, mean[chosen].max())
+            risk[chosen] = np.inf
+            chosen.append(int(np.argmin(risk)))
+        score = Criterion("voi", best="selected").scores(mean, var, var, rng)
+        assert in_order(score).tolist() == chosen
+
+
+def test_equal_scores_keep_the_first_items():
+    for name in ("ucb", "voi", "ivm", "mean"):
+        score = Criterion(name).scores(np.zeros(6), np.ones(6), np.ones(6), RNG)
+        assert in_order(score).tolist() == list(range(6))
+
+
+def of_people(means, covariances):
+    """A model with the people that are given."""
+    people = [Utilities.of(mean, covariance) for mean, covariance in zip(means, covariances, strict=True)]
+    n = len(means[0])
+    law = Utilities.of(np.zeros(n), 4.0 * np.eye(n))
+    posterior = SimpleNamespace(person=lambda u: people[u] if u >= 0 else law, crowd=lambda: law, margins=None)
+    return SimpleNamespace(
+        posterior_=posterior, personal_=True, users_=range(len(means)), items_=range(n), added_users_={},
+        answers_of_people=lambda a, b: np.zeros((b - a, n)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("criterion", ["ucb", "voi", "ivm", "mean"])
+@pytest.mark.parametrize("marginals", ["centred", "raw"])
+def test_the_order_of_the_items_does_not_matter(criterion, marginals):
+    rng = np.random.default_rng(4)
+    means, roots = rng.normal(size=(5, 7)), rng.normal(size=(5, 7, 7))
+    covariances = roots @ roots.transpose(0, 2, 1)
+    order = rng.permutation(7)
+    before = select(of_people(means, covariances), 3, criterion, marginals=marginals)
+    moved = of_people(means[:, order], covariances[:, order][:, :, order])
+    after = select(moved, 3, criterion, marginals=marginals)
+    assert [sorted(order[items].tolist()) for items in map(np.array, lists(after))] == lists(before)
+
+
+def test_a_budget_takes_the_best_of_all_and_one_of_each():
+    means = np.array([[3.0, 2.0, 1.0, -6.0], [0.3, 0.2, 0.1, -0.6], [9.0, 0.0, 0.0, -9.0]])
+    model = of_people(means, np.full((3, 4, 4), 0.0) + np.eye(4))
+    found = lists(select(model, criterion="mean", budget=6))
+    assert sum(map(len, found)) == 6
+    assert found == [[0, 1, 2], [0, 1], [0]]
+    assert lists(select(model, criterion="mean", budget=12)) == [[0, 1, 2, 3]] * 3
+    subset = sparsify(model, criterion="mean", budget=6)
+    assert subset.kept(1).tolist() == [0, 1]
+
+
+def test_random_items_are_those_of_the_seed(model):
+    one, same, other = (lists(select(model, 3, "random", random_state=s)) for s in (1, 1, 2))
+    assert one == same != other
+    assert all(len(set(items)) == 3 for items in one)
+
+
+def test_the_original_machine_takes_the_items_of_the_first_answers(model):
+    found = lists(select(model, 2, "adf"))
+    answers = model.comparisons_
+    asked = [set() for _ in range(N_USERS)]
+    for u, a, b in zip(answers.user, answers.left, answers.right, strict=True):
+        asked[u] |= {int(a), int(b)}
+    assert all(set(items) <= seen for items, seen in zip(found, asked, strict=True))
+    assert all(len(items) == 2 for items in found)
+    everything = lists(select(model, N_ITEMS, "adf"))
+    assert everything == [list(range(N_ITEMS))] * N_USERS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"keep": 0}, "keeps nothing"), ({"keep": 99}, "more than all"), ({}, "give keep"),
+        ({"keep": 2, "budget": 30}, "give keep"), ({"keep": 2, "criterion": "best"}, "criterion must be one of"),
+        ({"keep": 2, "ucb": "lcb"}, "ucb must be one of"), ({"keep": 2, "beta": -1.0}, "beta must be a positive"),
+        ({"keep": 2, "gamma": 1.0}, "options of a criterion are"), ({"keep": 2, "marginals": "odd"}, "marginals must"),
+        ({"budget": 30, "criterion": "adf"}, "give keep, not budget"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(model, arguments, said):
+    with pytest.raises(DataError, match=said):
+        sparsify(model, **arguments)
+
+
+def test_models_that_have_no_such_thing_are_refused(models):
+    with pytest.raises(DataError, match="is not fitted"):
+        sparsify(type(models["population"])(), 2)
+    with pytest.raises(DataError, match="trade-offs"):
+        sparsify(SimpleNamespace(posterior_=object()), 2)
+    with pytest.raises(DataError, match='criterion="ivm"'):
+        sparsify(models["population"], 2, "adf")
+    with pytest.raises(DataError, match="one process of people and items"):
+        sparsify(models["population"], 2, local=False)
+
+
+def test_every_model_keeps_everything_and_loses_nothing(model, models):
+    for name, full in ({"joint": model} | models).items():
+        subset = sparsify(full, "100%")
+        for loss in LOSSES:
+            found = expected_loss(full, subset, loss, n_draws=20)
+            assert abs(found.excess) < EXACT, (name, loss)
+            assert found.full > 0.0
+
+
+def test_the_expected_loss_of_the_full_model_is_least(model):
+    """Of losses whose best answer is what is given: the item with the largest mean, and the probabilities."""
+    for criterion in ("ivm", "random"):
+        subset = sparsify(model, 2, criterion)
+        for loss in ("regret", "log"):
+            found = expected_loss(model, subset, loss, n_draws=400)
+            assert found.excess > -2.0 * found.error
+            assert found.compressed > found.full
+    few = expected_loss(model, sparsify(model, 2, "voi"), "regret")
+    many = expected_loss(model, sparsify(model, 2, "ivm"), "regret")
+    assert few.excess < many.excess
+    assert {criterion_for(loss) for loss in LOSSES} == {"voi", "ucb", "ivm"}
+
+
+def test_people_who_are_not_remembered_are_the_same(model, models, monkeypatch):
+    users = np.array([3, 0, 7])
+    for full in (model, models["gppl-separate"]):
+        remembered = list(people_of_model(full)(users))
+        with monkeypatch.context() as patch:
+            patch.setattr("predilect.compress.sparsify._MOST_REMEMBERED", 0)
+            made = list(people_of_model(full)(users))
+        for one, other in zip(remembered, made, strict=True):
+            np.testing.assert_allclose(one.mean, other.mean, atol=EXACT)
+            np.testing.assert_allclose(one.covariance, other.covariance, atol=EXACT)
+    assert isinstance(models["gppl-separate"].posterior_, SeparatePosterior)
+
+
+def test_an_added_person_is_compressed_too(models):
+    posterior = models["population"].posterior_
+    subset = sparsify(models["population"], 3)
+    assert subset.n_users == posterior.n_users == N_USERS
+    assert replace(subset).n_users == N_USERS

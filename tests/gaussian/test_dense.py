@@ -1,0 +1,151 @@
+"""The one Cholesky of the package: T0.4 and T0.5 for what is used of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect.gaussian.dense import (
+    NotPositiveDefiniteError,
+    eigenpairs,
+    factorise,
+    inverse_and_log_det,
+    semidefinite_root,
+    symmetrise,
+)
+from predilect.gaussian.kernels import squared_exponential
+from tolerances import CONVERGED, EXACT, ITERATIVE
+
+
+def with_condition(condition: float, n: int = 8, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    basis, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    return symmetrise((basis * np.geomspace(1.0, 1.0 / condition, n)) @ basis.T)
+
+
+def test_factor_solve_inverse_and_log_determinant():
+    A = with_condition(1e4)
+    factor = factorise(A)
+    assert factor.jitter == 0.0
+    np.testing.assert_allclose(factor.lower @ factor.lower.T, A, atol=EXACT)
+    np.testing.assert_array_equal(np.triu(factor.lower, 1), 0.0)
+    right = np.random.default_rng(1).standard_normal((8, 3))
+    np.testing.assert_allclose(A @ factor.solve(right), right, atol=EXACT)
+    np.testing.assert_allclose(A @ factor.solve(right[:, 0]), right[:, 0], atol=EXACT)
+    np.testing.assert_allclose(factor.lower @ factor.solve_lower(right), right, atol=EXACT)
+    np.testing.assert_allclose(factor.inverse() @ A, np.eye(8), atol=EXACT)
+    np.testing.assert_array_equal(factor.inverse(), factor.inverse().T)
+    assert abs(factor.log_det() - np.linalg.slogdet(A)[1]) < EXACT
+
+
+@pytest.mark.parametrize("n", [1, 30, 249, 251, 700])  # whole, halved once, and twice
+def test_inverse_and_log_determinant_at_once(n):
+    A = with_condition(1e4, n, seed=n)
+    inverse, log_det = inverse_and_log_det(A)
+    np.testing.assert_allclose(inverse @ A, np.eye(n), atol=EXACT)
+    np.testing.assert_allclose(inverse, inverse.T, atol=EXACT)
+    assert abs(log_det - np.linalg.slogdet(A)[1]) < CONVERGED
+
+
+def test_a_diagonal_matrix_is_its_own_root():
+    variances = np.array([4.0, 0.25, 1e-30, 9.0])
+    factor = factorise(np.diag(variances))
+    assert factor.jitter == 0.0
+    np.testing.assert_array_equal(factor.lower, np.diag(np.sqrt(variances)))
+    np.testing.assert_allclose(factor.inverse(), np.diag(1.0 / variances), rtol=EXACT)
+    A = with_condition(100.0, 4)
+    lower = factorise(A).lower
+    np.testing.assert_allclose(lower @ factorise(A).solve_lower(np.diag(variances)), np.diag(variances), atol=EXACT)
+    # and one that is nearly so is not taken for it
+    A = np.eye(20)
+    A[19, 18] = A[18, 19] = 0.5
+    np.testing.assert_allclose(factorise(A).inverse(), np.linalg.inv(A), atol=EXACT)
+
+
+def test_a_condition_of_ten_billion_needs_no_jitter():
+    A = with_condition(1e10)
+    factor = factorise(A)
+    assert factor.jitter == 0.0
+    # log |A| and A⁻¹ are known to the condition times rounding.
+    assert abs(factor.log_det() - 8 * np.log(1e-5)) < ITERATIVE * 10
+    np.testing.assert_allclose(A @ factor.inverse(), np.eye(8), atol=1e-5)
+
+
+def test_only_the_lower_triangle_is_read():
+    A = with_condition(10.0)
+    np.testing.assert_array_equal(factorise(np.tril(A)).lower, factorise(A).lower)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_a_singular_matrix_gets_jitter_relative_to_its_diagonal(scale):
+    # Two items with the very same features.
+    root = np.random.default_rng(3).standard_normal((3, 2))
+    A = scale * np.vstack([root, root]) @ np.vstack([root, root]).T
+    factor = factorise(A)
+    mean = np.mean(np.diagonal(A))
+    assert 1e-11 * mean < factor.jitter <= 1.0001e-6 * mean
+    np.testing.assert_allclose(factor.lower @ factor.lower.T, A + factor.jitter * np.eye(6), atol=EXACT * mean)
+
+
+def test_jitter_escalates_only_as_far_as_needed():
+    for negative in (1e-9, 1e-7, 1e-5):
+        A = np.diag([1.0, 1.0, 1.0, -negative])
+        jitter = factorise(A).jitter
+        assert negative < jitter <= 20 * negative
+
+
+def test_beyond_the_ladder_it_is_an_error_that_says_why():
+    with pytest.raises(NotPositiveDefiniteError, match="identical rows of features"):
+        factorise(np.diag([1.0, 1.0, -0.01]))
+    with pytest.raises(NotPositiveDefiniteError, match="not finite"):
+        factorise(np.full((2, 2), np.nan))
+
+
+@pytest.mark.parametrize("place", [(1, 0), (2, 2)])
+def test_a_single_value_that_is_not_finite_is_refused(place):
+    A = np.eye(3)
+    A[place] = A[place[::-1]] = np.nan
+    with pytest.raises(NotPositiveDefiniteError):
+        factorise(A)
+
+
+def test_squared_exponential_is_its_formula_and_positive_definite():
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((6, 3)), rng.standard_normal((4, 3))
+    K = squared_exponential(x, y, 0.7)
+    for i in range(6):
+        for j in range(4):
+            assert abs(K[i, j] - np.exp(-np.sum((x[i] - y[j]) ** 2) / (2 * 0.49))) < EXACT
+    own = squared_exponential(x, x, 0.7)
+    np.testing.assert_array_equal(own, own.T)
+    np.testing.assert_array_equal(np.diagonal(own), 1.0)
+    assert np.linalg.eigvalsh(own).min() > -EXACT
+
+
+def test_the_root_of_a_singular_matrix_has_the_columns_of_its_rank():
+    rng = np.random.default_rng(2)
+    tall = rng.standard_normal((9, 4))
+    for matrix, rank in ((tall @ tall.T, 4), (with_condition(1e4), 8), (np.zeros((3, 3)), 0), (np.ones((5, 5)), 1)):
+        root = semidefinite_root(matrix)
+        assert root.shape == (len(matrix), rank)
+        np.testing.assert_allclose(root @ root.T, matrix, atol=EXACT)
+
+
+def test_no_root_of_what_is_clearly_indefinite_or_not_finite():
+    slightly = np.diag([1.0, 1.0, -1e-6])  # little, and no rounding
+    for matrix in (-np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), slightly):
+        with pytest.raises(NotPositiveDefiniteError, match="not positive semi-definite"):
+            semidefinite_root(matrix)
+    with pytest.raises(NotPositiveDefiniteError, match="not finite"):
+        semidefinite_root(np.array([[1.0, np.nan], [np.nan, 1.0]]))
+
+
+def test_eigenpairs_are_sorted_and_signed():
+    A = with_condition(30.0, 4, seed=1)
+    values, vectors = eigenpairs(A)
+    assert np.all(np.diff(values) <= 0)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, A, atol=EXACT)
+    assert np.all(vectors[np.abs(vectors).argmax(axis=0), np.arange(4)] > 0)
+    with pytest.raises(NotPositiveDefiniteError, match="not finite"):
+        eigenpairs(np.full((2, 2), np.nan))
+    assert eigenpairs(np.zeros((0, 0)))[1].shape == (0, 0)

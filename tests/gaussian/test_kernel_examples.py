@@ -1,0 +1,22 @@
+"""The examples in the docs of kernels run, and print what they say."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+from predilect.gaussian import kernels
+
+PRIMITIVES = Path(__file__).parents[2] / "docs" / "primitives.md"
+
+
+def test_examples_of_the_kernels():
+    found = doctest.testmod(kernels)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_examples_of_the_primitives():
+    found = doctest.testfile(str(PRIMITIVES), module_relative=False, encoding="utf-8")
+    assert found.attempted > 10
+    assert found.failed == 0

@@ -1,0 +1,163 @@
+"""The calibration: found where answers say it, and nothing where they do not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from predilect.likelihoods.probit import outcome_probabilities, tilted
+from predilect.models.population.calibration import Calibration, _Objective, calibration
+from tolerances import EXACT
+
+PRIOR_RATE = 4.0  # of the Laplace priors: a scale of 1/4
+LAPSE_MEAN = 0.05  # of the exponential prior of a lapse rate
+LAPSE_NOISE = 25.0  # where its prior has its peak; of the logarithm the scale is 1
+TOLERANCE = 2e-3  # of a logarithm, by the minimiser
+NOTHING = Calibration()
+KINDS = 4
+STEP = 1e-5
+DIFFERENCES = 1e-7  # second order in the step
+
+
+def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
+    """Answers whose chances come from margins as ``truth`` says, and all that is said of them."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(KINDS, size=n)
+    mean, var = 1.5 * rng.standard_normal(n), np.exp(rng.uniform(-1.0, 2.5, n))
+    chances = sum(
+        share * outcome_probabilities(mean, v, truth.threshold_factor * delta)
+        for share, v in truth.components(var, kind)
+    )
+    u = rng.random(n)
+    outcome = 1 - (u > chances[:, 0]).astype(np.int8) - (u > chances[:, :2].sum(axis=1)).astype(np.int8)
+    return outcome.astype(np.int8), mean, var, np.ones(n), np.full(n, delta), kind
+
+
+def logs(found: Calibration, var) -> np.ndarray:
+    """What has a prior about 0: a, d, c, e - 1, log γ, log τ², and λ and log k / 25 in units of their priors."""
+    centre = np.log(var).mean()
+    a = math.log(found.factor) + (found.power - 1.0) * centre
+    noise = math.log(found.lapse_noise / LAPSE_NOISE) if found.lapse_rate else 0.0
+    return np.array([
+        a, math.log(found.factor_unseen / found.factor), math.log(found.factor_implied / found.factor),
+        found.power - 1.0, math.log(found.threshold_factor), math.log(found.noise_factor),
+        found.lapse_rate / LAPSE_MEAN / PRIOR_RATE, noise / PRIOR_RATE,
+    ])  # fmt: skip
+
+
+def penalised_loss(x, outcome, mean, var, weight, delta, kind) -> float:
+    a, d, c, rest, log_gamma, log_noise, lapses, log_k = x
+    rate, noise = lapses * LAPSE_MEAN * PRIOR_RATE, LAPSE_NOISE * math.exp(PRIOR_RATE * log_k)
+    log_var = np.log(var)
+    shift = np.array([0.0, 0.5 * d, d, c])[kind]
+    v = np.exp(a + shift + rest * (log_var - np.average(log_var, weights=weight)) + log_var)
+
+    def chances(own_noise):
+        # A noise of another variance is another unit of everything else.
+        s = math.sqrt(own_noise)
+        return np.exp(tilted(outcome, mean / s, v / own_noise, math.exp(log_gamma) * delta / s)[0])
+
+    p = (1.0 - rate) * chances(math.exp(log_noise)) + rate * chances(noise)
+    return float(-weight @ np.log(p) + PRIOR_RATE * np.abs(x).sum())
+
+
+@pytest.mark.parametrize("truth", [
+    Calibration(0.3, 1.2, 0.3), Calibration(0.5, 0.5, 0.25, 1.6), Calibration(1.0, 1.0, 1.0, 0.6, 0.7),
+    Calibration(0.4, 1.5, 0.4, 1.4, 1.3, 0.5), Calibration(0.6, 1.0, 0.2, 1.0, 1.0, 0.3),
+    pytest.param(Calibration(0.4, 0.8, 0.2, 1.0, 1.0, 0.6, 0.15, 60.0), marks=pytest.mark.slow),
+])  # fmt: skip
+def test_the_calibration_of_simulated_answers_is_found(truth):
+    n = 400_000 if truth.lapse_rate else 80_000  # lapses hide what large margins tell of the rest
+    columns = calibrated_margins(5, n, truth, 0.6)
+    found = calibration(*columns)
+    x, var = logs(found, columns[2]), columns[2]
+    np.testing.assert_allclose(x, logs(truth, var), atol=0.2)
+    best = penalised_loss(x, *columns)
+    for step in np.vstack([0.03 * np.eye(8), -0.03 * np.eye(8)]):
+        y = x + step
+        # Bounds; and without lapses their noise is nothing.
+        if y[2] <= 0.0 and y[5] <= 0.0 and y[6] >= 0.0 and (step[7] == 0.0 or found.lapse_rate):
+            assert best < penalised_loss(y, *columns)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+@pytest.mark.parametrize("delta", [0.0, 0.6])
+def test_the_gradient_is_that_of_finite_differences(delta, rate):
+    outcome, mean, var, weight, delta, kind = calibrated_margins(3, 200, NOTHING, delta)
+    columns = np.column_stack([np.ones(200), 0.5 * (kind % 3), kind == 3, np.log(var)])
+    objective = _Objective(
+        outcome, mean, np.log(var), weight + kind, delta, columns, np.zeros(8), math.log(LAPSE_NOISE)
+    )
+    parts = np.array([0.3, 0.2, 0.0, 0.1, 0.2, 0.0, rate, 0.1, 0.0, 0.0, 0.4, 0.0, 0.0, 0.5, 0.0, 0.0])
+    gradient = objective(parts)[1]
+    for i in range(16):
+        if rate == 0.0 and i % 8 == 6:  # lapses that begin
+            continue
+        step = STEP * np.eye(16)[i]
+        found = (objective(parts + step)[0] - objective(parts - step)[0]) / (2.0 * STEP)
+        assert abs(found - gradient[i]) < DIFFERENCES * (1.0 + abs(found))
+
+
+def test_answers_that_are_as_the_model_says_change_nothing():
+    columns = calibrated_margins(6, 60_000, NOTHING, 0.5)
+    assert np.abs(logs(calibration(*columns), columns[2])).max() < 0.1
+    few = [column[:6] for column in columns]
+    assert np.abs(logs(calibration(*few), few[2])).max() == 0.0
+    assert calibration(*(column[:0] for column in columns)) == NOTHING
+
+
+def test_what_is_given_or_cannot_be_told_stays():
+    columns = calibrated_margins(7, 20_000, Calibration(0.4, 1.5, 0.2, 1.4, 1.3), 0.6)
+    given = {"power": 1.2, "threshold_factor": 0.9, "noise_factor": 0.8, "lapse_rate": 0.05, "lapse_noise": 30.0}
+    found = calibration(*columns, **given)
+    for name, value in given.items():
+        assert abs(getattr(found, name) - value) < EXACT * value
+    assert found.factor_implied < found.factor < found.factor_unseen
+    *others, kind = columns
+    for number in (0, 2):
+        one = calibration(*others, np.full_like(kind, number))
+        assert one.factor == one.factor_unseen == one.factor_implied
+    *others, kind = calibrated_margins(7, 20_000, Calibration(0.2, 0.2, 1.5), 0.6)
+    assert (found := calibration(*others, kind)).factor_implied == found.factor  # no less certain for being implied
+    strict = calibrated_margins(8, 20_000, Calibration(0.4), 0.0)
+    assert calibration(*strict).threshold_factor == 1.0
+    # Variances all the same say nothing of a power.
+    same = (*columns[:2], np.full(20_000, 3.0), *columns[3:])
+    assert calibration(*same).power == 1.0
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.6])
+def test_a_given_lapse_rate_may_have_any_noise(delta):
+    columns = calibrated_margins(8, 20_000, Calibration(0.4, lapse_rate=0.1, lapse_noise=50.0), delta)
+    coin, wide = (calibration(*columns, lapse_rate=0.1, lapse_noise=k) for k in (math.inf, 1e8))
+    np.testing.assert_allclose(logs(coin, columns[2])[:6], logs(wide, columns[2])[:6], atol=TOLERANCE)
+    assert math.isinf(coin.lapse_noise)
+    found = calibration(*columns, lapse_rate=0.1)
+    assert found.lapse_rate == pytest.approx(0.1)
+    assert 5.0 < found.lapse_noise < 500.0
+
+
+def test_a_power_is_bounded_and_rows_weigh_as_their_copies():
+    outcome, mean, var, weight, delta, kind = calibrated_margins(9, 40_000, Calibration(0.3, 0.3, 0.3, 2.0), 0.3)
+    steep = calibration(outcome, mean, np.sqrt(var), weight, delta, kind)  # asks for a power of 4
+    assert abs(steep.power - 2.0) < EXACT
+    one = calibration(outcome, mean, var, 2.0 * weight, delta, kind)
+    columns = (outcome, mean, var, weight, delta, kind)
+    two = calibration(*(np.tile(column, 2) for column in columns))
+    np.testing.assert_allclose(logs(one, var), logs(two, var), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.6])
+def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta):
+    truth = Calibration(0.2, 0.2, 0.2)
+    columns = calibrated_margins(9, 20_000, truth, delta)
+    slips = (np.ones(40, np.int8), np.full(40, -40.0), np.full(40, 0.01), np.ones(40), np.full(40, delta), np.zeros(40))
+    together = [np.concatenate(pair).astype(pair[0].dtype) for pair in zip(columns, slips, strict=True)]
+    fixed = {"power": 1.0, "threshold_factor": 1.0, "noise_factor": 1.0}
+    found = calibration(*together, **fixed)
+    assert abs(math.log(found.factor / truth.factor)) < 0.3
+    assert 0.001 < found.lapse_rate < 0.05  # answers that are nearly a toss-up hardly tell them
+    without = calibration(*together, **fixed, lapse_rate=0.0)
+    assert without.factor > 2.0 * found.factor

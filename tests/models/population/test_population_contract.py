@@ -1,0 +1,52 @@
+"""The population model and its pooled special case keep the contract of estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.prediction import PredictionContract
+from contracts.saving import SavingContract
+from predilect import Population
+from predilect.latent import pooled
+
+FIXED = {
+    "strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "feature_weight": 0.5,
+    "consensus_feature_weight": 0.5, "length_scale": 1.0, "variance_factor": 0.8, "tolerance": 1e-13,
+    "max_passes": 3000, "tie_spread": 0.3,
+}  # fmt: skip
+
+TRUSTING = {"feature_weight": 0.9, "consensus_scale": 4.0}
+INFINITE = {"consensus_scale": float("inf")}
+
+
+class TestPersonal(PredictionContract, SavingContract):
+    personal = True
+    fixed = FIXED
+    trusting_features = TRUSTING
+    beyond_json = INFINITE
+
+    @classmethod
+    def make(cls, **changes: Any) -> Population:
+        # One number is given, which halves the walk; test_population_basis.py goes through a search that is whole.
+        return Population(**({"n_jobs": 1, "strength": 10.0, "scale": 2.0} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(scale=2.0, consensus_scale=4.0, max_passes=2, **changes)
+
+    def check_shards(self, model):
+        assert len(model.posterior_.people.shards) > 2
+
+
+class TestPooled(PredictionContract, SavingContract):
+    personal = False
+    fixed = FIXED
+    trusting_features = TRUSTING
+    beyond_json = INFINITE
+
+    @classmethod
+    def make(cls, **changes: Any) -> Population:
+        return Population(**({"personal": False, "n_jobs": 1} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        monkeypatch.setattr(pooled, "_MAX_NEWTON", 1)
+        return self.make(tie_threshold=0.4, consensus_scale=4.0, **changes)

@@ -1,0 +1,57 @@
+"""How pairs stand to what people answered, against a closure of everybody's answers by matrix powers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect.people.layout import lay_out
+from predilect.people.pair_kinds import IMPLIED, kinds_in
+from simulate import answers, comparisons, crowd
+
+
+def expected_kind(rows, user, left, right, n_items) -> int:
+    own = rows.user == user
+    seen = set(np.r_[rows.left[own], rows.right[own]].tolist())
+    unseen = (left not in seen) + (right not in seen)
+    if unseen:
+        return unseen
+    step = np.zeros((n_items, n_items), dtype=bool)
+    for a, b, y in zip(rows.left[own], rows.right[own], rows.outcome[own], strict=True):
+        if y:
+            step[(a, b) if y > 0 else (b, a)] = True
+    reach = np.linalg.matrix_power(np.eye(n_items) + step, n_items) > 0.5
+    return IMPLIED if reach[left, right] != reach[right, left] else 0
+
+
+@pytest.mark.parametrize(("per_person", "delta"), [(3, 0.0), (6, 0.4), (15, 0.3), (40, 0.0)])
+def test_every_pair_of_everybody(per_person, delta):
+    rows = crowd(7, 15, 9, per_person, delta=delta)
+    data = comparisons(rows)
+    people = lay_out(data)
+    rng = np.random.default_rng(0)
+    left, right = np.nonzero(~np.eye(9, dtype=bool))
+    users, left, right = np.repeat(np.arange(15), len(left)), np.tile(left, 15), np.tile(right, 15)
+    order = rng.permutation(len(users))
+    found = np.empty(len(users), dtype=np.int8)
+    found[order] = kinds_in(people, users[order], left[order], right[order])
+    expected = [expected_kind(data, *asked, 9) for asked in zip(users, left, right, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+    assert len(set(expected)) > 1
+
+
+def test_those_without_answers_and_items_that_are_new():
+    people = lay_out(comparisons(crowd(1, 4, 5, 6)))
+    users, left, right = np.array([-1, 0, 3, -1]), np.array([0, 5, 6, 7]), np.array([1, 6, 5, 8])
+    np.testing.assert_array_equal(kinds_in(people, users, left, right), [2, 2, 2, 2])
+    nothing = np.zeros(0, dtype=np.int64)
+    assert len(kinds_in(people, nothing, nothing, nothing)) == 0
+
+
+def test_a_contradiction_implies_nothing_and_a_tie_no_more():
+    # 0 over 1 over 2 over 0, and 3 level with 4, which is over 5.
+    sides = np.array([[0, 1], [1, 2], [0, 2], [3, 4], [4, 5]]).T
+    rows = answers(np.zeros(5), *sides, [1, 1, -1, 0, 1], n_items=6)
+    people = lay_out(comparisons(rows))
+    asked = np.array([[0, 1], [0, 2], [3, 5], [4, 5], [5, 4], [0, 4]]).T
+    np.testing.assert_array_equal(kinds_in(people, np.zeros(6, dtype=np.int64), *asked), [0, 0, 0, 3, 3, 0])
