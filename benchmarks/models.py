@@ -188,7 +188,7 @@ VARIANTS = TABLE3 | {
     "GPPL, arguments": "gppl@median=arguments",
     "crowdGPPL, arguments": "crowd-gppl@median=arguments@n_components=5",
     "GPPL, texts": "gppl-texts",
-    "crowdGPPL, texts": "crowd-gppl-texts@n_components=5@n_restarts=1@max_iterations=20",
+    "crowdGPPL, texts": "crowd-gppl-texts@n_components=5@n_restarts=1@max_iter=20",
     "crowdGPPL optimised": "crowd-gppl@length_scales=optimise",
     "GPPL optimised": "gppl@length_scales=optimise",
 }

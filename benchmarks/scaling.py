@@ -55,7 +55,7 @@ _SVI = "gppl@inference=stochastic@n_inducing="
 _CROWD = "crowd-gppl@n_components=5@n_inducing="
 # Curve: models, {x} standing for what varies.
 # With a fixed number of batches of fixed size, and of sweeps: what is left to grow with the pairs is reading them.
-_FIXED = f"@n_inducing={N_INDUCING}@max_iterations="
+_FIXED = f"@n_inducing={N_INDUCING}@max_iter="
 IN_BATCHES = [
     f"gppl@inference=stochastic@sites=linearised@batch_size=1000{_FIXED}70",
     f"crowd-gppl@preset=paper@n_components=5@batch_size=1000@tolerance=1e-9{_FIXED}70",

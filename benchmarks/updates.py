@@ -26,7 +26,7 @@ from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle_all
 
 N_ITEMS, PER_PERSON = 200, 20
-SETTINGS = {"strength": 50.0, "scale": 2.0, "consensus_scale": 4.0, "max_passes": 20, "n_jobs": 1}
+SETTINGS = {"strength": 50.0, "scale": 2.0, "consensus_scale": 4.0, "max_iter": 20, "n_jobs": 1}
 KINDS: dict[str, dict[str, Any]] = {  # of people, with the share of ties
     "personal": {"tie_threshold": 0.0},
     "own thresholds": {"tie_spread": 0.5},

@@ -124,7 +124,7 @@ def speed(n_items: int, n_users: int = 200, n_answers: int = 3000, n_pairs: int 
     data = TASKS["synthetic"](0, n_users=n_users, n_items=n_items, n_answers=n_answers)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few iterations do not converge, which does not matter to time and size
-        model = estimator(n_tuning=0, max_iterations=5).fit(data.train)
+        model = estimator(n_tuning=0, max_iter=5).fit(data.train)
     rng = np.random.default_rng(1)
     users = rng.integers(0, len(model.users_), n_pairs)
     left = rng.integers(0, n_items, n_pairs)
@@ -154,7 +154,7 @@ def _fixed(data: Preferences, settings: dict[str, Any]) -> Any:
     """A fit at the hyper-parameters of another repetition."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # only its kernel is used
-        model = estimator(n_tuning=0, max_iterations=1).fit(data.train, items=data.items, users=data.users)
+        model = estimator(n_tuning=0, max_iter=1).fit(data.train, items=data.items, users=data.users)
     kernel = model.posterior_.kernel.with_theta(np.log(np.array(settings["values"])))
     if kernel.names != tuple(settings["names"]):
         raise ValueError(f"hyper-parameters {settings['names']} of another model than {kernel.names}")

@@ -112,13 +112,13 @@ def test_recovery_by_hand() -> None:
 
 def test_a_run_holds_what_the_figure_shows() -> None:
     crowd = draw(SMALL, 5)
-    record = run(crowd, "population@max_passes=20", 5) | {"simulation": "b", "setting": "s_c=0.2"}
+    record = run(crowd, "population@max_iter=20", 5) | {"simulation": "b", "setting": "s_c=0.2"}
     assert "error" not in record
     for key in ("tau_person", "consensus_tau", "recovery", "recovery_first", "noise_rate"):
         assert -1 <= record[key] <= 1
     assert record["recovery"] >= record["recovery_first"] - 1e-9 or record["recovery_first"] <= 1
     drawn = lines([record, record | {"seed": 6, "tau_person": record["tau_person"] + 0.2}], "noise_rate", "tau_person")
-    ((_, y, error),) = drawn["population@max_passes=20"]
+    ((_, y, error),) = drawn["population@max_iter=20"]
     assert y == pytest.approx(record["tau_person"] + 0.1, abs=EXACT)
     assert error == pytest.approx(0.1, abs=EXACT)
     assert run(crowd, "population@scale=-1", 5)["error"].startswith("ValueError")

@@ -32,10 +32,10 @@ MODELS = {
     "pooled": lambda: Population(personal=False, consensus_scale=2.0, tie_threshold=0.4),
     "basis": lambda: Population(**FIXED, basis="inducing", n_inducing=4, feature_weight=0.5, length_scale=1.0),
     "gppl": lambda: GPPL(n_inducing=4, tie_threshold=0.4),
-    "gppl-separate": lambda: GPPL(users="separate", tie_threshold=0.4, max_iterations=20),
-    "gppl-joint": lambda: GPPL(users="joint", tie_threshold=0.4, max_iterations=20),
+    "gppl-separate": lambda: GPPL(users="separate", tie_threshold=0.4, max_iter=20),
+    "gppl-joint": lambda: GPPL(users="joint", tie_threshold=0.4, max_iter=20),
     "gaspk": lambda: GaSPK(n_characteristics=2, tie_threshold=0.4),
-    "crowd-gppl": lambda: CrowdGPPL(n_components=2, tie_threshold=0.4, max_iterations=20),
+    "crowd-gppl": lambda: CrowdGPPL(n_components=2, tie_threshold=0.4, max_iter=20),
 }
 
 

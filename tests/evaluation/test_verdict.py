@@ -383,7 +383,7 @@ def test_the_sentence(gain, lower, upper, said):
 
 def test_fits_that_did_not_converge_are_mentioned():
     with pytest.warns(ConvergenceWarning):
-        model = Population(**FIXED, max_passes=1).fit(comparisons(camps(0)))
+        model = Population(**FIXED, max_iter=1).fit(comparisons(camps(0)))
     assert "fits behind the verdict (personal rankings) did not converge" in model.verdict().sentences[-1]
 
 

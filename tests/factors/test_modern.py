@@ -211,7 +211,7 @@ def predictions(fit, data, n=40):
     return fit.posterior.margins(users, left, right)
 
 
-OPTIONS = {"n_components": 2, "tolerance": 1e-9, "max_iterations": 600, "random_state": 1, "n_restarts": 1}
+OPTIONS = {"n_components": 2, "tolerance": 1e-9, "max_iter": 600, "random_state": 1, "n_restarts": 1}
 
 
 @pytest.mark.slow
@@ -269,7 +269,7 @@ def test_one_function_is_gaussian_variational_inference():
     fixed = GammaPrior(1e9, 1e9)  # s_t = 1
     fit = fit_factor(
         *data.columns, data.projection, n_components=0, priors=FactorPriors(fixed, fixed), tolerance=1e-12,
-        max_iterations=500,
+        max_iter=500,
     )  # fmt: skip
     answers = FactorAnswers.of(*data.columns)
     K = data.projection.factor.lower @ data.projection.factor.lower.T
@@ -297,7 +297,7 @@ def test_variants_fit_and_predict():
     for options in (
         {"consensus": False}, {"n_components": 0}, {"n_components": 20}, {"traits": data.margin[: data.n_users, None]},
     ):  # fmt: skip
-        fit = fit_factor(*data.columns, data.projection, **{"n_components": 2, "max_iterations": 15} | options)
+        fit = fit_factor(*data.columns, data.projection, **{"n_components": 2, "max_iter": 15} | options)
         mean, var = predictions(fit, data)
         assert np.isfinite(mean).all()
         assert (var > 0).all()
@@ -306,7 +306,7 @@ def test_variants_fit_and_predict():
 
 def test_the_tie_threshold_is_found():
     data = simulate(n_users=20, n_answers=3000, delta=0.5, n_items=6)
-    fit = fit_factor(*data.columns, data.projection, n_components=2, max_iterations=60, tolerance=1e-5)
+    fit = fit_factor(*data.columns, data.projection, n_components=2, max_iter=60, tolerance=1e-5)
     assert abs(fit.delta - 0.5) < 0.06
 
 
@@ -349,7 +349,7 @@ def test_effects_are_bayesian_linear_regression():
     ids=["one answer", "one person", "separable"],
 )
 def test_little_or_extreme_data(rows, crowd):
-    fit = fit_factor(*rows, None, 5, crowd.projection, n_components=8, max_iterations=40)
+    fit = fit_factor(*rows, None, 5, crowd.projection, n_components=8, max_iter=40)
     mean, var = fit.posterior.margins(np.array([-1, 0, 4]), np.zeros(3, int), np.ones(3, int))
     assert np.isfinite(mean).all()
     assert np.isfinite(var).all()

@@ -137,7 +137,7 @@ def test_nothing_to_solve():
 
 
 def test_too_few_iterations_are_said():
-    found = conjugate_gradients(lambda x: SYSTEM @ x, RIGHT, tolerance=1e-10, max_iterations=3)
+    found = conjugate_gradients(lambda x: SYSTEM @ x, RIGHT, tolerance=1e-10, max_iter=3)
     assert not found.converged
     assert found.iterations == 3
     true = np.linalg.norm(RIGHT - SYSTEM @ found.x, axis=0) / np.linalg.norm(RIGHT, axis=0)

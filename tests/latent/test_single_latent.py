@@ -162,7 +162,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("space", ["items", "answers"])
 def test_extreme_input_stays_finite_and_converges(method, name, space):
-    fit = small(10, n_items=6, scale=2.0).fit(method, space=space, max_iterations=3000, **BAD[name])
+    fit = small(10, n_items=6, scale=2.0).fit(method, space=space, max_iter=3000, **BAD[name])
     assert fit.report.converged, fit.report
     assert np.isfinite(fit.evidence)
     assert np.isfinite(fit.mean).all()
@@ -219,7 +219,7 @@ def test_a_start_saves_work_and_changes_nothing(method):
 @every_method
 def test_an_unfinished_iteration_says_so(method):
     s = small(14, n_items=8, n_answers=40, scale=100.0)
-    report = s.fit(method, max_iterations=1).report
+    report = s.fit(method, max_iter=1).report
     assert not report.converged
     assert report.iterations == 1
     assert report.residual > report.tolerance

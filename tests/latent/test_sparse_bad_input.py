@@ -93,6 +93,6 @@ def test_what_cannot_be_fitted_is_refused():
         fit_sparse(a, projection, rule="laplace")
     with pytest.raises(ValueError, match="positive shape and rate"):
         fit_sparse(a, projection, ScalePrior(0.0, 1.0))
-    for wrong in ({"batch_size": 0}, {"forgetting_rate": 2.0}, {"max_iterations": 0}):
+    for wrong in ({"batch_size": 0}, {"forgetting_rate": 2.0}, {"max_iter": 0}):
         with pytest.raises(ValueError, match=r"batch|forgetting|iteration"):
             Schedule(**wrong)

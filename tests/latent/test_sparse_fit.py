@@ -36,7 +36,7 @@ def test_one_batch_and_steps_of_1_are_full_variational_inference(sparse, delta):
     dense = data.dense(2.0, 1.5, sparse)
     projection, problem = data.projection(sparse=sparse), data.problem(sparse)
     passes = 6
-    schedule = Schedule(inner_iterations=1, max_iterations=passes, tolerance=0.0)
+    schedule = Schedule(inner_iterations=1, max_iter=passes, tolerance=0.0)
     scale = PRIOR.start(problem.n_points)
     done = ascend_in_batches(problem, Approximation.prior(problem.n_points, scale.value), scale, None, schedule, 0)
     m, S = dense.start()
@@ -63,7 +63,7 @@ def test_the_paper_s_rule_is_its_equations(sparse, form):
     scale = PRIOR.start(problem.n_points)
     np.testing.assert_allclose(problem.prior_variance(scale.value), dense.prior * 0.75, atol=EXACT)
     Q = surrogate_variance(problem.prior_variance(scale.value), form)
-    schedule = Schedule(inner_iterations=1, max_iterations=passes, tolerance=0.0)
+    schedule = Schedule(inner_iterations=1, max_iter=passes, tolerance=0.0)
     done = ascend_in_batches(problem, Approximation.prior(problem.n_points, scale.value), scale, Q, schedule, 0)
     m, S = dense.start()
     for _ in range(passes):
@@ -81,7 +81,7 @@ def test_the_inner_loop_ends_where_the_sites_stand_still():
     dense = data.dense(2.0, 1.5)
     scale = dataclasses.replace(PRIOR, learned=False).start(problem.n_points)
     Q = surrogate_variance(problem.prior_variance(scale.value))
-    schedule = Schedule(inner_iterations=500, inner_tolerance=1e-13, max_iterations=1)
+    schedule = Schedule(inner_iterations=500, inner_tolerance=1e-13, max_iter=1)
     done = ascend_in_batches(problem, Approximation.prior(problem.n_points, scale.value), scale, Q, schedule, 0)
     dense.start()
     m, S = values(projection, done.q)
@@ -116,7 +116,7 @@ def test_the_bound_never_falls(seed, learned):
     q = Approximation.prior(problem.n_points, scale.value)
     bounds = [view(problem.all(), q, scale, problem.delta).bound]
     for _ in range(25):
-        done = ascend(problem, q, scale, max_iterations=1, tolerance=0.0)
+        done = ascend(problem, q, scale, max_iter=1, tolerance=0.0)
         q, scale = done.q, done.scale
         bounds.append(done.view.bound)
     assert np.all(np.diff(bounds) >= -1e-12 * abs(bounds[0]))
@@ -127,7 +127,7 @@ def test_the_bound_never_falls(seed, learned):
 def test_the_end_is_stationary_in_every_parameter():
     data = small(5, delta=0.3)
     projection, problem = data.projection(), data.problem()
-    fit = fit_sparse(data.answers, projection, PRIOR, delta=0.3, max_iterations=500, tolerance=1e-15)
+    fit = fit_sparse(data.answers, projection, PRIOR, delta=0.3, max_iter=500, tolerance=1e-15)
     dense = data.dense(2.0, 1.5)
     dense.alpha, dense.beta = fit.scale.shape, fit.scale.rate
     m, S = values(projection, fit.q)
@@ -155,7 +155,7 @@ def test_the_end_is_stationary_in_every_parameter():
 def test_an_independent_optimiser_finds_nothing_better():
     data = small(6, n_items=8, n_rows=30, n_points=3)
     dense = data.dense(2.0, 1.5)
-    fit = fit_sparse(data.answers, data.projection(), PRIOR, max_iterations=500, tolerance=1e-15)
+    fit = fit_sparse(data.answers, data.projection(), PRIOR, max_iter=500, tolerance=1e-15)
     dense.start()
     places = np.tril_indices(3)
 
@@ -232,7 +232,7 @@ def test_batches_end_where_all_answers_at_once_do():
 def test_an_epoch_sees_every_answer_once():
     data = small(8, n_rows=90)
     problem = data.problem()
-    schedule = Schedule(batch_size=16, max_iterations=1, inner_iterations=1)
+    schedule = Schedule(batch_size=16, max_iter=1, inner_iterations=1)
     scale = PRIOR.start(6)
     start = Approximation.prior(6, scale.value)
     assert ascend_in_batches(problem, start, scale, None, schedule, 0).iterations == schedule.n_batches(problem.n_rows)
@@ -240,7 +240,7 @@ def test_an_epoch_sees_every_answer_once():
     assert ascend_in_batches(problem, start, scale, None, cut, 0).iterations == 1
 
 
-BATCHED = Schedule(batch_size=30, inner_iterations=2, max_iterations=20)
+BATCHED = Schedule(batch_size=30, inner_iterations=2, max_iter=20)
 
 
 @pytest.mark.parametrize("rule", ["expected", "linearised"])
@@ -317,7 +317,7 @@ def test_the_model_with_noise_of_1_itself():
     scale = prior.start(6)
     ours = ascend_in_batches(
         problem, Approximation.prior(6, scale.value), scale, surrogate_variance(problem.prior_variance(scale.value)),
-        Schedule(inner_iterations=1, max_iterations=4, tolerance=0.0), 0,
+        Schedule(inner_iterations=1, max_iter=4, tolerance=0.0), 0,
     )  # fmt: skip
     np.testing.assert_allclose(np.sqrt(2) * values(data.projection(), ours.q)[0], m, atol=EXACT)
 

@@ -16,7 +16,7 @@ from predilect.latent.sparse.problem import Problem
 from simulate_sparse import small
 from tolerances import ITERATIVE
 
-TIGHT = {"max_iterations": 400, "tolerance": 1e-15}
+TIGHT = {"max_iter": 400, "tolerance": 1e-15}
 STEP = 1e-4
 
 

@@ -67,7 +67,7 @@ def test_the_bound_never_falls():
     s = small(31, n_items=10, n_answers=60, delta=0.3, scale=300.0)
     last, report = -np.inf, None
     for n in range(0, 40, 4):
-        fit = s.fit(variational, max_iterations=n)
+        fit = s.fit(variational, max_iter=n)
         assert fit.evidence >= last - 1e-9 * abs(fit.evidence)
         last, report = fit.evidence, fit.report
     assert report.iterations == 36

@@ -207,15 +207,15 @@ def test_new_people_by_features():
 def test_no_convergence(name):
     columns, y = votes(ROWS)
     with pytest.warns(ConvergenceWarning, match="tolerance"):
-        FAST[name](max_iterations=1, tolerance=1e-9).fit(columns, y)
+        FAST[name](max_iter=1, tolerance=1e-9).fit(columns, y)
     with pytest.raises(ConvergenceError, match="tolerance"):
-        FAST[name](max_iterations=1, tolerance=1e-9, strict=True).fit(columns, y)
+        FAST[name](max_iter=1, tolerance=1e-9, strict=True).fit(columns, y)
 
 
 def test_the_paper_preset_of_the_hierarchical_process():
     columns, y = votes(ROWS)
     with pytest.warns(ConvergenceWarning):
-        model = HierarchicalGP(preset="paper", max_iterations=3, tolerance=1e-9, n_jobs=1).fit(columns, y, items=SIZES)
+        model = HierarchicalGP(preset="paper", max_iter=3, tolerance=1e-9, n_jobs=1).fit(columns, y, items=SIZES)
     h = model.hyperparameters_
     assert (h.scale, h.strength, h.consensus_strength) == (1.0, 0.0, 0.0)
     same_scale = [value for name, value in h.to_dict().items() if "length_scale" in name]

@@ -34,7 +34,7 @@ class TestHierarchical(PredictionContract, SavingContract):
         return HierarchicalGP(**({"n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iterations=1, **changes)
+        return self.make(max_iter=1, **changes)
 
     def check_shards(self, model):
         assert len(model.posterior_.people.shards) > 2
@@ -42,7 +42,7 @@ class TestHierarchical(PredictionContract, SavingContract):
 
 @pytest.mark.slow  # the same predictions, posterior and files as TestHierarchical
 class TestFactors(TestHierarchical):
-    fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8, "max_iterations": 3000}
+    fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8, "max_iter": 3000}
     beyond_json: ClassVar[dict[str, Any]] = {"n_factors": 2}
 
     @classmethod
@@ -53,7 +53,7 @@ class TestFactors(TestHierarchical):
 @pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part
 class TestSingleUser(SettingContract):
     personal = True
-    fixed = FIXED | {"tolerance": 1e-13, "max_iterations": 5000}
+    fixed = FIXED | {"tolerance": 1e-13, "max_iter": 5000}
     trusting_features = TRUSTING
     beyond_json: ClassVar[dict[str, Any]] = {"scale_prior": (2.0, 3.0)}
 
@@ -62,7 +62,7 @@ class TestSingleUser(SettingContract):
         return SingleUserGP(**({"n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iterations=1, tolerance=1e-12, **changes)
+        return self.make(max_iter=1, tolerance=1e-12, **changes)
 
 
 @pytest.mark.slow  # the same
@@ -79,7 +79,7 @@ class TestClassifier(SettingContract):
         return GPClassifier(**({"n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(inference="variational", max_iterations=1, tie_threshold=0.4, **changes)
+        return self.make(inference="variational", max_iter=1, tie_threshold=0.4, **changes)
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ class TestJoint(PredictionContract, SavingContract):
         return JointGP(**({"n_tuning": 0} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iterations=1, **changes)
+        return self.make(max_iter=1, **changes)
 
 
 @pytest.mark.slow  # a setting of JointGP
@@ -114,7 +114,7 @@ class TestBonilla(SettingContract):
         return BonillaGP(**({"n_tuning": 0, "item_nugget": 0.05, "user_nugget": 1.0} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iterations=1, **changes)
+        return self.make(max_iter=1, **changes)
 
 
 class Featured(BonillaGP):

@@ -98,7 +98,7 @@ def test_the_prior_does_not_ask_for_utilities_that_are_nothing():
 def test_the_objective_never_falls(strength, consensus_strength):
     prior = GaussianPrior(PRIOR.K, strength, consensus_strength)
     options = {"scale": 1.0, "learn_scale": strength > 0.0, "tolerance": 1e-12}
-    values = [fit_hierarchical(PEOPLE, prior, max_iterations=n, **options).objective for n in (1, 2, 3, 5, 8, 13, 21)]
+    values = [fit_hierarchical(PEOPLE, prior, max_iter=n, **options).objective for n in (1, 2, 3, 5, 8, 13, 21)]
     assert np.all(np.diff(values) > 0.0)
     assert values[-1] > values[0] + 0.5
 

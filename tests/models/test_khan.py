@@ -61,7 +61,7 @@ def test_factors_are_those_of_the_paper_where_it_stands_still():
 
 
 def test_the_evidence_never_falls():
-    values = [fit_khan(PEOPLE, ROOT, 2, tolerance=1e-12, max_iterations=n).evidence for n in (0, 1, 2, 4, 8, 16, 32)]
+    values = [fit_khan(PEOPLE, ROOT, 2, tolerance=1e-12, max_iter=n).evidence for n in (0, 1, 2, 4, 8, 16, 32)]
     assert np.all(np.diff(values) > 0.0)
 
 

@@ -202,7 +202,7 @@ def test_the_fit_is_a_maximum_and_thresholds_average_out():
     rows = own_thresholds(5, 60, 30, SPREAD)
     people = laid_out(rows)
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, tie_spread=SPREAD)
-    state = fit_population(people, prior, tolerance=1e-9, max_passes=1000)
+    state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)
     current = settle(
         state.people_with_ties(people), state.sites.copy(), state.posterior(people, prior).law, state.delta
     )
@@ -211,7 +211,7 @@ def test_the_fit_is_a_maximum_and_thresholds_average_out():
     assert abs(state.log_tie_factor.mean()) < 1e-3
     assert np.corrcoef(state.log_tie_factor, rows.theta)[0, 1] > 0.8
     assert abs(tie_spread_of(state.log_tie_factor, information, SPREAD) - SPREAD) < 0.2
-    shared = fit_population(people, replace(prior, tie_spread=0.0), tolerance=1e-9, max_passes=1000)
+    shared = fit_population(people, replace(prior, tie_spread=0.0), tolerance=1e-9, max_iter=1000)
     assert state.evidence > shared.evidence + 20.0
     assert not len(shared.log_tie_factor)
 

@@ -21,7 +21,7 @@ pytest.importorskip("matplotlib")
 def model():
     answers, items = linear_choices(n_users=12)
     settings = {"n_characteristics": 2, "amplitude": 10.0, "n_restarts": 1, "n_jobs": 1, "spread": 1.3}
-    return GaSPK(**settings, units={"price": "EUR"}, max_iterations=300).fit(answers, items=items)
+    return GaSPK(**settings, units={"price": "EUR"}, max_iter=300).fit(answers, items=items)
 
 
 def panels(figure):

@@ -49,7 +49,7 @@ def conjugate_gradients(
     precondition: Product | None = None,
     start: FloatArray | None = None,
     tolerance: float = 1e-8,
-    max_iterations: int | None = None,
+    max_iter: int | None = None,
     check: bool = True,
 ) -> Solution:
     """Solve A x = b for a symmetric positive definite A.
@@ -66,7 +66,7 @@ def conjugate_gradients(
         Zeros by default.
     tolerance : float
         Of |b - A x| / |b|, for each column.
-    max_iterations : int, optional
+    max_iter : int, optional
         10 n + 10 by default, far more than well-scaled equations need.
     check : bool
         Whether the residual is computed from x once it is small, which takes a product more; else that of the
@@ -96,7 +96,7 @@ def conjugate_gradients(
     one = b.ndim == 1
     b = b[:, None] if one else b
     x = np.zeros_like(b) if start is None else np.array(start, dtype=np.float64).reshape(b.shape)
-    limit = 10 * len(b) + 10 if max_iterations is None else max_iterations
+    limit = 10 * len(b) + 10 if max_iter is None else max_iter
     norms = np.linalg.norm(b, axis=0)
     x[:, norms == 0.0] = 0.0
     size = np.where(norms > 0.0, norms, 1.0)

@@ -33,7 +33,7 @@ def ep(
     mean: npt.ArrayLike | None = None,
     schedule: Literal["parallel", "sequential"] = "parallel",
     tolerance: float = 1e-8,
-    max_iterations: int = 300,
+    max_iter: int = 300,
     start: Sites | None = None,
     space: Space | None = None,
 ) -> SingleLatent:
@@ -60,7 +60,7 @@ def ep(
     while True:
         target = _refreshed(problem, sites, state.margin_mean, state.margin_var)
         residual = change_of_margin(problem.weight, sites, target, state.margin_mean, state.margin_var)
-        if residual <= tolerance or iterations == max_iterations:
+        if residual <= tolerance or iterations == max_iter:
             break
         iterations += 1
         if schedule == "sequential":

@@ -27,7 +27,7 @@ def laplace(
     *,
     mean: npt.ArrayLike | None = None,
     tolerance: float = 1e-8,
-    max_iterations: int = 100,
+    max_iter: int = 100,
     start: Sites | None = None,
     space: Space | None = None,
 ) -> SingleLatent:
@@ -60,7 +60,7 @@ def laplace(
         state = problem.condition(sites)
         step_z, step_alpha, step_shift = state.margin_mean - z, state.alpha - alpha, state.shift - shift
         size = float(np.abs(step_z).max(initial=0.0) / (1.0 + np.abs(z).max(initial=0.0)))
-        if size <= tolerance or iterations == max_iterations:
+        if size <= tolerance or iterations == max_iter:
             break
         iterations += 1
         value = log_likelihood - 0.5 * float(alpha @ shift)
@@ -78,6 +78,6 @@ def laplace(
     log_likelihood, sites = sites_at(state.margin_mean)
     state = problem.condition(sites)
     evidence = log_likelihood - 0.5 * state.quadratic - 0.5 * state.log_det
-    advice = "look for extreme weights or scales, or raise max_iterations."
+    advice = "look for extreme weights or scales, or raise max_iter."
     report = report_of("Laplace", iterations, size, tolerance, state, began, advice)
     return SingleLatent("laplace", evidence, sites, report, state, problem)

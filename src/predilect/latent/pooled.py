@@ -91,7 +91,7 @@ class PooledPrior(NamedTuple):
             return self.factor(rows, weight).solve(right)
         A = self._sparse(rows, weight)
         found = conjugate_gradients(
-            A.dot, right, precondition=jacobi(A.diagonal()), tolerance=_SOLVED, max_iterations=_MOST_SOLVING
+            A.dot, right, precondition=jacobi(A.diagonal()), tolerance=_SOLVED, max_iter=_MOST_SOLVING
         )
         return found.x if found.converged else Elimination.of(A).solve(right)
 

@@ -39,7 +39,7 @@ def variational(
     *,
     mean: npt.ArrayLike | None = None,
     tolerance: float = 1e-8,
-    max_iterations: int = 500,
+    max_iter: int = 500,
     start: Sites | None = None,
     space: Space | None = None,
 ) -> SingleLatent:
@@ -71,7 +71,7 @@ def variational(
     here = at(problem.starting_sites(start))
     step, iterations = 1.0, 0
     while True:
-        if here.residual <= tolerance or iterations == max_iterations or step < _SMALLEST_STEP:
+        if here.residual <= tolerance or iterations == max_iter or step < _SMALLEST_STEP:
             break
         iterations += 1
         trial = at(here.sites.towards(here.target, step))
@@ -80,6 +80,6 @@ def variational(
             here = trial
         else:
             step *= 0.5
-    advice = "raise max_iterations, or look for extreme weights or scales."
+    advice = "raise max_iter, or look for extreme weights or scales."
     report = report_of("variational inference", iterations, here.residual, tolerance, here.state, began, advice)
     return SingleLatent("variational", here.bound, here.sites, report, here.state, problem)

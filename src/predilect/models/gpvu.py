@@ -77,7 +77,7 @@ def fit_khan(
     scale: float | None = None,
     delta: float | None = None,
     tolerance: float = 1e-5,
-    max_iterations: int = 200,
+    max_iter: int = 200,
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> KhanFit:
@@ -99,7 +99,7 @@ def fit_khan(
     while True:
         found = settle(people, sites, Law(Sigma, mu), threshold, tolerance=loose, executor=executor)
         rise, last = (found.evidence - last) / people.n_answers, found.evidence
-        if abs(rise) <= tolerance or iterations == max_iterations:
+        if abs(rise) <= tolerance or iterations == max_iter:
             break
         iterations += 1
         if progress:
@@ -112,7 +112,7 @@ def fit_khan(
     report = Report(
         method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
         converged=abs(rise) <= tolerance and final.is_sound, jitter=root.jitter, seconds=time.perf_counter() - began,
-        unit="nats an answer", advice="allow more iterations (max_iterations=...), or loosen the tolerance",
+        unit="nats an answer", advice="allow more iterations (max_iter=...), or loosen the tolerance",
     )  # fmt: skip
     posterior = PopulationPosterior(mu, consensus_covariance(Sigma, final, 1.0), Sigma, people, sites)
     return KhanFit(posterior, V, g, threshold, final.evidence, report)
@@ -160,7 +160,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
         Stop when the evidence rises by less in an iteration, in nats per answer; "auto": 3e-5.
-    max_iterations : int, default 300
+    max_iter : int, default 300
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
     random_state : int, default 0
@@ -205,7 +205,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         scale: float | str = "auto",
         tie_threshold: float | str = "auto",
         tolerance: float | str = "auto",
-        max_iterations: int = 300,
+        max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -219,7 +219,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         self.scale = scale
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -227,7 +227,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
     def _check(self) -> None:
         check_process(self, learned=False)
         check_count("n_factors", self.n_factors, 1)
-        check_count("max_iterations", self.max_iterations, 1)
+        check_count("max_iter", self.max_iter, 1)
         check_positive("scale", self.scale, "auto")
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
@@ -240,7 +240,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
                 lay_out(answers), root, int(self.n_factors),
                 scale=None if isinstance(self.scale, str) else float(self.scale), delta=delta,
                 tolerance=3e-5 if isinstance(self.tolerance, str) else float(self.tolerance),
-                max_iterations=self.max_iterations, executor=executor,
+                max_iter=self.max_iter, executor=executor,
                 progress=None if watch is None else lambda done: watch("learning factors", done),
             )  # fmt: skip
         self.factors_ = found.factors

@@ -97,7 +97,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
         Stop when the objective rises by less in an iteration, in nats per answer; "auto": 1e-5, for "paper" 1e-3.
-    max_iterations : int or "auto", default "auto"
+    max_iter : int or "auto", default "auto"
         "auto": 300, for "paper" 20.
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
@@ -144,7 +144,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         scale: float | str = "auto",
         tie_threshold: float | str = "auto",
         tolerance: float | str = "auto",
-        max_iterations: int | str = "auto",
+        max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -160,7 +160,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.scale = scale
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -187,7 +187,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
                     people, GaussianPrior(K @ K.T, strength, consensus_strength),
                     scale=(1.0 if paper else _START) if automatic else float(self.scale),
                     learn_scale=automatic and strength > 0.0, delta=delta, tolerance=tolerance,
-                    max_iterations=int(number_or(self.max_iterations, most)), executor=executor,
+                    max_iter=int(number_or(self.max_iter, most)), executor=executor,
                     progress=None if watch is None else lambda done: watch(stage, done),
                 )  # fmt: skip
 
@@ -205,7 +205,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     def _check(self) -> None:
         check_choice("preset", self.preset, PRESETS)
         check_process(self, learned=False, share_is_searched=True)
-        check_count("max_iterations", self.max_iterations, 1, "auto")
+        check_count("max_iter", self.max_iter, 1, "auto")
         check_positive("scale", self.scale, "auto")
         for name in ("strength", "consensus_strength"):
             value = getattr(self, name)

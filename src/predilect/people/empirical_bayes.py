@@ -113,7 +113,7 @@ def fit_hierarchical(
     learn_scale: bool = False,
     delta: float | None = None,
     tolerance: float = 1e-5,
-    max_iterations: int = 200,
+    max_iter: int = 200,
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> HierarchicalFit:
@@ -133,7 +133,7 @@ def fit_hierarchical(
         found = settle(people, sites, Law(Sigma, mu), threshold, tolerance=loose, executor=executor)
         objective = found.evidence + prior.log_density(mu, Sigma, scale)
         rise, last = (objective - last) / people.n_answers, objective
-        if abs(rise) <= tolerance or iterations == max_iterations:
+        if abs(rise) <= tolerance or iterations == max_iter:
             break
         iterations += 1
         if progress:
@@ -147,7 +147,7 @@ def fit_hierarchical(
     report = Report(
         method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
         converged=abs(rise) <= tolerance and final.is_sound, jitter=0.0, seconds=time.perf_counter() - began,
-        unit="nats an answer", advice="allow more iterations (max_iterations=...), or loosen the tolerance",
+        unit="nats an answer", advice="allow more iterations (max_iter=...), or loosen the tolerance",
     )  # fmt: skip
     C = consensus_covariance(Sigma, final, prior.consensus_strength or 1.0)
     posterior = PopulationPosterior(mu, C, Sigma, people, sites)

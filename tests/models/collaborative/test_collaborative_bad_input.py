@@ -10,7 +10,7 @@ from predilect.decisions import suggest
 from predilect.errors import DataError, DataWarning
 from tolerances import EXACT
 
-QUICK = {"max_iterations": 500, "tie_threshold": 0.0}
+QUICK = {"max_iter": 500, "tie_threshold": 0.0}
 PRESETS = ["modern", "paper"]
 
 

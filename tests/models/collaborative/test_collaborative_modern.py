@@ -14,7 +14,7 @@ from referees.gibbs import gibbs_probabilities
 from simulate_collaborative import simulate_shared
 from tolerances import EXACT, ITERATIVE
 
-TIGHT = {"tolerance": 1e-10, "max_iterations": 5000}
+TIGHT = {"tolerance": 1e-10, "max_iter": 5000}
 
 
 def rows_of(data):

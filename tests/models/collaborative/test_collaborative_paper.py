@@ -18,7 +18,7 @@ from predilect.models.collaborative.paper import fit_paper
 from simulate_collaborative import simulate_shared
 from tolerances import EXACT, ITERATIVE
 
-TIGHT = {"tolerance": 1e-10, "max_iterations": 3000, "damping_decay": 1.0}
+TIGHT = {"tolerance": 1e-10, "max_iter": 3000, "damping_decay": 1.0}
 
 
 def rows_of(data):
@@ -46,7 +46,7 @@ def test_one_function_that_everybody_weighs_alike_is_gp_classification(preset, d
     else:
         found = fit_modern(
             data.answers, data.projection, n_functions=1, fixed_weights=True, delta=delta, tolerance=1e-10,
-            max_iterations=500,
+            max_iter=500,
         )  # fmt: skip
     a = data.answers
     referee = ep(data.K, a.left[a.pair], a.right[a.pair], a.outcome, a.weight, Probit(delta), tolerance=1e-12)
@@ -201,7 +201,7 @@ def test_sides_and_copies(data, fit):
     columns = (data.user, data.left, data.right, data.outcome)
     heavy = FactorAnswers.of(*columns, 2.0 * ones, 8)
     twice = FactorAnswers.of(*(column[pair] for column in columns), None, 8)
-    one, other = (fit_paper(answers, data.functions, n_functions=2, max_iterations=5) for answers in (heavy, twice))
+    one, other = (fit_paper(answers, data.functions, n_functions=2, max_iter=5) for answers in (heavy, twice))
     assert one.evidence == other.evidence
 
 
@@ -218,7 +218,7 @@ def test_precisions_that_are_negative_are_counted_and_never_used():
 
 def test_damping_that_dies_away_does_not_pass_for_convergence(data):
     found = fit_paper(
-        data.answers, data.functions, n_functions=2, damping=0.5, damping_decay=0.3, tolerance=1e-3, max_iterations=60
+        data.answers, data.functions, n_functions=2, damping=0.5, damping_decay=0.3, tolerance=1e-3, max_iter=60
     )
     assert found.report.iterations == 60
     assert not found.report.converged
@@ -243,7 +243,7 @@ def test_the_evidence_prefers_the_true_length_scale():
         for scale in (1.0, 0.1, 10.0):
             kernel = Sum((Stationary(np.array([scale]), "squared-exponential"), White(1e-4)))
             at = data._replace(projection=Projection.of(kernel, data.X, np.ones(12, bool), None))
-            evidence.append(fit_paper(at.answers, at.functions, n_functions=3, max_iterations=20).evidence)
+            evidence.append(fit_paper(at.answers, at.functions, n_functions=3, max_iter=20).evidence)
         assert np.isfinite(evidence).all()
         wins += evidence[0] > np.array(evidence[1:])
     assert np.all(wins >= 22)  # 22 of 30 by chance: p = .008

@@ -10,7 +10,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CrowdGPPL
 
-FIXED = {"length_scales": 1.0, "tolerance": 1e-8, "max_iterations": 500, "tie_threshold": 0.4, "n_components": 1}
+FIXED = {"length_scales": 1.0, "tolerance": 1e-8, "max_iter": 500, "tie_threshold": 0.4, "n_components": 1}
 
 
 @pytest.mark.slow  # half a minute of fits; test_crowd_gppl.py has quicker ones
@@ -28,7 +28,7 @@ class TestModern(PredictionContract, SavingContract):
         return CrowdGPPL(**({"n_components": 3, "component_prior": (10.0, 10.0), "n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iterations=1, tie_threshold=0.4, **changes)
+        return self.make(max_iter=1, tie_threshold=0.4, **changes)
 
 
 @pytest.mark.slow  # the same estimator as TestModern, with another loop
@@ -39,4 +39,4 @@ class TestPaper(TestModern):
 
     @classmethod
     def make(cls, **changes: Any) -> CrowdGPPL:
-        return CrowdGPPL(**({"preset": "paper", "n_components": 3, "n_jobs": 1, "max_iterations": 1000} | changes))
+        return CrowdGPPL(**({"preset": "paper", "n_components": 3, "n_jobs": 1, "max_iter": 1000} | changes))

@@ -86,9 +86,9 @@ def test_noise_variance_is_a_unit():
     data = simulate_factor()
     t, v, w = GammaPrior(1.0, 100.0), GammaPrior(1.0, 10.0), GammaPrior(1.0, 10.0)
     doubled = PaperPriors(GammaPrior(1.0, 200.0), GammaPrior(1.0, 20.0), w)
-    one = fit_paper(*data.columns, data.projection, n_components=3, priors=PaperPriors(t, v, w), max_iterations=20)
+    one = fit_paper(*data.columns, data.projection, n_components=3, priors=PaperPriors(t, v, w), max_iter=20)
     two = fit_paper(
-        *data.columns, data.projection, n_components=3, priors=doubled, noise_var=1.0, max_iterations=20
+        *data.columns, data.projection, n_components=3, priors=doubled, noise_var=1.0, max_iter=20
     )  # fmt: skip
     for ours, theirs in zip(predict(one, data), predict(two, data), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -98,7 +98,7 @@ def test_points_at_the_items_are_no_points():
     """T4.14."""
     data = simulate_factor()
     points = Projection.of(matern([1.5, 1.5]), data.X, np.ones(9, bool), data.X.copy())
-    options = {"n_components": 2, "max_iterations": 30}
+    options = {"n_components": 2, "max_iter": 30}
     one = fit_paper(*data.columns, data.projection, **options)
     two = fit_paper(*data.columns, points, **options)
     for ours, theirs in zip(predict(one, data), predict(two, data), strict=True):
@@ -125,7 +125,7 @@ def test_the_mean_of_stochastic_steps_is_the_full_one():
 @pytest.mark.slow
 def test_mini_batches_come_to_the_full_result():
     data = simulate_factor(n_answers=1500, n_users=10)
-    options = {"n_components": 2, "priors": PaperPriors(FIXED, FIXED, FIXED), "max_iterations": 120, "tolerance": 0.0}
+    options = {"n_components": 2, "priors": PaperPriors(FIXED, FIXED, FIXED), "max_iter": 120, "tolerance": 0.0}
     full = fit_paper(*data.columns, data.projection, **options)
     small = fit_paper(*data.columns, data.projection, batch_size=300, **options)
     a, b = predict(full, data)[0], predict(small, data)[0]
@@ -139,7 +139,7 @@ def test_variants_and_little_data():
     x = np.random.default_rng(0).normal(size=(data.n_users, 2))
     people = Projection.of(matern([1.0, 1.0]), x, np.ones(data.n_users, bool), None)
     for options in ({}, {"consensus": False}, {"people": people}, {"n_components": 20}, {"form": "corrected"}):
-        fit = fit_paper(*data.columns, data.projection, **{"n_components": 4, "max_iterations": 20} | options)
+        fit = fit_paper(*data.columns, data.projection, **{"n_components": 4, "max_iter": 20} | options)
         mean, var = predict(fit, data)
         assert np.isfinite(mean).all()
         assert (var > 0).all()

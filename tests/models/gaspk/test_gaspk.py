@@ -109,7 +109,7 @@ def test_an_update_is_a_fit_to_all_answers():
 def test_an_update_stands_still_where_the_iteration_does():
     first = {name: column[:150] for name, column in ANSWERS.items()}
     rest = {name: column[150:] for name, column in ANSWERS.items()}
-    settings = FIXED | {"tolerance": 1e-7, "max_iterations": 2000, "n_characteristics": 2}
+    settings = FIXED | {"tolerance": 1e-7, "max_iter": 2000, "n_characteristics": 2}
     model = GaSPK(**settings).fit(first, items=CARS).update(rest)
     before = model.weights_.copy()
     # Nothing new: the same answers, and one more round from where it stands.

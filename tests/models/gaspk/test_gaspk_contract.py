@@ -12,7 +12,7 @@ from predilect import GaSPK
 
 FIXED = {
     "amplitude": 4.0, "length_scales": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tolerance": 1e-3,
-    "max_iterations": 300,
+    "max_iter": 300,
 }  # fmt: skip
 
 
@@ -32,7 +32,7 @@ class TestGaSPK(PredictionContract, SavingContract):
         return GaSPK(**(quick | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iterations=1, **changes)
+        return self.make(max_iter=1, **changes)
 
 
 class TestExact(TestGaSPK):

@@ -24,7 +24,7 @@ from simulate import random_pairs
 from simulate_trade_offs import WORTH, linear_choices
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 
-QUICK = {"n_characteristics": 2, "amplitude": 10.0, "n_restarts": 2, "n_jobs": 1, "max_iterations": 300}
+QUICK = {"n_characteristics": 2, "amplitude": 10.0, "n_restarts": 2, "n_jobs": 1, "max_iter": 300}
 
 
 def fitted(spread: float = 1.0, **changes) -> GaSPK:
@@ -222,7 +222,7 @@ def test_intervals_hold_the_truth_for_people_with_tastes_of_their_own(gamma, lea
     z = dear[user] * (price[left] - price[right]) + liked[user] * (comfort[left] - comfort[right])
     winner = np.where(z + rng.standard_normal(len(user)) > 0, "left", "right")
     items = {"item": np.arange(n_items), "price": price, "comfort": comfort}
-    model = GaSPK(gamma=gamma, n_characteristics=5, n_restarts=2, n_jobs=1, max_iterations=500)
+    model = GaSPK(gamma=gamma, n_characteristics=5, n_restarts=2, n_jobs=1, max_iter=500)
     model.fit({"user": user, "left": left, "right": right, "winner": winner}, items=items)
     found = model.willingness("price", "comfort", user=list(range(n_users)))
     truth = pl.Series(-liked / dear)

@@ -142,7 +142,7 @@ def test_right_hand_sides_are_worked_on_in_parts(monkeypatch):
 def test_a_solution_that_ran_out_of_iterations_says_so():
     data = problem(n_answers=3000, amplitude=10.0)
     right = np.random.default_rng(1).standard_normal((data.basis.rank, data.n_c))
-    found = solve(data.basis, data.B, right, max_iterations=2)
+    found = solve(data.basis, data.B, right, max_iter=2)
     assert not found.converged
     assert found.residual > 1e-8
 

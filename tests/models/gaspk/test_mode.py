@@ -130,7 +130,7 @@ def test_nothing_hangs_on_where_it_starts_or_on_the_order_of_characteristics():
 def test_psi_rises_even_from_far_away():
     at = problem(variance=500.0)
     far = np.full((at.basis.rank, 3), 8.0)
-    values = [psi(at, fit(at, start=far, max_iterations=n).w) for n in range(1, 8)]
+    values = [psi(at, fit(at, start=far, max_iter=n).w) for n in range(1, 8)]
     assert values[0] > psi(at, far)
     assert all(b >= a - 1e-9 * abs(a) for a, b in pairwise(values))
 

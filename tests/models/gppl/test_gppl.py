@@ -200,7 +200,7 @@ def test_too_many_items_are_refused_with_advice():
         ("length_scales", [1.0, -1.0]), ("median", "mean"), ("n_inducing", 0), ("n_inducing", 2.5),
         ("inference", "mcmc"), ("sites", "x"), ("surrogate", "2021"), ("scale", 0.0), ("scale_prior", (1.0,)),
         ("scale_prior", (1.0, -1.0)), ("noise_variance", 0), ("batch_size", 0), ("forgetting_rate", -1.0),
-        ("tolerance", "small"), ("max_iterations", 0), ("random_state", -1),
+        ("tolerance", "small"), ("max_iter", 0), ("random_state", -1),
     ],
 )  # fmt: skip
 def test_settings_out_of_range(name, value):
@@ -228,10 +228,10 @@ def test_a_length_scale_at_its_bound_is_told():
 
 def test_the_papers_linearisation_predicts_too():
     for surrogate in ("corrected", "2020"):
-        model = GPPL(sites="linearised", surrogate=surrogate, scale_prior=(1.0, 10.0), max_iterations=1000)
+        model = GPPL(sites="linearised", surrogate=surrogate, scale_prior=(1.0, 10.0), max_iter=1000)
         assert model.fit(*TRAIN, items=ITEMS).score(*TEST) > -np.log(2.0)
 
 
 def test_too_few_batches_are_told():
     with pytest.warns(ConvergenceWarning, match="sparse variational inference"):
-        GPPL(max_iterations=1).fit(*TRAIN, items=ITEMS)
+        GPPL(max_iter=1).fit(*TRAIN, items=ITEMS)

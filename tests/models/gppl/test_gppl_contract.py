@@ -12,7 +12,7 @@ from contracts.saving import SavingContract
 from contracts.votes import questions, votes
 from predilect import GPPL
 
-FIXED = {"scale": 0.3, "length_scales": 1.0, "tolerance": 1e-13, "max_iterations": 5000, "tie_threshold": 0.4}
+FIXED = {"scale": 0.3, "length_scales": 1.0, "tolerance": 1e-13, "max_iter": 5000, "tie_threshold": 0.4}
 TRUSTING = {"length_scales": 2.0}
 MORE = {"scale_prior": (2.0, 3.0)}
 
@@ -30,7 +30,7 @@ class TestPooled(PredictionContract, SavingContract):
         return GPPL(**({"n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iterations=1, tie_threshold=0.4, **changes)
+        return self.make(max_iter=1, tie_threshold=0.4, **changes)
 
 
 @pytest.mark.slow  # the same estimator as TestPooled, with another loop
@@ -60,7 +60,7 @@ class TestSeparate(PredictionContract, SavingContract):
         return GPPL(**({"users": "separate", "n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iterations=1, tolerance=1e-12, **changes)
+        return self.make(max_iter=1, tolerance=1e-12, **changes)
 
     def check_shards(self, model):
         assert len(model.posterior_.people.people.shards) > 2

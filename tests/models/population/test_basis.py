@@ -132,7 +132,7 @@ def test_traits_where_the_items_are_the_basis():
 # Bases that are the items by another name
 
 FIT = crowd(5, 30, 6, 10, delta=0.3)
-TIGHT = {"tolerance": 1e-12, "max_passes": 3000, "site_tolerance": 1e-12}
+TIGHT = {"tolerance": 1e-12, "max_iter": 3000, "site_tolerance": 1e-12}
 
 
 def spaced(n_items: int, seed: int = 0) -> FeatureSpace:

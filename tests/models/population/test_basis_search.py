@@ -25,7 +25,7 @@ from simulate_basis import law_of
 from slopes import at_rest, slope_along
 from tolerances import ITERATIVE
 
-TIGHT = {"tolerance": 1e-10, "max_passes": 3000}
+TIGHT = {"tolerance": 1e-10, "max_iter": 3000}
 N_ITEMS, N_USERS = 8, 50
 
 

@@ -53,7 +53,7 @@ class OnABasis(PredictionContract):
         return Featured(**({"n_jobs": 1, "basis": cls.basis} | given | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(strength=10.0, scale=2.0, consensus_scale=4.0, max_passes=2, **changes)
+        return self.make(strength=10.0, scale=2.0, consensus_scale=4.0, max_iter=2, **changes)
 
     def check_shards(self, model):
         assert len(model.posterior_.people.shards) > 2

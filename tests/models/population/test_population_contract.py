@@ -12,7 +12,7 @@ from predilect.latent import pooled
 FIXED = {
     "strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "feature_weight": 0.5,
     "consensus_feature_weight": 0.5, "length_scale": 1.0, "variance_factor": 0.8, "tolerance": 1e-13,
-    "max_passes": 3000, "tie_spread": 0.3,
+    "max_iter": 3000, "tie_spread": 0.3,
 }  # fmt: skip
 
 TRUSTING = {"feature_weight": 0.9, "consensus_scale": 4.0}
@@ -31,7 +31,7 @@ class TestPersonal(PredictionContract, SavingContract):
         return Population(**({"n_jobs": 1, "strength": 10.0, "scale": 2.0} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(scale=2.0, consensus_scale=4.0, max_passes=2, **changes)
+        return self.make(scale=2.0, consensus_scale=4.0, max_iter=2, **changes)
 
     def check_shards(self, model):
         assert len(model.posterior_.people.shards) > 2

@@ -20,7 +20,7 @@ from simulate import answers, comparisons, crowd, laid_out, random_covariance, r
 from slopes import at_rest, slope_along
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 
-TIGHT = {"tolerance": 1e-9, "max_passes": 1500}
+TIGHT = {"tolerance": 1e-9, "max_iter": 1500}
 
 
 def alike(n_items: int, feature_weight: float = 0.5) -> np.ndarray:
@@ -87,7 +87,7 @@ def test_the_objective_is_j(problem):
 @pytest.mark.parametrize("name", CROWDS)
 def test_the_gradient_that_the_search_follows_is_that_of_j(name, spy):
     # In its own coordinates, so that every chain rule is covered: m, the factor of Σ with its logged diagonal, log δ.
-    fit_population(laid_out(CROWDS[name]), PRIOR[name], max_passes=6)
+    fit_population(laid_out(CROWDS[name]), PRIOR[name], max_iter=6)
 
     rng = np.random.default_rng(0)
     x = spy.x0 + 0.5 * rng.standard_normal(len(spy.x0))

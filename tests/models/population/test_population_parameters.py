@@ -171,7 +171,7 @@ OUT_OF_RANGE = [
     ("feature_weight", 1.5, "0 to 1"), ("length_scale", 0.0, "1e-06 to 1e"), ("tie_threshold", -1.0, "0 to 1"),
     ("scale", "big", "1e-08 to 1e"), ("scale", float("nan"), "1e-08 to 1e"), ("scale", True, "1e-08 to 1e"),
     ("scale", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
-    ("max_passes", 0, "1 "), ("max_passes", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
+    ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
     ("random_state", None, "0 "), ("random_state", -1, "0 "), ("variance_factor", -1.0, "0 to 1"),
     ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"), ("lapse_rate", 0.6, "0 to 0.5"),
     ("threshold_factor", 0.0, "0.001 to"), ("noise_factor", 1.5, "1e-06 to 1"), ("lapse_noise", 0.5, "1 to inf"),

@@ -44,11 +44,11 @@ def test_a_few_people_on_many_items_do_not_learn_their_answers_by_heart(monkeypa
     left, right = random_pairs(rng, len(user), N_ITEMS)
     rows = answers(user, left, right, rng.choice([1, -1], len(user)), n_items=N_ITEMS, n_users=N_USERS)
     people, prior = laid_out(rows), PopulationPrior(np.eye(N_ITEMS), 25.0, 0.03, 0.5)
-    state = fit_population(people, prior, max_passes=40)
+    state = fit_population(people, prior, max_iter=40)
     assert state.report.converged
     assert np.linalg.eigvalsh(state.Sigma)[-1] < 0.1
     assert state.evidence < -0.5 * people.n_answers  # by chance it is -.69 an answer
     # From the prior itself it is the same maximum.
     monkeypatch.setattr(search, "first_scale", lambda prior, n_people: prior.scale)
-    other = fit_population(people, prior, max_passes=40)
+    other = fit_population(people, prior, max_iter=40)
     assert abs(other.objective - state.objective) < 1e-5 * people.n_answers

@@ -69,7 +69,7 @@ def ascend(
     q: Approximation,
     scale: Scale,
     *,
-    max_iterations: int,
+    max_iter: int,
     tolerance: float,
     hold_scale: bool = False,
 ) -> Ascent:
@@ -83,7 +83,7 @@ def ascend(
     batch, delta = problem.all(), problem.delta
     now = view(batch, q, scale, delta)
     step, change, converged, iterations = 1.0, math.inf, False, 0
-    while iterations < max_iterations and not converged:
+    while iterations < max_iter and not converged:
         iterations += 1
         before = now.bound
         least = before - _SLACK * abs(before)

@@ -91,7 +91,7 @@ def schedule_for(n_rows: int, n_points: int, rule: str = "expected") -> Schedule
     size = None if n_rows <= _ROWS_IN_ONE_BATCH else max(1000, _ROWS_A_POINT * n_points)
     if rule == "linearised":
         return Schedule(batch_size=size)
-    return Schedule(batch_size=size, inner_iterations=1, max_iterations=_EXPECTED_BATCHES, whole_epoch=False)
+    return Schedule(batch_size=size, inner_iterations=1, max_iter=_EXPECTED_BATCHES, whole_epoch=False)
 
 
 def fit_sparse(
@@ -103,7 +103,7 @@ def fit_sparse(
     rule: str = "expected",
     surrogate: str = "corrected",
     schedule: Schedule | None = None,
-    max_iterations: int = 200,
+    max_iter: int = 200,
     tolerance: float = 1e-6,
     random_state: int = 0,
     start: SparseFit | None = None,
@@ -111,7 +111,7 @@ def fit_sparse(
     """Sparse variational fit of f = A f_m + r, f_m ~ N(0, K_mm/s), s ~ Gamma, to answers.
 
     ``rule``: "expected" for exact expectations, or "linearised" for the paper's surrogate, where a tie is half a win
-    for each side; ``surrogate``: "corrected" or "2020", its variance. ``max_iterations`` of passes over all answers
+    for each side; ``surrogate``: "corrected" or "2020", its variance. ``max_iter`` of passes over all answers
     ("expected"; at most 5 after batches), ``tolerance`` in nats an answer. ``start``: a fit with as many points, with
     any kernel or threshold; "expected" then needs no batches. DataError without answers, or for ties without a
     threshold; ValueError for an unknown rule or surrogate.
@@ -122,7 +122,7 @@ def fit_sparse(
     problem = Problem.of(projection, answers, delta)
     return solve(
         projection, problem, prior or ScalePrior(), rule=rule, surrogate=surrogate, schedule=schedule,
-        max_iterations=max_iterations, tolerance=tolerance, random_state=random_state, start=start,
+        max_iter=max_iter, tolerance=tolerance, random_state=random_state, start=start,
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def solve(
     rule: str = "expected",
     surrogate: str = "corrected",
     schedule: Schedule | None = None,
-    max_iterations: int = 200,
+    max_iter: int = 200,
     tolerance: float = 1e-6,
     random_state: int = 0,
     start: SparseFit | None = None,
@@ -166,8 +166,8 @@ def solve(
         if fresh:
             batched = ascend_in_batches(problem, q, scale, None, schedule, random_state)
             q, scale, seen = batched.q, batched.scale, batched.iterations
-        passes = max_iterations if n_batches == 1 else min(_LAST_PASSES, max_iterations)
-        done = ascend(problem, q, scale, max_iterations=passes, tolerance=tolerance, hold_scale=fresh)
+        passes = max_iter if n_batches == 1 else min(_LAST_PASSES, max_iter)
+        done = ascend(problem, q, scale, max_iter=passes, tolerance=tolerance, hold_scale=fresh)
         change = done.change / problem.n_answers
         return finish(
             done.q, done.scale, done.view.bound, seen + done.iterations, change, tolerance, done.converged,

@@ -151,7 +151,7 @@ def optimise_length_scales(
     delta: float = 0.0,
     reach: float = 100.0,
     max_evaluations: int = 20,
-    max_iterations: int = 200,
+    max_iter: int = 200,
     tolerance: float = 1e-8,
 ) -> tuple[SparseFit, KernelSearch]:
     """Kernel hyper-parameters of the largest bound, by L-BFGS-B in their logarithms; inducing points stay in place.
@@ -167,9 +167,7 @@ def optimise_length_scales(
     def fit(there: Projection) -> tuple[float, FloatArray]:
         nonlocal last, best
         problem = Problem.of(there, answers, delta)
-        last = solve(
-            there, problem, prior, schedule=Schedule(), max_iterations=max_iterations, tolerance=tolerance, start=last
-        )
+        last = solve(there, problem, prior, schedule=Schedule(), max_iter=max_iter, tolerance=tolerance, start=last)
         if best is None or last.bound > best.bound:
             best = last
         return last.bound, bound_gradient(there, problem, last.q, last.scale)

@@ -31,7 +31,7 @@ class Schedule:
     delay: float = 1.0  # ε
     inner_iterations: int = 10  # site updates within a batch; the step always starts from the batch's first q
     inner_tolerance: float = 1e-5  # change of a site's precision that ends them
-    max_iterations: int = 200  # batches
+    max_iter: int = 200  # batches
     whole_epoch: bool = True  # never stop within the first epoch; needless where a pass over all answers follows
     tolerance: float = 1e-4  # relative change of the bound; ten checks in a row below it, one every two batches, stop
 
@@ -43,7 +43,7 @@ class Schedule:
                 "the forgetting rate must lie between 0 and 1 and the delay not below 0, "
                 f"not {self.forgetting_rate} and {self.delay}"
             )
-        if self.max_iterations < 1 or self.inner_iterations < 1:
+        if self.max_iter < 1 or self.inner_iterations < 1:
             raise ValueError("there must be at least 1 iteration, and 1 inner iteration")
 
     def n_batches(self, n_rows: int) -> int:
@@ -87,7 +87,7 @@ def ascend_in_batches(
     iteration = 0
     for rows in _batches(problem.n_rows, n_batches, np.random.default_rng(random_state)):
         seen = iteration >= n_batches or not schedule.whole_epoch
-        if seen and (iteration >= schedule.max_iterations or calm >= _CHECKS):
+        if seen and (iteration >= schedule.max_iter or calm >= _CHECKS):
             break
         iteration += 1
         step = schedule.step(iteration, n_batches)

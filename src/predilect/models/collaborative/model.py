@@ -97,7 +97,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     tolerance : float or "auto", default "auto"
         Stop once a step without damping would move no margin of an answer by more, in units of the noise of an answer;
         "auto": 0.1.
-    max_iterations : int or "auto", default "auto"
+    max_iter : int or "auto", default "auto"
         "auto": 200, for "paper" 60.
     n_jobs : int, optional
         Not used yet; results have the same bits for any number.
@@ -172,7 +172,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         damping_decay: float = 0.95,
         tie_threshold: float | str = "auto",
         tolerance: float | str = "auto",
-        max_iterations: int | str = "auto",
+        max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -194,7 +194,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.damping_decay = damping_decay
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -232,7 +232,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         check_count("n_functions", self.n_functions, 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")
-        check_count("max_iterations", self.max_iterations, 1, "auto")
+        check_count("max_iter", self.max_iter, 1, "auto")
         check_choice("user_features", self.user_features, (True, False))
         check_positive("variance", self.variance)
         if self.user_nugget != 0:

@@ -32,7 +32,7 @@ _FIRST_EFFECTS = 3  # sweeps before the weights have a mean
 
 def fit_modern(
     answers: FactorAnswers, projection: Projection, *, n_functions: int = 20, traits: FloatArray | None = None,
-    fixed_weights: bool = False, delta: float | None = None, tolerance: float = 0.1, max_iterations: int = 200,
+    fixed_weights: bool = False, delta: float | None = None, tolerance: float = 0.1, max_iter: int = 200,
     random_state: int = 0, watch: Callable[[int, float], None] | None = None,
 ) -> CollaborativeFit:  # fmt: skip
     """Posterior of f_u = Σ_d w_ud h_d by q = Π_d q(h_d) Π_u q(w_u), with EP messages of answers.
@@ -62,7 +62,7 @@ def fit_modern(
     if fixed_weights:
         state.mu[:], state.Sigma[:] = 1.0, 0.0
     run = _Run(state, Sites.flat(len(answers.user)), effects)
-    _advance(run, answers, design, delta is None, tolerance, max_iterations, watch)
+    _advance(run, answers, design, delta is None, tolerance, max_iter, watch)
     report = Report(
         "EP of shared functions", run.sweeps, run.residual, tolerance, run.residual <= tolerance,
         projection.factor.jitter, time.perf_counter() - began,

@@ -100,7 +100,7 @@ class _Factor:
 def fit_paper(
     answers: FactorAnswers, functions: Process, *, n_functions: int = 20, people: Process | None = None,
     fixed_weights: bool = False, delta: float | None = None, damping: float = 0.5, damping_decay: float = 0.95,
-    tolerance: float = 1e-2, max_iterations: int = 60, random_state: int = 0,
+    tolerance: float = 1e-2, max_iter: int = 60, random_state: int = 0,
     watch: Callable[[int, float], None] | None = None,
 ) -> CollaborativeFit:  # fmt: skip
     """Posterior of f_u = Σ_d w_ud h_d with messages for every entry of W, H and G: preset ``paper``.
@@ -141,7 +141,7 @@ def fit_paper(
         residual = max(gaps, change_of_margin(n, sites, new.sites, mean, var))
         if watch is not None and iterations:
             watch(iterations, residual)
-        if (iterations and residual <= tolerance) or iterations == max_iterations:
+        if (iterations and residual <= tolerance) or iterations == max_iter:
             break
         sites = sites.towards(new.sites, step) if iterations else new.sites
         before = mean.copy()

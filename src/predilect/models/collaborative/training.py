@@ -71,7 +71,7 @@ def fit_collaborative(
     shared: dict[str, Any] = {
         "n_functions": int(model.n_functions) if personal else 1, "fixed_weights": not personal, "delta": delta,
         "tolerance": _TOLERANCE if isinstance(model.tolerance, str) else float(model.tolerance),
-        "max_iterations": _ITERATIONS[model.preset] if isinstance(model.max_iterations, str) else model.max_iterations,
+        "max_iter": _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else model.max_iter,
         "random_state": int(model.random_state),
         "watch": None if watch is None else lambda sweep, residual: watch("fitting shared functions", sweep),
     }  # fmt: skip

@@ -63,7 +63,7 @@ def fit_factor(
     user: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike, outcome: npt.ArrayLike,
     weight: npt.ArrayLike | None, n_users: int, projection: Projection, *, n_components: int = 20,
     consensus: bool = True, traits: FloatArray | None = None, priors: FactorPriors | None = None,
-    delta: float | None = None, n_restarts: int | None = None, tolerance: float = 1e-3, max_iterations: int = 60,
+    delta: float | None = None, n_restarts: int | None = None, tolerance: float = 1e-3, max_iter: int = 60,
     random_state: int | np.random.Generator | None = 0, watch: Watch | None = None, with_gradient: bool = False,
 ) -> FactorFit:  # fmt: skip
     """Mean-field variational inference of f_u(i) = t(i) + Σ_c w_uc v_c(i) (preset ``modern``).
@@ -97,10 +97,10 @@ def fit_factor(
         sites, slope, _ = refreshed(state, answers, None, 1.0)
         run = _Run(state, sites, slope, -np.inf, effects)
         if n_restarts > 1:
-            _advance(run, answers, design, priors, delta is None, tolerance, min(_TRIAL_SWEEPS, max_iterations), None)
+            _advance(run, answers, design, priors, delta is None, tolerance, min(_TRIAL_SWEEPS, max_iter), None)
         runs.append(run)
     best = max(runs, key=lambda run: run.bound)
-    _advance(best, answers, design, priors, delta is None, tolerance, max_iterations, watch)
+    _advance(best, answers, design, priors, delta is None, tolerance, max_iter, watch)
     report = Report(
         "Variational inference of the factor model", best.sweeps, best.change, tolerance, best.change < tolerance,
         projection.factor.jitter, time.perf_counter() - began, "nats an answer and sweep", "allow more iterations.",

@@ -106,7 +106,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         Stop when the bound rises by less in a sweep, in nats per answer; "auto": 3e-3, and 1e-3 beyond 20 000 different
         answers. For "paper" the relative change of its bound; "auto": 3.5e-3. Both stop early on purpose: longer runs
         raise the bound and predict new answers no better.
-    max_iterations : int or "auto", default "auto"
+    max_iter : int or "auto", default "auto"
         Sweeps over all functions and users; "auto": 60, for "paper" 200 batches, but at least one pass.
     n_jobs : int, optional
         Not used yet; results have the same bits for any number.
@@ -183,7 +183,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         n_restarts: int | str = "auto",
         tie_threshold: float | str = "auto",
         tolerance: float | str = "auto",
-        max_iterations: int | str = "auto",
+        max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -211,7 +211,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.n_restarts = n_restarts
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -257,7 +257,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("batch_size", self.batch_size, 1, None, "auto")
         check_count("n_restarts", self.n_restarts, 1, "auto")
-        check_count("max_iterations", self.max_iterations, 1, "auto")
+        check_count("max_iter", self.max_iter, 1, "auto")
         for name in ("user_features", "item_features", "with_consensus"):
             check_choice(name.removeprefix("with_"), getattr(self, name), (True, False))
         for name in ("consensus_prior", "component_prior", "weight_prior"):

@@ -68,7 +68,7 @@ def fit_paper(
     consensus: bool = True, people: Projection | None = None, priors: PaperPriors | None = None,
     noise_var: float = 0.5, form: str = "2020", batch_size: int | None = None, forgetting_rate: float = 0.9,
     delay: float = 1.0, full_step: float = 0.25, delta: float | None = None, tolerance: float = 3.5e-3,
-    n_checks: int = 3, max_iterations: int = 200, random_state: int | np.random.Generator | None = 0,
+    n_checks: int = 3, max_iter: int = 200, random_state: int | np.random.Generator | None = 0,
     watch: Watch | None = None,
 ) -> FactorFit:  # fmt: skip
     """Factor model by the corrected Algorithm 2 of Simpson and Gurevych (2020).
@@ -105,7 +105,7 @@ def fit_paper(
         batch_size = n_rows if n_rows <= _FULL_BATCH_ROWS else 50_000
     n_batches = max(1, round(n_rows / batch_size))
     iteration, quiet, change, value = 0, 0, np.inf, -np.inf
-    while iteration < max(max_iterations, n_batches) and quiet < n_checks:
+    while iteration < max(max_iter, n_batches) and quiet < n_checks:
         order = np.arange(n_rows) if n_batches == 1 else rng.permutation(n_rows)
         for rows in np.array_split(order, n_batches):
             rho = full_step if n_batches == 1 else (iteration + 1 + delay) ** -forgetting_rate

@@ -106,7 +106,7 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
     shared = {
         "n_components": int(model.n_components) if personal else 0,
         "consensus": bool(model.with_consensus) or not personal,
-        "delta": delta, "max_iterations": _iterations(model),
+        "delta": delta, "max_iter": _iterations(model),
         "random_state": model.random_state,
         "watch": None if watch is None else lambda sweep, bound: watch("fitting the crowd", sweep),
     }  # fmt: skip
@@ -135,7 +135,7 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
 
 def _iterations(model: Any) -> int:
     """Maximum number of sweeps, or batches."""
-    return _ITERATIONS[model.preset] if isinstance(model.max_iterations, str) else int(model.max_iterations)
+    return _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else int(model.max_iter)
 
 
 def _tolerance(model: Any, n_rows: int) -> float:

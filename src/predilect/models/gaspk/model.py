@@ -115,7 +115,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float, default 0.01
         Largest change of a weight by another round.
-    max_iterations : int, default 100
+    max_iter : int, default 100
         Rounds of characteristics and weights.
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
@@ -197,7 +197,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         preset: str = "modern",
         tie_threshold: float | str = "auto",
         tolerance: float = 1e-2,
-        max_iterations: int = 100,
+        max_iter: int = 100,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -222,7 +222,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         self.preset = preset
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict

@@ -57,7 +57,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     tolerance : float or "auto", default "auto"
         For "variational": stop when the bound rises by less, in nats per answer; "auto": 1e-6. The others run to
         convergence.
-    max_iterations : int, default 200
+    max_iter : int, default 200
         For "variational".
     n_jobs : int, optional
         Not used: there is one function.
@@ -100,7 +100,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         scale_prior: tuple[float, float] = (1.0, 1.0),
         tie_threshold: float | str = "auto",
         tolerance: float | str = "auto",
-        max_iterations: int = 200,
+        max_iter: int = 200,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -115,7 +115,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         self.scale_prior = scale_prior
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -125,7 +125,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         check_choice("inference", self.inference, INFERENCE)
         check_positive("scale", self.scale, "auto")
         check_gamma("scale_prior", self.scale_prior)
-        check_count("max_iterations", self.max_iterations, 1)
+        check_count("max_iter", self.max_iter, 1)
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         refuse_many_items(training.comparisons.n_items)

@@ -107,7 +107,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
         Stop when the bound rises by less in a pass, in nats per answer; "auto": 1e-6, for "separate" 1e-5.
-    max_iterations : int, default 200
+    max_iter : int, default 200
         Passes, or batches, but at least one pass.
     n_jobs : int, optional
         Threads, for "separate"; by default all cores. Results have the same bits for any number.
@@ -175,7 +175,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         delay: float = 1.0,
         tie_threshold: float | str = "auto",
         tolerance: float | str = "auto",
-        max_iterations: int = 200,
+        max_iter: int = 200,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -198,7 +198,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.delay = delay
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -225,7 +225,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("batch_size", self.batch_size, 1, "auto")
-        check_count("max_iterations", self.max_iterations, 1)
+        check_count("max_iter", self.max_iter, 1)
         check_positive("scale", self.scale, "auto")
         check_gamma("scale_prior", self.scale_prior)
         for name in ("noise_variance", "forgetting_rate"):

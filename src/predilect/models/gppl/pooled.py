@@ -78,7 +78,7 @@ def fit_sparse_gppl(
     def fit(at: float, start: SparseFit | None) -> SparseFit:
         return fit_sparse(
             answers, projection, prior, delta=at, rule=model.sites, surrogate=model.surrogate, schedule=schedule,
-            max_iterations=model.max_iterations, tolerance=tolerance, random_state=model.random_state, start=start,
+            max_iter=model.max_iter, tolerance=tolerance, random_state=model.random_state, start=start,
         )  # fmt: skip
 
     def learning(done: int) -> None:
@@ -89,9 +89,7 @@ def fit_sparse_gppl(
     if optimises(model):
         if watch:
             watch("optimising length-scales", 1)
-        found, best = optimise_length_scales(
-            answers, projection, prior, delta=found.delta, max_iterations=model.max_iterations
-        )
+        found, best = optimise_length_scales(answers, projection, prior, delta=found.delta, max_iter=model.max_iter)
         search |= {
             "length_scales": {"evaluations": best.evaluations, "converged": best.converged, "message": best.message},
             "at_bound": list(best.at_bounds),
@@ -120,7 +118,7 @@ def _schedule(model: Any, n_rows: int, n_points: int) -> Schedule:
         size = min(n_rows, 1000)
     return replace(
         schedule, batch_size=size, forgetting_rate=float(model.forgetting_rate), delay=float(model.delay),
-        max_iterations=min(schedule.max_iterations, model.max_iterations),
+        max_iter=min(schedule.max_iter, model.max_iter),
     )  # fmt: skip
 
 

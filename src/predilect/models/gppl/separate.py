@@ -142,7 +142,7 @@ def fit_separate(
     delta: float | None = None,
     learn_kernel: bool = False,
     tolerance: float = 1e-5,
-    max_iterations: int = 100,
+    max_iter: int = 100,
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SeparateFit:
@@ -207,7 +207,7 @@ def fit_separate(
     if any(free):
         result = minimize(
             objective, begin[free], jac=True, method="L-BFGS-B", bounds=Bounds(bounds[free, 0], bounds[free, 1]),
-            options={"ftol": tolerance, "gtol": tolerance, "maxiter": max_iterations},
+            options={"ftol": tolerance, "gtol": tolerance, "maxiter": max_iter},
         )  # fmt: skip
         begin[free] = result.x
         residual, converged = float(np.max(np.abs(result.jac), initial=0.0)), bool(result.success)
@@ -218,7 +218,7 @@ def fit_separate(
         method="EP person by person", iterations=n_evaluations, residual=residual, tolerance=tolerance,
         converged=converged, jitter=0.0, seconds=time.perf_counter() - began,
         unit="nats an answer for a step in a logarithm",
-        advice="allow more iterations (max_iterations=...), or fix the scale",
+        advice="allow more iterations (max_iter=...), or fix the scale",
     )  # fmt: skip
     everybody = SeparatePosterior.of(posterior, final.H, final.D, final.r)
     return SeparateFit(everybody, there, math.exp(-begin[0]), threshold, final.evidence, report)
@@ -246,7 +246,7 @@ def fit_separate_gppl(
         scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
         learn_kernel=optimises(model) and space.informative,
         tolerance=1e-5 if isinstance(model.tolerance, str) else float(model.tolerance),
-        max_iterations=model.max_iterations, executor=executor,
+        max_iter=model.max_iter, executor=executor,
         progress=None if watch is None else lambda done: watch("choosing the prior by the evidence", done),
     )  # fmt: skip
     return Fitted(found.posterior, found.scale, found.kernel, found.delta, found.evidence, found.report, {})

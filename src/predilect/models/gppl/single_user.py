@@ -52,7 +52,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
         Stop when the evidence rises by less, in nats per answer; "auto": 1e-5.
-    max_iterations : int, default 100
+    max_iter : int, default 100
         Of the search for s, δ and length-scales.
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
@@ -96,7 +96,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         scale_prior: tuple[float, float] = (1.0, 1.0),
         tie_threshold: float | str = "auto",
         tolerance: float | str = "auto",
-        max_iterations: int = 100,
+        max_iter: int = 100,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -110,7 +110,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.scale_prior = scale_prior
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -119,7 +119,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         check_process(self, learned=True)
         check_positive("scale", self.scale, "auto")
         check_gamma("scale_prior", self.scale_prior)
-        check_count("max_iterations", self.max_iterations, 1)
+        check_count("max_iter", self.max_iter, 1)
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         settings = SimpleNamespace(

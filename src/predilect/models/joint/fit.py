@@ -111,7 +111,7 @@ def fit_joint_process(
     delta: float | None = None,
     start: Sites | None = None,
     tolerance: float = 1e-6,
-    max_iterations: int = 300,
+    max_iter: int = 300,
     progress: Callable[[int], None] | None = None,
 ) -> JointFit:
     """Posterior of f ~ GP(0, K_users ⊗ K_items) by EP; the tie threshold is learned unless given.
@@ -128,7 +128,7 @@ def fit_joint_process(
     for done in range(_ROUNDS if learn_delta else 1):
         found = ep(
             K, rows.left, rows.right, answers.outcome, answers.weight, Probit(threshold), tolerance=tolerance,
-            max_iterations=max_iterations, start=start if found is None else found.sites,
+            max_iter=max_iter, start=start if found is None else found.sites,
         )  # fmt: skip
         iterations += found.report.iterations
         if progress:

@@ -91,7 +91,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         δ, in units of the noise; "auto" learns it if there are ties, and is 0 otherwise.
     tolerance : float or "auto", default "auto"
         Of expectation propagation: the largest change of a margin, in units of the answer noise; "auto": 1e-6.
-    max_iterations : int, default 300
+    max_iter : int, default 300
         Of expectation propagation.
     n_jobs : int, optional
         Not used.
@@ -141,7 +141,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         max_evaluations: int = 50,
         tie_threshold: float | str = "auto",
         tolerance: float | str = "auto",
-        max_iterations: int = 300,
+        max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -159,7 +159,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.max_evaluations = max_evaluations
         self.tie_threshold = tie_threshold
         self.tolerance = tolerance
-        self.max_iterations = max_iterations
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -178,7 +178,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         found = fit_joint_process(
             kernel, answers, delta=delta, start=tuned.sites,
             tolerance=_TOLERANCE if isinstance(self.tolerance, str) else float(self.tolerance),
-            max_iterations=self.max_iterations,
+            max_iter=self.max_iter,
             progress=None if watch is None else lambda done: watch("learning the tie threshold", done),
         )  # fmt: skip
         self.sites_ = found.sites
@@ -191,7 +191,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
             check_search(SimpleNamespace(**self.get_params(deep=False) | {"kernel": self.user_kernel}))
         if self.n_tuning is not None:
             check_count("n_tuning", self.n_tuning, 0)
-        for name in ("max_evaluations", "max_iterations"):
+        for name in ("max_evaluations", "max_iter"):
             check_count(name, getattr(self, name), 1)
         self._start()  # checks what it reads
 

@@ -76,7 +76,7 @@ def fit_population(
     start: PopulationState | None = None,
     population: PopulationState | None = None,
     tolerance: float = 1e-5,
-    max_passes: int = 300,
+    max_iter: int = 300,
     n_closed_form: int = 3,
     site_tolerance: float = 1e-9,
     window: int = _WINDOW,
@@ -114,11 +114,11 @@ def fit_population(
         log_tie_factor = start.log_tie_factor if same else point.log_tie_factor
         point = Point(start.m, start.Sigma, delta or 0.0, offset, own_scale, B, log_tie_factor)
     search.sites = sites
-    point, residual, again = search.fixed_point(point, tolerance * people.n_answers, max_passes)
+    point, residual, again = search.fixed_point(point, tolerance * people.n_answers, max_iter)
     if again:
         point, metric = search.closed_form(point, n_closed_form if math.isinf(residual) else 0)
-    while again and search.passes < max_passes:
-        point, residual, again = search.lbfgs(point, metric, tolerance * people.n_answers, max_passes)
+    while again and search.passes < max_iter:
+        point, residual, again = search.lbfgs(point, metric, tolerance * people.n_answers, max_iter)
         if again:
             point, metric = search.closed_form(point, 0)
     law = search.law(point)
@@ -139,7 +139,7 @@ def fit_population(
         jitter=search.jitter,
         seconds=time.perf_counter() - began,
         unit="nats an answer",
-        advice="allow more passes (max_passes=...), or loosen the tolerance",
+        advice="allow more passes (max_iter=...), or loosen the tolerance",
     )
     objective = final.evidence + search.log_prior(point)
     return PopulationState(

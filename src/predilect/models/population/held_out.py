@@ -144,7 +144,7 @@ class Fold:
             start=warm,
             population=population,
             tolerance=_TOLERANCE_AS_FITTED if as_fitted else _TOLERANCE,
-            max_passes=_MAX_PASSES_AS_FITTED if as_fitted else most,
+            max_iter=_MAX_PASSES_AS_FITTED if as_fitted else most,
             n_closed_form=3 if warm is None and population is None else 1,
             site_tolerance=1e-4,
             window=_WINDOW,

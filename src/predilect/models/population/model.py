@@ -89,7 +89,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     tolerance : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
-    max_passes : int, default 300
+    max_iter : int, default 300
         Most passes over the answers.
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
@@ -161,7 +161,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         tie_threshold: Auto = "auto",
         tie_spread: Auto = "auto",
         tolerance: Auto = "auto",
-        max_passes: int = 300,
+        max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
@@ -187,7 +187,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.tie_threshold = tie_threshold
         self.tie_spread = tie_spread
         self.tolerance = tolerance
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.strict = strict
@@ -247,7 +247,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
                     n_inducing=n_inducing,
                     traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
                     tolerance=None if isinstance(self.tolerance, str) else float(self.tolerance),
-                    max_passes=self.max_passes, random_state=self.random_state, executor=executor, watch=watch,
+                    max_iter=self.max_iter, random_state=self.random_state, executor=executor, watch=watch,
                 )  # fmt: skip
             else:
                 trained = train_pooled(

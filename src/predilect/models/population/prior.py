@@ -325,7 +325,7 @@ def check_settings(model: Any) -> None:
     number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
     if not automatic and not (number and 0.0 < float(tolerance) < float("inf")):
         raise ValueError(f'tolerance must be "auto" or a number above 0, in nats an answer, not {tolerance!r}')
-    for name, least in (("max_passes", 1), ("random_state", 0)):
+    for name, least in (("max_iter", 1), ("random_state", 0)):
         value = getattr(model, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name} must be a whole number from {least} up, not {value!r}")

@@ -168,7 +168,7 @@ class Search:
                 self.progress(self.passes, math.nan)
         return point, self.metric(point, current)
 
-    def fixed_point(self, point: Point, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
+    def fixed_point(self, point: Point, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
         """Plain M steps to convergence where the prior outweighs the people; point, J's last rise, whether to go on.
 
         A step leaves at most the share U / (U + ν₀) of the way in Σ, and of J the square of it: with ν₀ >= U this takes
@@ -181,7 +181,7 @@ class Search:
             return point, math.inf, True
         current = self.evaluate(point, n_sweeps=3)
         value, gain, n_slow = current.evidence + self.log_prior(point), math.inf, 0
-        while self.passes < max_passes - 1:
+        while self.passes < max_iter - 1:
             new = self._step(point, current, power=1.0)
             current = self.evaluate(new)
             before, last, value = value, gain, current.evidence + self.log_prior(new)
@@ -223,7 +223,7 @@ class Search:
         common = float(np.average(log_factor, weights=np.diff(self.people.answer_ptr) > 0))
         return point.delta * math.exp(common), log_factor - common
 
-    def lbfgs(self, start: Point, metric: Metric, tolerance: float, max_passes: int) -> tuple[Point, float, bool]:
+    def lbfgs(self, start: Point, metric: Metric, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
         """Maximum of J by L-BFGS in coordinates whitened at ``start``; the point, J's last rise, whether to go on."""
         coordinates = _Coordinates(self, start, metric)
 
@@ -249,7 +249,7 @@ class Search:
         result = minimize(
             negative_objective, np.zeros(len(reach)), jac=True, method="L-BFGS-B", callback=stop,
             bounds=Bounds(-reach, reach),
-            options={"maxfun": max(1, max_passes - self.passes - 1), "maxiter": max_passes, "maxcor": history,
+            options={"maxfun": max(1, max_iter - self.passes - 1), "maxiter": max_iter, "maxcor": history,
                      "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
         )  # fmt: skip
         point = coordinates.point(np.asarray(result.x))[0]

@@ -74,7 +74,7 @@ def train_personal(
     traits_must: bool,
     delta: float | None,
     tolerance: float | None,
-    max_passes: int,
+    max_iter: int,
     random_state: int,
     executor: ThreadPoolExecutor | None,
     watch: Watcher | None,
@@ -131,13 +131,13 @@ def train_personal(
         some, codes = some_people(comparisons, rng, n_people)
         begin = fit_population(
             lay_out(some, traits=None if traits is None else traits[codes], n_basis=n_basis), prior, delta=delta,
-            tolerance=tolerance or _STAGE_TOLERANCE, max_passes=min(max_passes, _STAGE_PASSES), population=begin,
+            tolerance=tolerance or _STAGE_TOLERANCE, max_iter=min(max_iter, _STAGE_PASSES), population=begin,
             n_closed_form=1, site_tolerance=1e-4, executor=executor, progress=fitting,
         )  # fmt: skip
         n_people *= _GROWTH
     people = lay_out(comparisons, traits=traits, n_basis=n_basis)
     state = fit_population(
-        people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_passes=max_passes,
+        people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_iter=max_iter,
         population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
     )  # fmt: skip
     return Trained(

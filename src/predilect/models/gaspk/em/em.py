@@ -115,7 +115,7 @@ def run(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
         tolerance=settings.tolerance, converged=change < settings.tolerance and mode.report.converged, jitter=0.0,
         seconds=time.perf_counter() - began, unit="of the largest difference between a weight and its next",
-        advice="raise max_iterations, or take fewer characteristics.",
+        advice="raise max_iter, or take fewer characteristics.",
     )  # fmt: skip
     return EM(mode, gamma, threshold, evidence, tuple(objectives), report)
 

@@ -89,7 +89,7 @@ def find_mode(
     *,
     start: Mode | FloatArray | None = None,
     tolerance: float = 1e-8,
-    max_iterations: int = 100,
+    max_iter: int = 100,
 ) -> Mode:
     """Maximum of ψ(w) = Σ_i weight_i log p(y_i | γ_uᵀ F_t) - |w|²/2 with F = Φ w, which is concave.
 
@@ -115,7 +115,7 @@ def find_mode(
     psi = value - 0.5 * float(np.vdot(w, w))
     iterations, error, exact = 0, np.inf, _FIRST
     state = State(basis, answers, gamma, curvature)
-    while error > tolerance and iterations < max_iterations:
+    while error > tolerance and iterations < max_iter:
         gradient = basis.backward(scatter(rows.user, rows.point, slope, gamma, basis.n_points)) - w
         step_w = direction(state, gradient, exact)
         step_F = basis.forward(step_w)
@@ -138,7 +138,7 @@ def find_mode(
     report = Report(
         method="Laplace", iterations=iterations, residual=error, tolerance=tolerance, converged=error <= tolerance,
         jitter=0.0, seconds=time.perf_counter() - began, unit="of the largest error of a margin",
-        advice="look for extreme weights or scales, or raise max_iterations.",
+        advice="look for extreme weights or scales, or raise max_iter.",
     )  # fmt: skip
     return Mode(w, F, z, psi, state, report)
 

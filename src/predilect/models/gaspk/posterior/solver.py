@@ -165,7 +165,7 @@ def solve(
     preconditioner: Preconditioner | None = None,
     start: FloatArray | None = None,
     tolerance: float = 1e-8,
-    max_iterations: int = 2000,
+    max_iter: int = 2000,
 ) -> Solution:
     """Solution of H x = b, shape (rank, n_c) or (rank, n_c, k), by conjugate gradients to |b - H x| / |b| <= tolerance.
 
@@ -188,7 +188,7 @@ def solve(
             precondition=preconditioner.solve,
             start=None if first is None else first[:, begin : begin + step],
             tolerance=tolerance,
-            max_iterations=max_iterations,
+            max_iter=max_iter,
             check=tolerance < _LOOSE,
         )
         for begin in range(0, columns.shape[1], step)
