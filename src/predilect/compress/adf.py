@@ -18,7 +18,12 @@ def filter_answers(
     outcome: npt.NDArray[np.int8],
     likelihood: Likelihood,
 ) -> Iterator[tuple[int, float, float, float, FloatArray, FloatArray]]:
-    """The same answer by answer; yields the attributes of :class:`Informative` after each."""
+    """Informative answers, one by one until none is left (vvm.md 3; Lawrence, Seeger and Herbrich 2003).
+
+    ``column(k)`` is the prior covariance of all margins with that of answer k, ``diagonal`` their variances. Yields the
+    answer, how much it lowers the entropy of the margins (nats), precision and linear term of its site, and means and
+    variances (n_answers,) of the margins so far. Ties go to the first answer. O(n_answers a) at step a.
+    """
     n = len(outcome)
     mean, var = np.zeros(n), diagonal.astype(np.float64).copy()
     free = np.ones(n, dtype=bool)

@@ -175,7 +175,7 @@ def curvature_at(state: State) -> Curvature:
 
 
 class Newton:
-    """:func:`direction` for successive states of one basis, with the preconditioner reused while B hardly changes.
+    """Newton directions of successive states of one basis, with the preconditioner reused while B hardly changes.
 
     Only the number of iterations depends on it: an old one costs a product or two more, a new one as much as five.
     """

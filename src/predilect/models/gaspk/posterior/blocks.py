@@ -33,7 +33,7 @@ def scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatAr
 
 
 def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """:func:`blocks` as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
+    """Σ_{i at t} weights_i γ_i γ_iᵀ as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
 
     Half of the memory, which is what a product with them costs. γ γᵀ is made once for each person where there is room.
     """
