@@ -23,9 +23,9 @@ class Points(NamedTuple):
 
 
 def distinct_points(t: ArrayLike, antisymmetric: bool = True) -> Points:
-    """The distinct trade-offs among rows (n, d); with ``antisymmetric`` t and -t are one: the one whose first coordinate
-    that is not 0 is positive.
+    """The distinct trade-offs among rows (n, d).
 
+    With ``antisymmetric`` t and -t are one: the one whose first coordinate that is not 0 is positive.
     Independent of the order of the rows and, if folded, of which item stood on the left. O(d n log n) time. DataError
     for numbers that are not finite.
     """
