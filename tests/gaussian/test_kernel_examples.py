@@ -7,7 +7,7 @@ from pathlib import Path
 
 from predilect.gaussian import kernels
 
-PRIMITIVES = Path(__file__).parents[2] / "docs" / "primitives.md"
+PRIMITIVES = Path(__file__).parents[2] / "docs" / "kernels.md"
 
 
 def test_examples_of_the_kernels():

@@ -106,7 +106,7 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
 
     Notes
     -----
-    With the uncertainty of weights given the answers (``posteriors/gaspk/mixtures.py``), where ``accept``
+    With the uncertainty of weights given the answers (``models/gaspk/posterior/joint.py``), where ``accept``
     and predictions have the average that held-out answers ask for, the same for every trade-off.
     """
     model = model._now()
