@@ -228,7 +228,9 @@ class Search:
         coordinates = _Coordinates(self, start, metric)
 
         def negative_objective(x: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = coordinates.objective(x)
+            # A trial point so far off that J overflows is only refused by the line search.
+            with np.errstate(over="ignore", invalid="ignore"):
+                value, gradient = coordinates.objective(x)
             if self.progress:
                 self.progress(self.passes, value)
             return -value, -gradient
