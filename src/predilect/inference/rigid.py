@@ -70,7 +70,8 @@ def rigid_hyperparameters(
     people, space
         Answers, and where their items lie.
     start : Hyperparameters
-        Where to start; what is not in ``free`` stays.
+        Where to start, but for scales where people are few: these start at the top of their prior. What is not in
+        ``free`` stays.
     free : sequence of str
         Among "scale", "consensus_scale", "feature_weight" and "length_scale". With functions the last is theirs.
     candidate : Candidate, optional
@@ -110,6 +111,11 @@ def rigid_hyperparameters(
     lines = ["scale"] if few and "scale" in names else []
     if lines and learn_consensus:
         lines += ["consensus_scale", "common scale"]
+        # From far above, the first lines pass the ridge at an angle, and the search creeps along it.
+        start = replace(
+            start, scale=_SHARE_OF_PEOPLE / (1.0 + _SHARE_OF_PEOPLE), consensus_scale=1.0 / (1.0 + _SHARE_OF_PEOPLE)
+        )
+        search.setting, search.consensus_scale = start, start.consensus_scale
     climbs = names != lines[:1]
     step = _FIRST_STEP
     for k in range(_MOST_ROUNDS if few else _ROUNDS):
@@ -266,34 +272,35 @@ class _Rigid:
         self.delta = root * state.delta if self.learn_delta else state.delta
         self.sites, self.current = state.sites.copy(), state.current
 
+    def _log_det_of_consensus(self) -> float:
+        """½ log |I + s_t K H|: what the evidence loses when the consensus is integrated out, in nats."""
+        assert self.current is not None
+        value = factorise(symmetrise(self.precision + self.current.H)).log_det() - factorise(self.precision).log_det()
+        return 0.5 * (value + float(np.log1p(self.current.own_H / self.offset_precision).sum()))
+
     def _profile(self, best: float) -> float:
         """The evidence, consensus integrated out, with the log prior of the scales: accurate where it is near ``best``.
 
         Newton steps of consensus and threshold, until what the last one gains, which is added, means little.
         """
         prior = self._prior(self.setting)
-        fixed = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
-        fixed += 0.5 * factorise(self.precision).log_det()
+        log_prior = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
         for _ in range(_MAX_PROFILE_STEPS + 1):
             self.current = current = expectation(
                 self.people, self.sites, self._law(prior), self.delta, n_sweeps=2, tolerance=_LINE_TOLERANCE,
                 executor=self.executor,
             )  # fmt: skip
             m, offset, delta = self.m, self.offset, self.delta
-            factor = factorise(symmetrise(self.precision + current.H))
-            slope = current.r - self.precision @ m
-            step = factor.solve(slope)
-            self.m = m + step
-            gain = slope @ step
+            self.m = consensus_mode(m, self.precision, current)
+            gain = (current.r - self.precision @ m) @ (self.m - m)
             if len(offset):
                 self.offset = offset_step(offset, self.offset_precision, current)
                 gain += (current.r_items - self.offset_precision * offset) @ (self.offset - offset)
             if self.learn_delta:
                 self.delta = threshold_step(delta, current)
                 gain += current.slope_delta * (self.delta - delta)
-            penalty = m @ self.precision @ m + offset**2 @ self.offset_precision + factor.log_det()
-            penalty += np.log1p(current.own_H / self.offset_precision).sum()
-            value = current.evidence + fixed + 0.5 * float(gain - penalty)
+            penalty = m @ self.precision @ m + offset**2 @ self.offset_precision
+            value = current.evidence + 0.5 * float(gain - penalty) - self._log_det_of_consensus() + log_prior
             if gain < max(_SMALL_GAIN, _SMALL_SHARE * (best - value)):
                 break
         return value
