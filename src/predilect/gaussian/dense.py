@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # modern.md A.3, relative to the mean of the diagonal; nothing is added when the plain factorisation succeeds.
 _NOT_FINITE = "a covariance matrix holds values that are not finite; check the scales given"
-_HALVED = 250
+_HALVED = 160
 _JITTER_LADDER = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 
 

@@ -47,6 +47,8 @@ _SCALES, _CONSENSUS_SCALES = (1e-3, 1e3), (1e-3, 64.0)
 _FIRST_STEP, _LAST_STEP = math.log(3.0), 0.3
 _MOST_STEPS = 5
 _SMALL_MOVE = 0.2
+# The points of a line are compared to a fraction of a nat; the evidence is flat in sites and consensus where both rest.
+_LINE_TOLERANCE, _SMALL_GAIN, _SMALL_SHARE = 1e-2, 0.1, 0.1
 
 
 def rigid_hyperparameters(
@@ -66,7 +68,8 @@ def rigid_hyperparameters(
     people, space
         Answers, and where their items lie.
     start : Hyperparameters
-        Where to start; what is not in ``free`` stays.
+        Where to start, but for scales where people are few: these start at the top of their prior. What is not in
+        ``free`` stays.
     free : sequence of str
         Among "scale", "consensus_scale", "feature_weight" and "length_scale". With functions the last is theirs.
     candidate : Candidate, optional
@@ -106,6 +109,11 @@ def rigid_hyperparameters(
     lines = ["scale"] if few and "scale" in names else []
     if lines and learn_consensus:
         lines += ["consensus_scale", "common scale"]
+        # From far above, the first lines pass the ridge at an angle, and the search creeps along it.
+        start = replace(
+            start, scale=_SHARE_OF_PEOPLE / (1.0 + _SHARE_OF_PEOPLE), consensus_scale=1.0 / (1.0 + _SHARE_OF_PEOPLE)
+        )
+        search.setting, search.consensus_scale = start, start.consensus_scale
     climbs = names != lines[:1]
     step = _FIRST_STEP
     for k in range(_MOST_ROUNDS if few else _ROUNDS):
@@ -222,9 +230,7 @@ class _Rigid:
                 if states:
                     near = min(states, key=lambda other: abs(other - k))
                     self._go(states[near], step * (k - near), line)
-                evidence, _ = self.evaluate([], np.zeros(0))
-                log_prior = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
-                values[k] = evidence - self._log_det_of_consensus() + log_prior
+                values[k] = self._profile(max(values.values(), default=-math.inf))
                 states[k] = self._state()
             return values[k]
 
@@ -269,6 +275,33 @@ class _Rigid:
         assert self.current is not None
         value = factorise(symmetrise(self.precision + self.current.H)).log_det() - factorise(self.precision).log_det()
         return 0.5 * (value + float(np.log1p(self.current.own_H / self.offset_precision).sum()))
+
+    def _profile(self, best: float) -> float:
+        """The evidence, consensus integrated out, with the log prior of the scales: accurate where it is near ``best``.
+
+        Newton steps of consensus and threshold, until what the last one gains, which is added, means little.
+        """
+        prior = self._prior(self.setting)
+        log_prior = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
+        for _ in range(_MAX_PROFILE_STEPS + 1):
+            self.current = current = expectation(
+                self.people, self.sites, self._law(prior), self.delta, n_sweeps=2, tolerance=_LINE_TOLERANCE,
+                executor=self.executor,
+            )  # fmt: skip
+            m, offset, delta = self.m, self.offset, self.delta
+            self.m = consensus_mode(m, self.precision, current)
+            gain = (current.r - self.precision @ m) @ (self.m - m)
+            if len(offset):
+                self.offset = offset_step(offset, self.offset_precision, current)
+                gain += (current.r_items - self.offset_precision * offset) @ (self.offset - offset)
+            if self.learn_delta:
+                self.delta = threshold_step(delta, current)
+                gain += current.slope_delta * (self.delta - delta)
+            penalty = m @ self.precision @ m + offset**2 @ self.offset_precision
+            value = current.evidence + 0.5 * float(gain - penalty) - self._log_det_of_consensus() + log_prior
+            if gain < max(_SMALL_GAIN, _SMALL_SHARE * (best - value)):
+                break
+        return value
 
     def evaluate(self, names: list[str], x: FloatArray) -> tuple[float, FloatArray]:
         """Evidence less the penalty of the consensus, both at its best, and the gradient in ``x``."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data import Comparisons
+from predilect.data import Comparisons, k_folds_answers
 from predilect.data.space import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
@@ -52,7 +52,10 @@ _RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 
 _WALK = ("strength", "scale", "feature_weight", "strength")
 _WALK_WITH_KERNEL = ("length_scale", "feature_weight", "strength")
 _MAX_TRIALS = 10
+# Few people: the walk starts from nearly rigid, where fits take few passes, and goes down while held-out answers gain.
+_NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 _FEWEST_HELD_OUT = 20.0
+_ENOUGH_FOR_SCALES = 4000  # rows
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
 _PEOPLE_FOR_BASIS = (160, 500)  # a quarter of the crowd, within these
@@ -149,7 +152,7 @@ def select_model(
     loose fits, each to at most 1 000 people.
     """
     comparisons = with_moderate_counts(comparisons)
-    seeds = np.random.SeedSequence(random_state).spawn(6)
+    seeds = np.random.SeedSequence(random_state).spawn(7)
     kernel = any(functions is not None and len(functions.points) for functions in bases)
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
     some, codes = some_people(comparisons, np.random.default_rng(seeds[0]), most)
@@ -177,12 +180,16 @@ def select_model(
         first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
         first = search_on(first_rows, codes[at], first_where, 3)
     people = lay_out(first_rows, n_basis=n_basis)
+    some_answers = lay_out(_thinned(first_rows, seeds[6]), n_basis=n_basis)
     best: _Found | None = None
     for functions in bases:
         candidate = Candidate.of(functions, first_where)
-        setting = _by_evidence(people, first_where, candidate, start, free, delta, executor)
+        setting = _by_evidence(people, some_answers, first_where, candidate, start, free, delta, executor)
         if first.n_held_out < _FEWEST_HELD_OUT:
             return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
+        if "strength" in free and first.has_few_people(candidate, setting):
+            strength = min(_NEARLY_RIGID * setting.strength, _RANGES["strength"][1])
+            setting = replace(setting, strength=strength)
         trial = first.run(candidate, setting, None)
         # With fewer people than there are, items that do as well as functions will do better with all of them.
         lower_is_enough = functions is None and first is not search
@@ -295,20 +302,22 @@ class _Search:
         people = self.folds[0].people
         return least_strength(prior, people.n_active, people.n_answers)
 
-    def has_few_people(self, found: _Found) -> bool:
+    def has_few_people(self, candidate: Candidate, setting: Hyperparameters) -> bool:
         """Whether people are few for what may vary on its own."""
-        prior = found.candidate.prior(found.setting, self.space)
-        return are_few(self.folds[0].people.n_active, prior)
+        return are_few(self.folds[0].people.n_active, candidate.prior(setting, self.space))
 
     def kept_from_heart(self, best: _Found) -> _Found:
         """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour.
 
         Trials are too short to show that a setting learns by heart. Where people are many that cannot happen.
         """
-        if "strength" not in self.free or not self.has_few_people(best):
+        if "strength" not in self.free or not self.has_few_people(best.candidate, best.setting):
             return best
         trial = self.run(best.candidate, best.setting, best.trial, as_fitted=True)
+        as_judged = best.trial.converged and trial.loss < best.trial.loss + SMALLEST_GAIN
         best = replace(best, trial=trial)
+        if as_judged and trial.converged:  # the walk has compared it with its stiffer neighbour
+            return best
         while (setting := _step(best.setting, "strength", 1, 0.0)) is not None:
             trial = self.run(best.candidate, setting, best.trial if best.trial.converged else None, as_fitted=True)
             if best.trial.converged and trial.loss > best.trial.loss - SMALLEST_GAIN:
@@ -318,7 +327,7 @@ class _Search:
 
     def or_pooled(self, best: _Found, delta: float | None, executor: ThreadPoolExecutor | None) -> _Found:
         """The same if it gains on the limit in which everybody is the crowd, and else that limit."""
-        far = best.setting.scale > _LARGEST_SCALE_NEAR_POOLED and not self.has_few_people(best)
+        far = best.setting.scale > _LARGEST_SCALE_NEAR_POOLED and not self.has_few_people(best.candidate, best.setting)
         if far or not {"strength", "scale"} <= set(self.free):
             return best
         setting = replace(best.setting, strength=_RANGES["strength"][1], scale=_POOLED_SCALE, trait_scale=0.0)
@@ -362,12 +371,22 @@ def _is_lower(trial: Trial, best: Trial) -> bool:
     return trial.loss < best.loss
 
 
+def _thinned(rows: Comparisons, seed: np.random.SeedSequence) -> Comparisons:
+    """Part of everybody's answers where there are many."""
+    n_parts = min(math.ceil(rows.n_rows / _ENOUGH_FOR_SCALES), 127)
+    return rows if n_parts < 2 else rows.take(k_folds_answers(rows, n_parts, random_state=seed) < 1)
+
+
 def _by_evidence(
-    people: People, space: FeatureSpace, candidate: Candidate, start: Hyperparameters, free: Sequence[str],
-    delta: float | None, executor: ThreadPoolExecutor | None,
+    people: People, some_answers: People, space: FeatureSpace, candidate: Candidate, start: Hyperparameters,
+    free: Sequence[str], delta: float | None, executor: ThreadPoolExecutor | None,
 ) -> Hyperparameters:  # fmt: skip
-    """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension."""
-    setting = rigid_hyperparameters(people, space, start, free, candidate=candidate, delta=delta, executor=executor)
+    """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension.
+
+    The evidence of few people takes some of their answers: its cost grows with the cube of a person's.
+    """
+    given = some_answers if are_few(people.n_active, candidate.prior(start, space)) else people
+    setting = rigid_hyperparameters(given, space, start, free, candidate=candidate, delta=delta, executor=executor)
     if "strength" in free:
         least = least_strength(candidate.prior(setting, space), people.n_active, people.n_answers)
         setting = replace(setting, strength=max(DEFAULTS["strength"], least))
