@@ -30,7 +30,8 @@ class People:
 
     ``largest_state``: users with min(answers, items) above half of it, or above an eighth of it and with more than
     twice as many answers as items, are *heavy*: dense factorisations are quicker than rank-one updates. So are those
-    with a row of more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes all users heavy.
+    with a row of more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes all users
+    heavy.
     """
 
     answer_ptr: npt.NDArray[np.int64]  # start of each user's answers and items, (n_users + 1,)
