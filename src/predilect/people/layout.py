@@ -19,16 +19,17 @@ from predilect.shards import Shard, cut
 _COST_PER_SHARD = 1.5e6
 _COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
 _MOST_SHARDS = 16
-LARGEST_STATE = 300
+LARGEST_STATE = 600
 
 
 @dataclass(frozen=True, slots=True)
 class People:
     """Answers sorted by user, with each user's own list of items.
 
-    ``largest_state``: users with min(answers, items) above it, or above a quarter of it and with more than twice as
-    many answers as items, are *heavy*: dense factorisations are quicker than rank-one updates. So are those with a row
-    of more copies than a third of it (and than 100), whose digits the updates would lose. 0 makes all users heavy.
+    ``largest_state``: users with min(answers, items) above half of it, or above an eighth of it and with more than
+    twice as many answers as items, are *heavy*: dense factorisations are quicker than rank-one updates. So are those
+    with a row of more copies than a sixth of it (and than 100), whose digits the updates would lose. 0 makes all users
+    heavy.
     """
 
     answer_ptr: npt.NDArray[np.int64]  # start of each user's answers and items, (n_users + 1,)
@@ -217,7 +218,7 @@ def has_many_copies(weight: npt.NDArray[np.float64], largest_state: int = LARGES
 
 def _many_copies(largest_state: int) -> int:
     # Updates lose the prior variance times the square of (that variance times the copies) ulps: at 100 about 1e-8.
-    return max(largest_state, LARGEST_STATE) // 3
+    return max(largest_state, LARGEST_STATE) // 6
 
 
 def _are_heavy(
@@ -228,7 +229,7 @@ def _are_heavy(
 ) -> npt.NDArray[np.bool_]:
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
     size = np.minimum(n, k)
-    heavy = (size > largest_state) | ((size > largest_state // 4) & (n > 2 * k))
+    heavy = (size > largest_state // 2) | ((size > largest_state // 8) & (n > 2 * k))
     if has_many_copies(weight, largest_state):
         many = np.concatenate(([0], np.cumsum(weight > _many_copies(largest_state))))
         heavy |= np.diff(many[answer_ptr]) > 0

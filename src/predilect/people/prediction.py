@@ -10,6 +10,8 @@ import numpy as np
 from predilect._compile import inner_kernel, kernel
 from predilect.people.state import person_statistics, prior_mean, prior_state, replay
 
+_QUERIES_AT_ONCE = 256
+
 
 @kernel
 def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift):
@@ -75,30 +77,29 @@ def predict_margins(
 def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
     """Change of the mean, and the variance, of one user's queries, where the items are the basis."""
     k = items.shape[0]
-    c = np.empty(k)
-    e = np.empty(k)
-    for q in range(first, last):
-        a = left[q]
-        b = right[q]
-        value = 0.0
-        for j in range(k):
-            c[j] = Sigma[items[j], a] - Sigma[items[j], b]
-            value += c[j] * x[j]
-        spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
-        spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
-        for j in range(k):
-            total = 0.0
-            for h in range(k):
-                total += Q[j, h] * c[h]
-            e[j] = total
-        for j in range(k):
-            row = items[j]
-            cross = 0.0
-            for h in range(j):
-                cross += C_m[row, items[h]] * e[h]
-            spread += e[j] * (2.0 * cross + C_m[row, row] * e[j] - c[j] - 2.0 * (C_m[row, a] - C_m[row, b]))
-        mean[q] = value
-        var[q] = spread
+    own_C = np.empty((k, k))
+    for j in range(k):
+        for h in range(k):
+            own_C[j, h] = C_m[items[j], items[h]]
+    for start in range(first, last, _QUERIES_AT_ONCE):
+        n = min(_QUERIES_AT_ONCE, last - start)
+        c = np.empty((n, k))
+        for q in range(n):
+            for j in range(k):
+                c[q, j] = Sigma[left[start + q], items[j]] - Sigma[right[start + q], items[j]]
+        e = np.dot(c, Q)
+        shared = np.dot(e, own_C)
+        for q in range(n):
+            a = left[start + q]
+            b = right[start + q]
+            value = 0.0
+            spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
+            spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
+            for j in range(k):
+                value += c[q, j] * x[j]
+                spread += e[q, j] * (shared[q, j] - c[q, j] - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
+            mean[start + q] = value
+            var[start + q] = spread
 
 
 @inner_kernel

@@ -187,11 +187,14 @@ def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, m
                     W[i, j] += value * C[h, j]
                 for j in range(h + 1, k):
                     W[i, j] += value * C[j, h]
-    for i in range(k):  # Q = P - W P
-        for h in range(k):
-            value = W[i, h]
-            for j in range(i + 1):
-                Q[i, j] -= value * P[h, j]
+    for g in range(first, first + n):  # Q = P - W P, the rows of P being those of Xᵀ Λ X
+        a = la[g]
+        b = lb[g]
+        total = weight[g] * lam[g]
+        for i in range(k):
+            flow = total * (W[i, a] - W[i, b])
+            Q[i, a] -= flow
+            Q[i, b] += flow
     for i in range(k):
         for j in range(i):
             Q[j, i] = Q[i, j]

@@ -52,7 +52,7 @@ _RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 
 _WALK = ("strength", "scale", "feature_weight", "strength")
 _WALK_WITH_KERNEL = ("length_scale", "feature_weight", "strength")
 _MAX_TRIALS = 10
-# Few people: the walk starts from nearly rigid, where fits take few passes, and goes down while held-out answers gain.
+# Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 _FEWEST_HELD_OUT = 20.0
 _ENOUGH_FOR_SCALES = 4000  # rows
