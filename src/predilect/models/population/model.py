@@ -21,7 +21,7 @@ from predilect.models.population.prior import check_settings, given_hyperparamet
 from predilect.models.population.storage import load_population, save_population
 from predilect.models.population.train import train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
-from predilect.models.population.verdicts import verdict_of
+from predilect.models.population.verdicts import keep_verdict, verdict_of
 from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, answers_by_item, feature_lines, read_training
 from predilect.people.posterior import PopulationPosterior
@@ -349,6 +349,8 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         return verdict_of(
             self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
         )
+
+    keep_verdict = keep_verdict
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
