@@ -12,6 +12,9 @@
 ['tea', 'milk', 'juice']
 """
 
+# Names and __all__ are made of tables, which ruff does not read.
+# ruff: noqa: F401, F403, PLE0604
+
 from typing import TYPE_CHECKING, Any
 
 from predilect.models.registry import ENTRIES
@@ -30,7 +33,7 @@ _HOME |= {entry.estimator: entry.module for entry in ENTRIES}
 
 __all__ = ["__version__", *_HOME]
 
-if TYPE_CHECKING:  # ruff: noqa: F401, F403  all names of __all__, which is made of the tables above
+if TYPE_CHECKING:
     from predilect.compress.model import compress
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
