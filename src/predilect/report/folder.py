@@ -10,13 +10,13 @@ from typing import Any
 
 import polars as pl
 
+from predilect._text import amount
 from predilect.report.characteristics import plot_characteristics
 from predilect.report.leaderboard import Ranking, Refused, segment_table
 from predilect.report.people import write_people
 from predilect.report.plot import can_plot, plot_board
 from predilect.report.scales import Scale
 from predilect.report.tables import write_csv
-from predilect.report.text import amount
 from predilect.shards import workers
 
 

@@ -7,21 +7,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data.space import FeatureSpace
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.boards import Ranking
 from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_search
 from predilect.models.crowd.training import PRESETS, fit_crowd
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
 from predilect.models.fields import Fields
 from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -54,7 +51,7 @@ class CrowdHyperparameters:
         return scales | values
 
 
-class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
+class CrowdGPPL(Estimator):
     """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
 
     The consensus t and the components v_c are Gaussian processes of the features of items, t ~ N(0, K/s_t) and v_c ~
@@ -155,8 +152,8 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk', 'juice']
     """
 
-    model_name: ClassVar[str] = "crowd-gppl"
     hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
+    posterior_: FactorPosterior
 
     def __init__(
         self,
@@ -242,7 +239,6 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     def component_importances_(self) -> FloatArray:
         """Prior variance that each component gives to a utility, shape (n_components,)."""
         check_is_fitted(self, "posterior_")
-        assert isinstance(self.posterior_, FactorPosterior)
         return self.posterior_.importances
 
     def _check(self) -> None:
@@ -274,6 +270,11 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
             new = FeatureSpace(new.matrix, np.zeros_like(new.known))
         return factor_margins(self, queries, new, users)
 
+    def relation(self) -> str:
+        """How people relate to each other."""
+        n = len(self.users_ or [None])
+        return f"The crowd's utilities, and how each of {n} people differs along components"
+
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         importances = self.component_importances_
@@ -286,7 +287,6 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, FactorPosterior)
         return pack_factor(self.posterior_, self.traits_)
 
     @classmethod

@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.posterior import SparsePosterior
-from predilect.models.boards import Ranking
 from predilect.models.checks import (
     check_choice,
     check_count,
@@ -21,11 +19,10 @@ from predilect.models.checks import (
     item_kernel,
     refuse_many_items,
 )
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.gppl.model import GPPLHyperparameters
 from predilect.models.gppl.pooled import SPARSE_ARRAYS, fit_pooled_gppl, pack_sparse, unpack_sparse
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 
@@ -39,7 +36,7 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
+class GPClassifier(Estimator):
     """Gaussian-process classification of pairs with the preference kernel, pooled over users.
 
     f ~ N(0, K/s), so margins of pairs (i, j) and (k, l) covary by k(i, k) + k(j, l) - k(i, l) - k(j, k). The algebra is
@@ -85,7 +82,6 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk']
     """
 
-    model_name: ClassVar[str] = "gp-classifier"
     hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
 
     def __init__(

@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES
 from predilect.latent.sparse.posterior import SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.boards import Ranking
 from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_search
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.gppl.joint import JOINT_ARRAYS, JointPosterior, fit_joint_gppl, pack_joint, unpack_joint
 from predilect.models.gppl.pooled import INFERENCE, SPARSE_ARRAYS, fit_pooled_gppl, pack_sparse, unpack_sparse
@@ -28,7 +26,6 @@ from predilect.models.gppl.separate import (
     unpack_separate,
 )
 from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -58,7 +55,7 @@ class GPPLHyperparameters:
         return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
 
 
-class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
+class GPPL(Estimator):
     """Gaussian-process preference learning: utilities are a smooth function of the features of items.
 
     f ~ N(0, K/s) with K a kernel of item features and s ~ Gamma; an answer to "left or right?" is left with probability
@@ -152,8 +149,10 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'mate', 'milk', 'juice']
     """
 
-    model_name: ClassVar[str] = "gppl"
     hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
+    _LEARNED: ClassVar[dict[str, str]] = {
+        "joint": "learned together by their features", "separate": "each learned alone"
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -246,6 +245,13 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
             return (posterior if new is None else posterior.with_items(new.matrix)).margins(*asked, traits=traits)
         assert isinstance(posterior, SparsePosterior)
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
+
+    def relation(self) -> str:
+        """How people relate to each other, and whose the board is; empty where every answer counts once."""
+        if not self.personal_ or self.users_ is None:
+            return ""
+        how = self._LEARNED[self.users]
+        return f"A utility function for each of {len(self.users_)} people, {how}; the board is their average"
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""

@@ -7,12 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Ranking
 from predilect.models.checks import check_count, check_gamma, check_positive, check_process, item_kernel
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.gppl.model import GPPLHyperparameters
 from predilect.models.gppl.separate import (
@@ -23,7 +21,6 @@ from predilect.models.gppl.separate import (
     separate_margins,
     unpack_separate,
 )
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -31,7 +28,7 @@ from predilect.shards import workers
 FloatArray = npt.NDArray[np.float64]
 
 
-class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
+class SingleUserGP(Estimator):
     """Gaussian-process classification of each user's pairs separately, by expectation propagation ("SU").
 
     f_u ~ N(0, K/s) for every user, independent of each other; the kernel and s are shared.
@@ -82,7 +79,6 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
     (['tea', 'milk'], ['milk', 'tea'])
     """
 
-    model_name: ClassVar[str] = "single-user-gp"
     hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
 
     def __init__(
