@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.factors.posterior import FactorPosterior
-from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.median import DISTANCE_RULES
-from predilect.gaussian.kernels.stationary import SHAPES
-from predilect.models.checks import check_choice, check_count, check_positive, check_search
+from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
 from predilect.models.collaborative.result import USED
 from predilect.models.collaborative.training import PRESETS, fit_collaborative, pack_collaborative, unpack_collaborative
 from predilect.models.estimator import Estimator, Learned
@@ -215,16 +213,11 @@ class CollaborativeGP(Estimator):
 
     def _check(self) -> None:
         check_choice("preset", self.preset, PRESETS)
-        given = {name: value for name, value in self.get_params(deep=False).items() if name != "kernel"}
-        if not isinstance(self.kernel, Kernel):
-            check_choice("kernel", self.kernel, ("auto", *SHAPES))
-        if not isinstance(self.user_kernel, Kernel):
-            check_choice("user_kernel", self.user_kernel, SHAPES)
+        check_kernel("kernel", self.kernel, "auto")
+        check_kernel("user_kernel", self.user_kernel)
         if isinstance(self.length_scales, str):
             check_choice("length_scales", self.length_scales, ("median",))  # its evidence is no objective to maximise
-        if self.median in DISTANCE_RULES:
-            given["median"] = "auto"
-        check_search(SimpleNamespace(kernel=SHAPES[0], **given))
+        check_search(self, medians=(*MEDIAN_RULES, *DISTANCE_RULES))
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
             check_choice("own_share", self.own_share, ("auto",))
         check_count("n_functions", self.n_functions, 1)

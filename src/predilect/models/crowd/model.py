@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from predilect.data.space import FeatureSpace
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_search
+from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
 from predilect.models.crowd.training import PRESETS, fit_crowd
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
@@ -70,9 +70,8 @@ class CrowdGPPL(Estimator):
         for half of the components ("paper"). Both papers that tried found that it seldom helps.
     item_features : bool, default True
         False: items are uncorrelated whatever is given (Bayesian matrix factorisation).
-    consensus : bool, default True
-        False leaves t out; the crowd's board is then the average user's. (Kept in the attribute ``with_consensus``,
-        since ``consensus()`` gives the crowd's utilities.)
+    with_consensus : bool, default True
+        False leaves t out; the crowd's board is then the average user's.
     n_inducing : int, None or "auto", default "auto"
         Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
         number of answers, from 50 to 300.
@@ -161,7 +160,7 @@ class CrowdGPPL(Estimator):
         n_components: int = 20,
         user_features: bool = False,
         item_features: bool = True,
-        consensus: bool = True,
+        with_consensus: bool = True,
         n_inducing: int | str | None = "auto",
         kernel: str | Kernel = "matern-3/2",
         kernel_form: str = "isotropic",
@@ -189,7 +188,7 @@ class CrowdGPPL(Estimator):
         self.n_components = n_components
         self.user_features = user_features
         self.item_features = item_features
-        self.with_consensus = consensus
+        self.with_consensus = with_consensus
         self.n_inducing = n_inducing
         self.kernel = kernel
         self.kernel_form = kernel_form
@@ -213,19 +212,6 @@ class CrowdGPPL(Estimator):
         self.random_state = random_state
         self.strict = strict
 
-    # ``consensus`` is an argument here and, as for every estimator, a method: the argument is kept by another name.
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Arguments of the constructor by name; ``consensus`` is kept in ``with_consensus``."""
-        return {**super().get_params(deep), "consensus": self.with_consensus}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set arguments of the constructor by name."""
-        if "consensus" in params:
-            self.with_consensus = params.pop("consensus")
-        super().set_params(**params)
-        return self
-
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):
             found = fit_crowd(self, training, delta, watch)
@@ -242,6 +228,7 @@ class CrowdGPPL(Estimator):
         return self.posterior_.importances
 
     def _check(self) -> None:
+        check_kernel("kernel", self.kernel)
         check_search(self)
         check_choice("preset", self.preset, PRESETS)
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
@@ -255,7 +242,7 @@ class CrowdGPPL(Estimator):
         check_count("n_restarts", self.n_restarts, 1, "auto")
         check_count("max_iter", self.max_iter, 1, "auto")
         for name in ("user_features", "item_features", "with_consensus"):
-            check_choice(name.removeprefix("with_"), getattr(self, name), (True, False))
+            check_choice(name, getattr(self, name), (True, False))
         for name in ("consensus_prior", "component_prior", "weight_prior"):
             if not isinstance(getattr(self, name), str):
                 check_gamma(name, getattr(self, name))

@@ -12,7 +12,7 @@ from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES
 from predilect.latent.sparse.posterior import SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_search
+from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_process
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.gppl.joint import JOINT_ARRAYS, JointPosterior, fit_joint_gppl, pack_joint, unpack_joint
@@ -150,6 +150,9 @@ class GPPL(Estimator):
     """
 
     hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
+    own_share: float = 0.0  # of the variance of a utility, what is item-specific: an argument of subclasses
+    _IS_SEPARATE: ClassVar[bool] = False  # also for one person alone
+    _INFERENCE: ClassVar[tuple[str, ...]] = INFERENCE
     _LEARNED: ClassVar[dict[str, str]] = {
         "joint": "learned together by their features", "separate": "each learned alone"
     }  # fmt: skip
@@ -207,7 +210,7 @@ class GPPL(Estimator):
         with workers(self.n_jobs) as executor:
             if self.users == "joint":
                 found = fit_joint_gppl(self, training, delta, watch)
-            elif personal:
+            elif personal or self._IS_SEPARATE:
                 found = fit_separate_gppl(self, training, delta, executor, watch)
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)
@@ -217,9 +220,9 @@ class GPPL(Estimator):
         )  # fmt: skip
 
     def _check(self) -> None:
-        check_search(self)
+        check_process(self, learned=True)
         check_choice("users", self.users, USERS)
-        check_choice("inference", self.inference, INFERENCE)
+        check_choice("inference", self.inference, self._INFERENCE)
         check_choice("sites", self.sites, RULES)
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
@@ -256,7 +259,8 @@ class GPPL(Estimator):
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         h, points = self.hyperparameters_, self.report_["prior"].get("n_inducing")
-        lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}."]
+        same = ", the same for every person" if self.users == "separate" else ""
+        lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}{same}."]
         if self.features_ is not None:
             how = {"median": "by the median heuristic", "optimise": "optimised"}
             told = how.get(self.length_scales, "as given") if isinstance(self.length_scales, str) else "as given"

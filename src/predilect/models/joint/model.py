@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.sites import Sites
-from predilect.models.checks import check_count, check_positive, check_search
+from predilect.models.checks import check_count, check_kernel, check_positive, check_search
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
@@ -184,9 +183,9 @@ class JointGP(Estimator):
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
 
     def _check(self) -> None:
+        check_kernel("kernel", self.kernel)
+        check_kernel("user_kernel", self.user_kernel)
         check_search(self)
-        if not isinstance(self.user_kernel, Kernel):
-            check_search(SimpleNamespace(**self.get_params(deep=False) | {"kernel": self.user_kernel}))
         if self.n_tuning is not None:
             check_count("n_tuning", self.n_tuning, 0)
         for name in ("max_evaluations", "max_iter"):
