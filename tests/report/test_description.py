@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from predilect.models.population.description import _noise_line
 from predilect.models.population.prior import Hyperparameters
-from predilect.report.description import _noise_line
 
 PLAIN = Hyperparameters(30.0, 1.0, 1.0, 0.0, 1.0)
 

@@ -7,37 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from predilect._text import one_line
-from predilect.cli.choice import Choice, ModelName, Personal
+from predilect.cli.choice import Choice, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
-from predilect.models.collaborative.model import CollaborativeGP
-from predilect.models.crowd.model import CrowdGPPL
-from predilect.models.gaspk.model import GaSPK
-from predilect.models.gppl.classifier import GPClassifier
-from predilect.models.gppl.model import GPPL
-from predilect.models.gppl.single_user import SingleUserGP
-from predilect.models.gpvu import GPVU
-from predilect.models.hierarchical import HierarchicalGP
-from predilect.models.joint.bonilla import BonillaGP
-from predilect.models.joint.model import JointGP
-from predilect.models.population.model import Population
-from predilect.models.population.verdicts import keep_verdict
+from predilect.models.registry import COMMANDS, Asked, estimator
 from predilect.report.leaderboard import Ranking, Refused
 from predilect.report.scales import Scale
-
-# Models that take the answers and features as they are.
-_PLAIN = {
-    ModelName.joint: JointGP, ModelName.single_user_gp: SingleUserGP, ModelName.hierarchical_gp: HierarchicalGP,
-    ModelName.bonilla_gp: BonillaGP, ModelName.gp_classifier: GPClassifier, ModelName.gpvu: GPVU,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Fitter:
     """Settings that every fit of a run shares; ``settings`` are further arguments of the model."""
 
-    name: ModelName
+    name: str
     features: ItemFeatures | None
     people: PersonFeatures | None
     scale: Scale
@@ -59,32 +42,19 @@ class Fitter:
         before = len(talk.warned)
         with talk.progress("Ranking") as watch:
             model = self._fitted(comparisons, personal, watch)
-            if self.verdict and self.name is ModelName.population:
+            if self.verdict and COMMANDS[self.name].rankings == "judged":
                 verdict = model.verdict(watch=watch)
                 if self.personal is Personal.auto and verdict.favours == "pooled":
                     personal = False
                     model = self._fitted(comparisons, personal, watch)
-                    keep_verdict(model, verdict)
+                    model.keep_verdict(verdict)
             ranking = Ranking.of(model, comparisons, self.scale, findings, talk.warned[before:])
         return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]))
 
     def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Any:
-        settings: dict[str, Any] = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
-        settings |= self.settings
-        model: Any
-        if self.name is ModelName.gppl:
-            together = self.features is not None and self.people is not None
-            model = GPPL(users=("joint" if together else "separate") if personal else "pooled", **settings)
-        elif self.name is ModelName.crowd_gppl:
-            model = CrowdGPPL(user_features=self.people is not None, **settings)
-        elif self.name is ModelName.gaspk:
-            model = GaSPK(**settings)
-        elif self.name is ModelName.collaborative:
-            model = CollaborativeGP(user_features=self.people is not None, **settings)
-        elif self.name in _PLAIN:
-            model = _PLAIN[self.name](**settings)
-        else:
-            model = Population(personal=personal, **settings)
+        settings = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
+        asked = Asked(personal, items=self.features is not None, people=self.people is not None)
+        model = estimator(self.name)(**COMMANDS[self.name].arguments(asked), **settings, **self.settings)
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)
 
     def fit_segments(

@@ -38,7 +38,6 @@ from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.process import JointProcess, Rows
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
 from predilect.models.population.prior import restored_hyperparameters
-from predilect.models.population.storage import _to_document
 from predilect.models.saving import (
     SHARED_ARRAYS,
     number,
@@ -121,13 +120,13 @@ def rounded(posterior: Any, precision: str) -> Any:
 
 def stored_bytes(model: Any) -> int:
     """Bytes of the arrays that a model saves of its posterior and of the answers behind it."""
-    if hasattr(model, "_pack"):
+    if hasattr(model, "counts_"):
         counts = model.counts_
         arrays = {**model._pack()[1], "ptr": counts.ptr, "item": counts.item, "count": counts.count}
     elif isinstance(model.posterior_, SubsetPosterior | JointProcess):
         arrays = _arrays(model)
     else:
-        arrays = _to_document(model)[1]
+        arrays = model._document()[1]
     return sum(int(np.asarray(array).nbytes) for array in arrays.values())
 
 

@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
-from predilect.models.boards import Ranking
 from predilect.models.checks import (
     check_choice,
     check_count,
@@ -21,11 +19,10 @@ from predilect.models.checks import (
     number_or,
     refuse_many_items,
 )
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.people.empirical_bayes import GaussianPrior, HierarchicalFit, fit_hierarchical
 from predilect.people.layout import lay_out
@@ -71,7 +68,7 @@ class HierarchicalHyperparameters:
         return {"scale": self.scale} | strengths | values
 
 
-class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
+class HierarchicalGP(Estimator):
     """Hierarchical Gaussian process of Birlutiu, Groot and Heskes ("BI"): f_u ~ N(μ, Σ), learned by EM.
 
     Parameters
@@ -128,8 +125,9 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk']
     """
 
-    model_name: ClassVar[str] = "hierarchical-gp"
     hyperparameters_type: ClassVar[Any] = HierarchicalHyperparameters
+    _each: ClassVar[str] = "The utilities of {} people are draws from one Gaussian, which is learned"
+    posterior_: PopulationPosterior
 
     def __init__(
         self,
@@ -214,7 +212,6 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
-        assert isinstance(posterior, PopulationPosterior)
         if new is not None:
             prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
             n, half = posterior.n_items, prior.factor.solve_lower(posterior.Sigma)
@@ -229,7 +226,6 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         posterior, h = self.posterior_, self.hyperparameters_
-        assert isinstance(posterior, PopulationPosterior)
         n = posterior.n_items
         spread = (np.trace(posterior.Sigma) - posterior.Sigma.sum() / n) / max(n - 1, 1)
         lines = [f"People differ by {np.sqrt(spread):.2g} noise units in a utility (standard deviation)."]
@@ -238,7 +234,6 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, PopulationPosterior)
         return {}, pack_crowd(self.posterior_)
 
     @classmethod

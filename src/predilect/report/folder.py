@@ -10,14 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from predilect.models.gaspk.outputs import characteristics, segments
+from predilect._text import amount
 from predilect.report.characteristics import plot_characteristics
 from predilect.report.leaderboard import Ranking, Refused, segment_table
 from predilect.report.people import write_people
 from predilect.report.plot import can_plot, plot_board
 from predilect.report.scales import Scale
 from predilect.report.tables import write_csv
-from predilect.report.text import amount
 from predilect.shards import workers
 
 
@@ -41,8 +40,8 @@ class RankOutput:
         model = self.overall.model
         if model.report_["model"] == "gaspk":
             if model.users_ is not None:
-                writers["weights.csv"] = lambda path: write_csv(pl.DataFrame(segments(model)), path)
-            writers["characteristics.csv"] = lambda path: write_csv(pl.DataFrame(characteristics(model)), path)
+                writers["weights.csv"] = lambda path: write_csv(pl.DataFrame(model.segments()), path)
+            writers["characteristics.csv"] = lambda path: write_csv(pl.DataFrame(model.characteristics()), path)
         if model.personal_:
             writers["users.parquet"] = lambda path: self._write_people(path, jobs)
         writers["model"] = model.save

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.factors.posterior import FactorPosterior
-from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.median import DISTANCE_RULES
-from predilect.gaussian.kernels.stationary import SHAPES
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_choice, check_count, check_positive, check_search
+from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
 from predilect.models.collaborative.result import USED
 from predilect.models.collaborative.training import PRESETS, fit_collaborative, pack_collaborative, unpack_collaborative
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins
 from predilect.models.fields import Fields
 from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -48,7 +43,7 @@ class CollaborativeHyperparameters:
         return hyperparameters_by_name(self.kernel)
 
 
-class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
+class CollaborativeGP(Estimator):
     """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions shared by all users.
 
     The functions h_d are Gaussian processes of the features of items, and w_ud is the weight of each for a user. An
@@ -150,8 +145,9 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk', 'juice']
     """
 
-    model_name: ClassVar[str] = "collaborative"
     hyperparameters_type: ClassVar[Any] = CollaborativeHyperparameters
+    _each: ClassVar[str] = "Functions that {} people share, each with own weights"
+    posterior_: FactorPosterior
 
     def __init__(
         self,
@@ -217,16 +213,11 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _check(self) -> None:
         check_choice("preset", self.preset, PRESETS)
-        given = {name: value for name, value in self.get_params(deep=False).items() if name != "kernel"}
-        if not isinstance(self.kernel, Kernel):
-            check_choice("kernel", self.kernel, ("auto", *SHAPES))
-        if not isinstance(self.user_kernel, Kernel):
-            check_choice("user_kernel", self.user_kernel, SHAPES)
+        check_kernel("kernel", self.kernel, "auto")
+        check_kernel("user_kernel", self.user_kernel)
         if isinstance(self.length_scales, str):
             check_choice("length_scales", self.length_scales, ("median",))  # its evidence is no objective to maximise
-        if self.median in DISTANCE_RULES:
-            given["median"] = "auto"
-        check_search(SimpleNamespace(kernel=SHAPES[0], **given))
+        check_search(self, medians=(*MEDIAN_RULES, *DISTANCE_RULES))
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
             check_choice("own_share", self.own_share, ("auto",))
         check_count("n_functions", self.n_functions, 1)
@@ -258,7 +249,6 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, FactorPosterior)
         return pack_collaborative(self.posterior_, self.traits_)
 
     @classmethod

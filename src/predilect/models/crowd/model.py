@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data.space import FeatureSpace
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_search
+from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
 from predilect.models.crowd.training import PRESETS, fit_crowd
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
 from predilect.models.fields import Fields
 from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -54,7 +51,7 @@ class CrowdHyperparameters:
         return scales | values
 
 
-class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
+class CrowdGPPL(Estimator):
     """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
 
     The consensus t and the components v_c are Gaussian processes of the features of items, t ~ N(0, K/s_t) and v_c ~
@@ -73,9 +70,8 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         for half of the components ("paper"). Both papers that tried found that it seldom helps.
     item_features : bool, default True
         False: items are uncorrelated whatever is given (Bayesian matrix factorisation).
-    consensus : bool, default True
-        False leaves t out; the crowd's board is then the average user's. (Kept in the attribute ``with_consensus``,
-        since ``consensus()`` gives the crowd's utilities.)
+    with_consensus : bool, default True
+        False leaves t out; the crowd's board is then the average user's.
     n_inducing : int, None or "auto", default "auto"
         Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
         number of answers, from 50 to 300.
@@ -155,8 +151,8 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk', 'juice']
     """
 
-    model_name: ClassVar[str] = "crowd-gppl"
     hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
+    posterior_: FactorPosterior
 
     def __init__(
         self,
@@ -164,7 +160,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         n_components: int = 20,
         user_features: bool = False,
         item_features: bool = True,
-        consensus: bool = True,
+        with_consensus: bool = True,
         n_inducing: int | str | None = "auto",
         kernel: str | Kernel = "matern-3/2",
         kernel_form: str = "isotropic",
@@ -192,7 +188,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.n_components = n_components
         self.user_features = user_features
         self.item_features = item_features
-        self.with_consensus = consensus
+        self.with_consensus = with_consensus
         self.n_inducing = n_inducing
         self.kernel = kernel
         self.kernel_form = kernel_form
@@ -216,19 +212,6 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    # ``consensus`` is an argument here and, as for every estimator, a method: the argument is kept by another name.
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Arguments of the constructor by name; ``consensus`` is kept in ``with_consensus``."""
-        return {**super().get_params(deep), "consensus": self.with_consensus}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set arguments of the constructor by name."""
-        if "consensus" in params:
-            self.with_consensus = params.pop("consensus")
-        super().set_params(**params)
-        return self
-
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):
             found = fit_crowd(self, training, delta, watch)
@@ -242,10 +225,10 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     def component_importances_(self) -> FloatArray:
         """Prior variance that each component gives to a utility, shape (n_components,)."""
         check_is_fitted(self, "posterior_")
-        assert isinstance(self.posterior_, FactorPosterior)
         return self.posterior_.importances
 
     def _check(self) -> None:
+        check_kernel("kernel", self.kernel)
         check_search(self)
         check_choice("preset", self.preset, PRESETS)
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
@@ -259,7 +242,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         check_count("n_restarts", self.n_restarts, 1, "auto")
         check_count("max_iter", self.max_iter, 1, "auto")
         for name in ("user_features", "item_features", "with_consensus"):
-            check_choice(name.removeprefix("with_"), getattr(self, name), (True, False))
+            check_choice(name, getattr(self, name), (True, False))
         for name in ("consensus_prior", "component_prior", "weight_prior"):
             if not isinstance(getattr(self, name), str):
                 check_gamma(name, getattr(self, name))
@@ -274,6 +257,11 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
             new = FeatureSpace(new.matrix, np.zeros_like(new.known))
         return factor_margins(self, queries, new, users)
 
+    def relation(self) -> str:
+        """How people relate to each other."""
+        n = len(self.users_ or [None])
+        return f"The crowd's utilities, and how each of {n} people differs along components"
+
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         importances = self.component_importances_
@@ -286,7 +274,6 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, FactorPosterior)
         return pack_factor(self.posterior_, self.traits_)
 
     @classmethod

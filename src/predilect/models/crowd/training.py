@@ -95,7 +95,7 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
     answers, space = training.comparisons, training.space
     personal = training.personal
     known = space.known & bool(model.item_features)
-    kernel = make_kernel(model, model.kernel, space.matrix[known], model.random_state)
+    kernel = make_kernel(model, model.kernel, space.matrix[known])
     points = _points(model, kernel, space.matrix, known, answers.n_rows)
     own = _own_share(model, points)
     if own > 0.0 and known.any():
@@ -225,7 +225,7 @@ def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tra
     people = None
     if traits is not None:
         known = np.ones(len(traits), dtype=bool)
-        kernel = make_kernel(model, model.user_kernel, traits, model.random_state)
+        kernel = make_kernel(model, model.user_kernel, traits)
         points = inducing_points(
             traits, known, scales_of(kernel, traits.shape[1]), _PEOPLE_AS_POINTS, model.random_state
         )

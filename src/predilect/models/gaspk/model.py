@@ -8,12 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Ranking
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
@@ -23,7 +21,6 @@ from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
 from predilect.models.gaspk.training import fit_gaspk
 from predilect.models.gaspk.updating import take_in
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training, read_answers
 from predilect.models.turn import Turn
 from predilect.progress import Watcher
@@ -55,7 +52,7 @@ class GaSPKHyperparameters:
         return {"n_characteristics": self.n_characteristics, "spread": self.spread, **values}
 
 
-class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
+class GaSPK(Estimator):
     """Preferences over trade-offs: what one item has more, and less, of than the other.
 
     A choice between two items is about the trade-off t of their attributes. Person u accepts it with probability
@@ -172,8 +169,8 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     'a'
     """
 
-    model_name: ClassVar[str] = "gaspk"
     hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
+    posterior_: GaSPKPosterior
 
     def __init__(
         self,
@@ -283,6 +280,15 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         return margins_of_queries(self, queries, self._new_items(queries, items))
+
+    def relation(self) -> str:
+        """How people relate to each other, and whose the board is."""
+        number = self.hyperparameters_.n_characteristics
+        mixture = f"a mixture of {number} evaluations" if number > 1 else "one evaluation"
+        whose = "one evaluation for all"
+        if self.personal_ and self.users_ is not None:
+            whose = f"each of {len(self.users_)} people has {mixture}"
+        return f"What an item has more and less of than another: {whose}; the board is their average"
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.sites import Sites
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_count, check_positive, check_search
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.checks import check_count, check_kernel, check_positive, check_search
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
 from predilect.models.joint.process import JointProcess, Rows
 from predilect.models.joint.training import Start, Tuned, start_kernel, tune
 from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.models.saving import number_within
 from predilect.progress import Watcher
@@ -58,7 +54,7 @@ class JointHyperparameters:
         return values
 
 
-class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
+class JointGP(Estimator):
     """Gaussian process of users and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
 
     Each of the two is (1 - w) k(features) + w 1[the same], with one length-scale per feature. Without features of users
@@ -123,8 +119,9 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk']
     """
 
-    model_name: ClassVar[str] = "joint"
     hyperparameters_type: ClassVar[Any] = JointHyperparameters
+    _each: ClassVar[str] = "One process of {} people and the items, by the features of both"
+    posterior_: JointProcess
 
     def __init__(
         self,
@@ -186,9 +183,9 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
 
     def _check(self) -> None:
+        check_kernel("kernel", self.kernel)
+        check_kernel("user_kernel", self.user_kernel)
         check_search(self)
-        if not isinstance(self.user_kernel, Kernel):
-            check_search(SimpleNamespace(**self.get_params(deep=False) | {"kernel": self.user_kernel}))
         if self.n_tuning is not None:
             check_count("n_tuning", self.n_tuning, 0)
         for name in ("max_evaluations", "max_iter"):
@@ -215,7 +212,6 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new = self.posterior_, self._new_items(queries, items)
-        assert isinstance(posterior, JointProcess)
         if new is not None:
             posterior = posterior.with_items(new.matrix, new.known)
         who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one user, named or not
@@ -228,7 +224,6 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         h, process = self.hyperparameters_, self.posterior_
-        assert isinstance(process, JointProcess)
         far = np.zeros((1, process.kernel.users.features.shape[1]))
         whole = float(h.user_kernel.diagonal(far)[0]) + h.user_nugget
         shared = float(h.user_kernel.pairs(far, far)[0]) / whole
@@ -237,7 +232,6 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         posterior = self.posterior_
-        assert isinstance(posterior, JointProcess)
         m, C_m = posterior.consensus()
         rows, people = posterior.rows, posterior.kernel.users.features
         arrays: dict[str, Any] = {

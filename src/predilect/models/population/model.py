@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._json import plain
+from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.evaluation.verdict import Verdict
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_flags, given_threshold
+from predilect.models.estimator import Estimator, Learned
+from predilect.models.fields import Fields
+from predilect.models.population.description import describe_population
 from predilect.models.population.predictions import population_chances, population_log_chances, population_margins
-from predilect.models.population.prior import check_settings, given_hyperparameters
-from predilect.models.population.storage import load_population, save_population
+from predilect.models.population.prior import (
+    Hyperparameters,
+    check_settings,
+    given_hyperparameters,
+    restored_hyperparameters,
+)
+from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
-from predilect.models.population.verdicts import verdict_of
-from predilect.models.predictions import Predicting
-from predilect.models.reading import Queries, answers_by_item, feature_lines, read_training
+from predilect.models.population.verdicts import keep_verdict, verdict_of
+from predilect.models.reading import Queries, Training
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -32,7 +36,7 @@ FloatArray = npt.NDArray[np.float64]
 Auto = float | str
 
 
-class Population(Predicting, Ranking, Updating, BaseEstimator):
+class Population(Updating, Estimator):  # type: ignore[override]  # answers come after the fit
     """Hierarchical probit model: a consensus, the population covariance, and the utilities of every person.
 
     Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
@@ -138,6 +142,9 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     ['tea', 'milk', 'juice']
     """
 
+    hyperparameters_type: ClassVar[Any] = Hyperparameters
+    _held: ClassVar[Fields] = {}  # the posterior holds the answers
+
     def __init__(
         self,
         personal: bool = True,
@@ -192,47 +199,13 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.random_state = random_state
         self.strict = strict
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Fit the model to answers.
-
-        Parameters
-        ----------
-        X : Comparisons or data frame
-            A frame needs columns for left, right and (unless ``y`` is given) winner, and perhaps user; they are found
-            by common names. Use :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>` to name them.
-        y : array of int, shape (n,), optional
-            1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
-        items : data frame or ItemFeatures, optional
-            Features of items, one row an item. Items without answers are ranked too.
-        users : data frame or PersonFeatures, optional
-            Features of people, one row a person; used as ``user_features`` says.
-        watch : callable, optional
-            Called with progress: ``watch(stage, done)``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used.
-        """
-        check_flags(self)
+    def _check(self) -> None:
         check_settings(self)
-        given = given_hyperparameters(self)
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
+        given_hyperparameters(self)
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
-        personal = bool(self.personal) and comparisons.has_users and comparisons.n_users > 1
+        given, personal = given_hyperparameters(self), bool(self.personal) and training.personal
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
         traits, traits_of_users = None, None
         if people is not None and personal and self.user_features is not False:
@@ -254,35 +227,18 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
                     comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
                     random_state=self.random_state, watch=watch,
                 )  # fmt: skip
-        self.posterior_ = trained.posterior
-        self.items_ = comparisons.items
-        self.users_ = comparisons.users if comparisons.has_users else None
-        self.personal_ = personal
-        self.hyperparameters_ = trained.hyperparameters
-        self.tie_threshold_ = trained.delta
-        self.log_evidence_ = trained.log_evidence
-        begin_updates(self, comparisons)
-        self.verdict_ = None
-        self.features_ = features
-        self.user_features_ = people
-        self.space_ = space
-        self.functions_ = trained.functions
+        self.functions_, self.verdict_ = trained.functions, None
         self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None
-        self.backend_ = comparisons.backend
-        self.n_answers_ = comparisons.n_answers
-        self.n_by_item_ = answers_by_item(comparisons)
-        self.report_ = plain(
-            {
-                "model": "population" if personal else "pooled",
-                "fit": trained.fit.to_dict(),
-                "timing": {"fit_seconds": trained.fit.seconds},
-                "prior": trained.selection,
-                "intake": comparisons.intake.describe(),
-                "features": [] if features is None else feature_lines(features, space),
-            }
-        )
-        trained.fit.require(self.strict)
-        return self
+        return Learned(
+            trained.posterior, trained.hyperparameters, personal, trained.delta, trained.log_evidence, trained.fit,
+            trained.selection,
+        )  # fmt: skip
+
+    def _name(self) -> str:
+        return "population" if self.personal_ else "pooled"
+
+    def _hold(self, answers: Comparisons | None, arrays: Mapping[str, Any]) -> None:
+        begin_updates(self, answers)
 
     @property
     def choices_(self) -> dict[str, Any]:
@@ -350,32 +306,31 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
             self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
         )
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
+    keep_verdict = keep_verdict
 
-        Parameters
-        ----------
-        path : str or Path
-            The folder; docs/model-format.md describes what is in it.
-        overwrite : bool, default False
-            Replace what is there.
+    def relation(self) -> str:
+        """How people relate to each other, and whose the board is; empty for the pooled model."""
+        if not self.personal_ or self.users_ is None:
+            return ""
+        return (
+            f"Each of {len(self.users_)} people has an equal voice, however much they answered: the board is the "
+            "average person's"
+        )
 
-        Raises
-        ------
-        FileExistsError
-            If the path exists and ``overwrite`` is False.
-        """
-        check_is_fitted(self, "posterior_")
-        save_population(self._at_rest(), Path(path), overwrite=overwrite)
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        return describe_population(self)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return pack_population(self)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote.
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return population_fields(document)
 
-        Raises
-        ------
-        DataError
-            If the folder holds no model, or one of a later format.
-        """
-        model: Self = load_population(cls, Path(path))
-        return model
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        return unpack_population(self, values, arrays)
+
+    @classmethod
+    def _hyperparameters(cls, values: dict[str, Any]) -> Hyperparameters:
+        return restored_hyperparameters(values)
