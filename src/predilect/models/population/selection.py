@@ -272,6 +272,7 @@ class _Search:
         first = best.candidate.prior(best.setting, self.space)
         least = self.least_strength(first)
         names: tuple[str, ...] = _WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK
+        few = self.has_few_people(best.candidate, best.setting)
         tried = {best.setting}
         most = len(self.trials) - 1 + _MAX_TRIALS
         for name in names:
@@ -279,6 +280,8 @@ class _Search:
             weightless = functions is not None and not functions.has_weight
             # The evidence of w is misled where one choice is several answers, so that there tasks held out decide.
             fixed = name == "feature_weight" and (weightless or self.folds[0].comparisons.task is None)
+            # The few answers that few people hold out mislead the choice of s₀; the evidence, which takes all, does not.
+            fixed |= name == "scale" and few
             if name not in self.free or fixed:
                 continue
             for direction in (-1, 1) if name != "feature_weight" else (1,):
