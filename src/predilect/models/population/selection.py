@@ -280,7 +280,7 @@ class _Search:
             weightless = functions is not None and not functions.has_weight
             # The evidence of w is misled where one choice is several answers, so that there tasks held out decide.
             fixed = name == "feature_weight" and (weightless or self.folds[0].comparisons.task is None)
-            # The few answers that few people hold out mislead the choice of s₀; the evidence, which takes all, does not.
+            # Answers held out by few people mislead the choice of s₀; the evidence, which takes all, does not.
             fixed |= name == "scale" and few
             if name not in self.free or fixed:
                 continue
