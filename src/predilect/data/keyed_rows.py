@@ -13,6 +13,7 @@ KeyArray = npt.NDArray[np.int64]
 # A key orders answers by left item, right item and outcome: 31 bits for an item, 2 for the outcome.
 _ITEM_BITS, _OUTCOME_BITS = 31, 2
 _ITEM = (1 << _ITEM_BITS) - 1
+_NO_KEY, _NOTHING = np.array([-1]), np.zeros(1)
 _DUST = 1e-9  # relative: weights are counts, and removal leaves rounding errors
 
 
@@ -50,22 +51,22 @@ class Rows(NamedTuple):
     def held(self, key: KeyArray) -> FloatArray:
         """Weights of the rows with some keys, 0 where there is none; (n,)."""
         place = self.key.searchsorted(key)
-        return np.where(np.append(self.key, -1)[place] == key, np.append(self.weight, 0.0)[place], 0.0)
+        known = np.concatenate((self.key, _NO_KEY))[place] == key
+        return np.where(known, np.concatenate((self.weight, _NOTHING))[place], 0.0)
 
     def plus(self, key: KeyArray, change: FloatArray) -> Rows:
         """With other weights of some answers, of distinct keys in any order; rows of which nothing is left go."""
-        order = key.argsort()
-        key, change = key[order], change[order]
-        place = self.key.searchsorted(key)
-        fresh = np.append(self.key, -1)[place] != key
-        keys, weight, carried = self
-        if fresh.any():
-            at = place[fresh]
-            keys, weight = np.insert(keys, at, key[fresh]), np.insert(weight, at, 0.0)
-            carried = tuple(np.insert(column, at, 0.0) for column in carried)
-            place = keys.searchsorted(key)
-        total = weight.copy()
-        total[place] += change
-        keep = np.ones(len(keys), dtype=bool)
-        keep[place] = total[place] > _DUST * np.abs(change)
-        return Rows(keys[keep], total[keep], tuple(column[keep] for column in carried))
+        keys = np.concatenate((self.key, key))
+        order = keys.argsort(kind="stable")
+        keys, weight = keys[order], np.concatenate((self.weight, change))[order]
+        flat = np.zeros(len(key))
+        carried = tuple(np.concatenate((column, flat))[order] for column in self.carried)
+        (held,) = (keys[1:] == keys[:-1]).nonzero()
+        if not len(held):
+            return Rows(keys, weight, carried)
+        change = weight[held + 1]  # a row that was held has its change behind it
+        rest = weight[held] + change
+        rest[rest <= -_DUST * change] = 0.0
+        weight[held], weight[held + 1] = rest, 0.0
+        keep = weight > 0.0
+        return Rows(keys[keep], weight[keep], tuple(column[keep] for column in carried))

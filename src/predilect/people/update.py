@@ -1,4 +1,4 @@
-"""Modes of people's own tie thresholds at a fixed population, found together with the sites.
+"""Sites, and modes of people's own tie thresholds, run to convergence at a fixed population.
 
 log δ_u = log δ + θ_u with θ_u ~ N(0, σ²). Given m, Σ, δ and σ a person's θ_u depends on nobody else's, so the result
 depends on the person's answers only, not on their order.
@@ -30,6 +30,12 @@ from predilect.people.overlay import Person, side_by_side
 
 FloatArray = npt.NDArray[np.float64]
 
+MOST_SETTLING_SWEEPS = 100
+SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
+LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
+_QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
+_NO_ROWS = np.zeros((0, 0))
+
 
 def thresholds_at_rest(
     evaluate: Callable[[FloatArray], FloatArray], log_factor: FloatArray, spread: float, tolerance: float
@@ -56,9 +62,6 @@ def thresholds_at_rest(
         gradient = ties[:, 0] - theta / spread**2
         chord = np.divide(before - gradient, step, out=np.zeros_like(step), where=np.abs(step) > TOO_SHORT)
     return theta, last
-
-
-MOST_SETTLING_SWEEPS = 100
 
 
 def settle_all(
@@ -104,13 +107,6 @@ def settle(
 ) -> Expectation:
     """Sweeps to convergence of every person's sites, in place, with the population held."""
     return expectation(people, sites, law, delta, n_sweeps=MOST_SETTLING_SWEEPS, tolerance=tolerance, executor=executor)
-
-
-SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
-LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
-_QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
-
-_NO_ROWS = np.zeros((0, 0))
 
 
 def is_quick(person: Person, law: Law) -> bool:

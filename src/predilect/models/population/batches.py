@@ -227,22 +227,23 @@ def _applied(answers: Comparisons, key: KeyArray, change: FloatArray, names: lis
     """Answers after changes of their weights; which of several tasks loses an answer makes no difference."""
     users = answers.users.extend(names) if names else answers.users
     who = users.codes(names, what="user") if names else np.zeros(len(key), dtype=np.int32)
-    left, right, outcome = sides_of(key)
-    *rows, net = canonical_rows(who, left.astype(np.int32), right.astype(np.int32), outcome, change)
-    came, gone = net > _DUST, net < -_DUST
-    if gone.any():
-        weight, offsets = answers.weight.copy(), answers.user_offsets
-        place = answers.users.codes(users.series(), unknown="minus_one", what="user")[rows[0]]
-        own = keys_of(answers.left, answers.right, answers.outcome)
-        wanted = zip(place[gone].tolist(), keys_of(*rows[1:])[gone].tolist(), net[gone].tolist(), strict=True)
-        for user, wanted_key, amount in wanted:
-            same = offsets[user] + np.flatnonzero(own[offsets[user] : offsets[user + 1]] == wanted_key)
+    low, high, kind = sides_of(key)
+    who, left, right, outcome, net = canonical_rows(who, low.astype(np.int32), high.astype(np.int32), kind, change)
+    gone, came = np.flatnonzero(net < -_DUST), net > _DUST
+    if len(gone):
+        place = answers.users.codes(users.series(), unknown="minus_one", what="user")[who]
+        offsets, weight, key = answers.user_offsets, answers.weight.copy(), keys_of(left, right, outcome)
+        held = keys_of(answers.left, answers.right, answers.outcome)
+        for row in gone.tolist():
+            start, stop = offsets[place[row]], offsets[place[row] + 1]
+            same = start + np.flatnonzero(held[start:stop] == key[row])
             before = np.cumsum(weight[same]) - weight[same]
-            weight[same] -= np.clip(-amount - before, 0.0, weight[same])
+            weight[same] -= np.clip(-net[row] - before, 0.0, weight[same])
         answers = replace(answers, weight=weight).take(weight > _DUST)
     if came.any():
-        columns = (column[came] for column in (*rows, net))
-        answers = answers.append(
-            Comparisons(users, answers.items, *columns, has_users=answers.has_users, backend=answers.backend)
-        )
+        more = Comparisons(
+            users, answers.items, who[came], left[came], right[came], outcome[came], net[came],
+            has_users=answers.has_users, backend=answers.backend,
+        )  # fmt: skip
+        answers = answers.append(more)
     return answers

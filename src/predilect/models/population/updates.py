@@ -90,8 +90,8 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     law, largest_state, n_known = posterior.law, posterior.people.largest_state, posterior.n_users
     traits = _new_traits(model, batch.new, users)
     persons: dict[int, Person] = {}
-    starts = np.flatnonzero(np.diff(batch.users, prepend=-1, append=-1)).tolist()
-    for start, stop in pairwise(starts):
+    cuts = np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1
+    for start, stop in pairwise([0, *cuts.tolist(), len(batch.users)]):
         code = batch.users[start].item()
         person = posterior.answers_of(code) if code < n_known else Person.silent(traits[code - n_known][None])
         rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
@@ -172,7 +172,8 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
     # Whoever gave or took back an answer, one row stands for all of it; one of them is named in messages.
     key, first, place = np.unique(batch.key, return_index=True, return_inverse=True)
     names = [batch.names[row] for row in first.tolist()] if batch.names else []
-    whole = Batch(batch.users[first], key, np.bincount(place, batch.weight), [], names)
+    weight = np.bincount(place, batch.weight).astype(np.float64)
+    whole = Batch(batch.users[first], key, weight, [], names)
     rows = _changed_rows(model, whole, sign, pooled_rows(model))
     h = model.hyperparameters_
     if model.pooled_prior_ is None:
@@ -202,16 +203,18 @@ def pooled_rows(model: Any) -> Rows:
 def _counts(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     """The counts of a model, and its report without what was said of the answers before."""
     left, right, _ = sides_of(batch.key)
-    by_item = model.n_by_item_.copy()
-    np.add.at(by_item, left, sign * batch.weight)
-    np.add.at(by_item, right, sign * batch.weight)
-    total = float(batch.weight.sum())
+    n, total = len(model.n_by_item_), float(batch.weight.sum())
+    by_item = np.bincount(left, batch.weight, n) + np.bincount(right, batch.weight, n)
     counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})
     counts["answers_added" if sign > 0 else "answers_taken_back"] += total
     counts["people_added"] += len(batch.new)
     report = model.report_ | {"updates": counts}
     report.pop("verdict", None)
-    return {"n_by_item_": by_item, "n_answers_": model.n_answers_ + sign * total, "report_": report}
+    return {
+        "n_by_item_": model.n_by_item_ + sign * by_item,
+        "n_answers_": model.n_answers_ + sign * total,
+        "report_": report,
+    }
 
 
 def consolidate(model: Any) -> None:
