@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.data.keyed_rows import Rows, key_of, keys_of, sides_of
+from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.gaussian.sites import Sites
 from predilect.people.distribution import Basis, Effects
 from predilect.people.layout import lay_out
-from predilect.people.overlay import Changed, Overlay, Person, joined, person_of, picked, side_by_side
+from predilect.people.overlay import Overlay, joined, person_of, side_by_side
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import SITE_TOLERANCE, Group, settle, settled, settled_together
+from predilect.people.update import SITE_TOLERANCE, settle, settled
 from simulate import comparisons, crowd, random_covariance
 from tolerances import CONVERGED, EXACT
 
@@ -49,7 +49,7 @@ def all_beside(posterior: PopulationPosterior) -> PopulationPosterior:
     nobody = replace(posterior.sites, precision=posterior.sites.precision * 0.0)  # what must not be looked at
     where = np.isin(np.repeat(np.arange(9), np.diff(posterior.people.answer_ptr)), list(persons))
     sites = Sites(np.where(where, nobody.precision, posterior.sites.precision), posterior.sites.linear)
-    return replace(posterior, sites=sites, overlay=Overlay(Changed(persons)))
+    return replace(posterior, sites=sites, overlay=Overlay().plus(persons, 0))
 
 
 def queries(n_users: int = 9):
@@ -65,7 +65,6 @@ def test_keys_say_what_they_stand_for_and_sort_like_answers():
     for found, expected in zip(sides_of(key), (left, right, outcome), strict=True):
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(np.argsort(key), np.lexsort((outcome, right, left)))
-    assert key[0] == key_of(int(left[0]), int(right[0]), int(outcome[0]))
 
 
 def test_rows_come_and_go_like_counts():
@@ -79,7 +78,7 @@ def test_rows_come_and_go_like_counts():
             held = held | {key: held.get(key, 0.0) + w for key, w in zip(keys.tolist(), weight, strict=True)}
         else:
             keys = keys[rows.held(keys) > 0]
-            rows = rows.minus(keys, np.ones(len(keys)))
+            rows = rows.plus(keys, -np.ones(len(keys)))
             held = {key: w - (key in keys) for key, w in held.items() if w - (key in keys) > 0}
         assert dict(zip(rows.key.tolist(), rows.weight.tolist(), strict=True)) == held
         assert (np.diff(rows.key) > 0).all()
@@ -93,13 +92,13 @@ def test_what_rows_carry_stays_with_them_and_new_rows_carry_nothing():
     more = rows.plus(np.array([9, 5, 7]), np.ones(3))
     np.testing.assert_array_equal(more.key, [3, 5, 7, 9])
     np.testing.assert_allclose(more.carried[0], [0.35, 0.0, 0.7, 0.0])
-    np.testing.assert_allclose(more.minus(np.array([3]), np.array([4.0])).carried[0], [0.0, 0.7, 0.0])
+    np.testing.assert_allclose(more.plus(np.array([3]), np.array([-4.0])).carried[0], [0.0, 0.7, 0.0])
     np.testing.assert_allclose(rows.plus(np.array([5]), np.ones(1)).carried[0], [0.35, 0.0, 0.7])
 
 
 def test_weights_that_are_not_whole_leave_no_dust():
     rows = Rows.of(np.array([1]), np.array([0.1])).plus(np.array([1]), np.array([0.2]))
-    assert not len(rows.minus(np.array([1]), np.array([0.3])).key)
+    assert not len(rows.plus(np.array([1]), np.array([-0.3])).key)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,53 +126,34 @@ def test_a_person_beside_the_layout_is_the_person_in_it(kind, largest_state):
 @pytest.mark.parametrize("largest_state", [600, 0])
 def test_one_person_settles_where_everybody_does(kind, largest_state):
     posterior = posterior_of(kind, largest_state)
-    persons = [person_of(posterior.people, Sites.flat(posterior.people.n_rows), user) for user in range(9)]
-    people, sites = side_by_side(persons, N_ITEMS, largest_state=largest_state, n_basis=posterior.n_basis)
-    together, change = settled_together(people, sites, posterior.law, DELTA, None)
-    assert change <= SITE_TOLERANCE
-    for user, person in enumerate(persons):
+    for user in range(9):
+        person = person_of(posterior.people, Sites.flat(posterior.people.n_rows), user)
         done, change = settled(person, posterior.law, DELTA, largest_state=largest_state)
         assert change <= SITE_TOLERANCE
         assert not person.precision.any()  # who is given is not altered
         expected = person_of(posterior.people, posterior.sites, user)
-        for found in (done, together[user]):
-            np.testing.assert_allclose(found.precision, expected.precision, atol=CONVERGED)
-            np.testing.assert_allclose(found.linear, expected.linear, atol=CONVERGED)
+        np.testing.assert_allclose(done.precision, expected.precision, atol=CONVERGED)
+        np.testing.assert_allclose(done.linear, expected.linear, atol=CONVERGED)
 
 
 def test_layouts_taken_apart_and_put_together():
     posterior = posterior_of("traits")
-    order = np.array([5, 2, 8, 0])
-    some, sites = picked(posterior.people, posterior.sites, order)
-    for place, user in enumerate(order.tolist()):
-        for one, other in zip(
-            person_of(some, sites, place), person_of(posterior.people, posterior.sites, user), strict=True
-        ):
+    persons = [person_of(posterior.people, posterior.sites, user) for user in range(9)]
+    order = [5, 2, 8, 0]
+    some, sites = side_by_side([persons[user] for user in order], N_ITEMS)
+    for place, user in enumerate(order):
+        for one, other in zip(person_of(some, sites, place), persons[user], strict=True):
             np.testing.assert_array_equal(one, other)
-    rest = picked(posterior.people, posterior.sites, np.array([1, 3, 4, 6, 7]))
+    rest = side_by_side([persons[user] for user in (1, 3, 4, 6, 7)], N_ITEMS)
     back = np.array([3, 4, 1, 5, 6, 0, 7, 8, 2])
     whole, sites = joined(some, sites, rest, back)
     for name in PEOPLE_ARRAYS:
         np.testing.assert_array_equal(getattr(whole, name), getattr(posterior.people, name))
     np.testing.assert_array_equal(sites.linear, posterior.sites.linear)
-
-
-def test_a_group_of_known_changed_and_new_people():
-    posterior = all_beside(posterior_of("traits"))
-    users, traits = np.array([0, 1, 4, 9]), np.array([[0.5, -0.5]])
-    key = keys_of(np.array([2, 2]), np.array([3, 6]), np.array([1, 0], dtype=np.int8))
-    group = Group.of(posterior, users, traits, key)
-    np.testing.assert_array_equal(group.traits[3], traits[0])
-    rows = group.rows.plus(group.keys(np.array([3, 1]), key), np.array([1.0, 2.0]))
-    people, sites = group.layout(rows, posterior)
-    for place, user in enumerate(users.tolist()):
-        person = posterior.answers_of(user) if user < 9 else Person.silent(traits)
-        expected = person.rows()
-        for code, one, weight in ((9, key[:1], 1.0), (1, key[1:], 2.0)):
-            expected = expected.plus(one, np.array([weight])) if user == code else expected
-        wished = Person.of(expected, person.traits, person.tie_factor)
-        for found, wanted in zip(person_of(people, sites, place), wished, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+    without, _ = joined(some, sites, rest, np.array([8, 0]))  # whoever is not named is left out
+    for place, user in enumerate((7, 5)):
+        for name in ("left", "right", "outcome", "weight"):
+            np.testing.assert_array_equal(getattr(person_of(without, _, place), name), getattr(persons[user], name))
 
 
 def test_new_items_see_the_people_beside_the_layout():

@@ -14,10 +14,11 @@ from predilect import Population
 from predilect.gaussian.sites import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.search import Search, _Coordinates
+from predilect.people.convergence import FIRST_REST, next_threshold
 from predilect.people.distribution import Law
 from predilect.people.maximisation import tie_spread_of, ties_step
 from predilect.people.overlay import person_of
-from predilect.people.update import settle, settle_all, settled, settled_together, threshold_at_rest, thresholds_at_rest
+from predilect.people.update import settle, settle_all, settled, thresholds_at_rest
 from simulate import answers, comparisons, laid_out, probit_answers, random_covariance
 from tolerances import CONVERGED, ITERATIVE
 
@@ -112,18 +113,22 @@ def test_a_person_alone_rests_where_the_person_does_among_all(law, spread):
     assert max(found.largest_change, last) <= 1e-10
     for largest_state in (600, 40, 0):  # by updates of rank one; some by dense factorisations; all
         layout = replace(people, largest_state=largest_state, shards=[(0, 5), (5, people.n_users)])
-        together, change = settled_together(layout, Sites.flat(people.n_rows), law, DELTA, None, spread=spread)
-        assert change < 1e-9
-        assert len(together) == people.n_users
-        for user, one_of_all in enumerate(together):
+        again = Sites.flat(people.n_rows)
+        found_theta, found, last = settle_all(
+            layout, again, law, DELTA, spread, np.zeros(people.n_users), tolerance=1e-10
+        )
+        assert max(found.largest_change, last) < 1e-9
+        np.testing.assert_allclose(found_theta, theta, atol=CONVERGED)
+        np.testing.assert_allclose(again.precision, sites.precision, atol=CONVERGED)
+        np.testing.assert_allclose(again.linear, sites.linear, atol=CONVERGED)
+        for user in range(people.n_users):
             person = person_of(people, Sites.flat(people.n_rows), user)
-            alone, change = settled(person, law, DELTA, largest_state=largest_state, spread=spread)
+            done, change = settled(person, law, DELTA, largest_state=largest_state, spread=spread)
             assert change < 1e-9
             rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-            for done in (alone, one_of_all):
-                assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
-                np.testing.assert_allclose(done.precision, sites.precision[rows], atol=CONVERGED)
-                np.testing.assert_allclose(done.linear, sites.linear[rows], atol=CONVERGED)
+            assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
+            np.testing.assert_allclose(done.precision, sites.precision[rows], atol=CONVERGED)
+            np.testing.assert_allclose(done.linear, sites.linear[rows], atol=CONVERGED)
 
 
 def test_a_step_stops_where_it_stands_still():
@@ -152,7 +157,15 @@ def test_one_threshold_rests_where_many_do_with_sites_as_still_as_it_needs():
         return gradient + (-1) ** len(asked) * tolerance, curvature
 
     many, _ = thresholds_at_rest(exact, np.zeros(1), 0.8, 1e-11)
-    one, last = threshold_at_rest(blurred, 0.0, 0.8, 1e-10)
+    theta, gradient, step, chord, last, rest, done = 0.0, 0.0, 0.0, 0.0, 1.0, FIRST_REST, False
+    for _ in range(40):
+        theta, gradient, step, chord, last, rest, done = next_threshold(
+            theta, *blurred(theta, rest), 0.8, 1e-10, gradient, step, chord, last, rest
+        )
+        if done:
+            break
+    one = theta
+    assert done
     assert abs(one - many[0]) < 1e-9
     assert last <= 5e-10
     assert asked[0] > 1e-4

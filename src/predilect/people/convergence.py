@@ -110,26 +110,3 @@ def person_at_rest(
         if done:
             break
     return theta, max(change, last)
-
-
-@kernel
-def people_at_rest(
-    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
-    delta, theta, spread, skip, n_sweeps, tolerance,
-):  # fmt: skip
-    """:func:`person_at_rest` for the people ``start`` to ``stop``, but those to ``skip``; returns the largest change.
-
-    Arrays are those of a layout (:class:`~predilect.people.layout.People`); ``lam``, ``eta`` and ``theta``, one a
-    person, are updated in place.
-    """
-    largest = 0.0
-    for u in range(start, stop):
-        a, b = answer_ptr[u], answer_ptr[u + 1]
-        if skip[u] or a == b:
-            continue
-        theta[u], change = person_at_rest(
-            item_idx[item_ptr[u] : item_ptr[u + 1]], la[a:b], lb[a:b], outcome[a:b], weight[a:b], traits[u : u + 1],
-            lam[a:b], eta[a:b], cov, Phi, rho, m, shift, delta, theta[u], spread, n_sweeps, tolerance,
-        )  # fmt: skip
-        largest = max(largest, change)
-    return largest

@@ -5,8 +5,8 @@ Inserting an answer would move half of the flat arrays. Changed users have small
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -72,44 +72,32 @@ class Person(NamedTuple):
         np.add.at(counts, self.items[self.right], self.weight)
         return counts
 
-    def layout(self, n_items: int, largest_state: int = LARGEST_STATE) -> tuple[People, Sites]:
-        """Layout of this user only."""
-        people = People(
-            np.array([0, len(self.outcome)]), np.array([0, len(self.items)]), self.items, self.left, self.right,
-            self.outcome, self.weight, n_items, [(0, 1)], largest_state, self.traits, self.tie_factor,
-        )  # fmt: skip
-        return people, Sites(self.precision, self.linear)
 
-
-class Changed(Mapping[int, Person]):
-    """Users by code, immutable: :meth:`plus` makes another, which shares all that is the same.
+class Overlay(Mapping[int, Person]):
+    """Changed users by code, immutable; those who are new (``n_added``) have codes from the end of the layout on.
 
     Many small dicts, of which :meth:`plus` copies those that change: safe for readers, a microsecond per change.
     """
 
-    __slots__ = ("_parts", "_size")
+    def __init__(self, parts: tuple[dict[int, Person], ...] = ({},) * _N_PARTS, n_added: int = 0) -> None:
+        self._parts, self.n_added = parts, n_added
 
-    def __init__(self, people: Mapping[int, Person] | None = None) -> None:
-        self._parts: tuple[dict[int, Person], ...] = ({},) * _N_PARTS
-        self._size = 0
-        if people:
-            more = self.plus(people)
-            self._parts, self._size = more._parts, more._size
-
-    def plus(self, people: Mapping[int, Person]) -> Changed:
-        """With more users, or other answers of some."""
-        parts, size = list(self._parts), self._size
-        copied = set()
+    def plus(self, people: Mapping[int, Person], n_new: int) -> Overlay:
+        """With more users, or other answers of some; ``n_new`` of them are new."""
+        parts, more = list(self._parts), defaultdict[int, dict[int, Person]](dict)
         for user, person in people.items():
-            place = user % _N_PARTS
-            if place not in copied:
-                parts[place] = parts[place].copy()
-                copied.add(place)
-            size += user not in parts[place]
-            parts[place][user] = person
-        new = Changed()
-        new._parts, new._size = tuple(parts), size
-        return new
+            more[user % _N_PARTS][user] = person
+        for place, changed in more.items():
+            parts[place] = parts[place] | changed
+        return Overlay(tuple(parts), self.n_added + n_new)
+
+    def holds(self, users: IntArray) -> npt.NDArray[np.bool_] | None:
+        """Which of some codes are here; None if none is."""
+        if len(users) <= _LOOK_UP_ONE_BY_ONE:
+            held = np.array([user in self for user in users.tolist()], dtype=bool)
+        else:
+            held = np.isin(users, np.fromiter(self, dtype=np.int64))
+        return held if held.any() else None
 
     def __getitem__(self, user: int) -> Person:
         return self._parts[user % _N_PARTS][user]
@@ -121,29 +109,7 @@ class Changed(Mapping[int, Person]):
         return chain.from_iterable(self._parts)
 
     def __len__(self) -> int:
-        return self._size
-
-
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """Changed users by code; those who are new (``n_added``) have codes from the end of the layout on."""
-
-    people: Changed = field(default_factory=Changed)
-    n_added: int = 0
-
-    def plus(self, people: Mapping[int, Person], n_new: int) -> Overlay:
-        """With more users, or other answers of some; ``n_new`` of them are new."""
-        return Overlay(self.people.plus(people), self.n_added + n_new)
-
-    def holds(self, users: IntArray) -> npt.NDArray[np.bool_] | None:
-        """Which of some codes are here; None if none is."""
-        if not self.people:
-            return None
-        if len(users) <= _LOOK_UP_ONE_BY_ONE:
-            held = np.array([user in self.people for user in users.tolist()], dtype=bool)
-        else:
-            held = np.isin(users, np.fromiter(self.people, dtype=np.int64))
-        return held if held.any() else None
+        return sum(map(len, self._parts))
 
 
 def person_of(people: People, sites: Sites, user: int) -> Person:
@@ -160,50 +126,16 @@ def side_by_side(
     persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
 ) -> tuple[People, Sites]:
     """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out`."""
-
-    def column(name: str) -> Any:
-        return np.concatenate([getattr(person, name) for person in persons])
-
-    answer_ptr = np.concatenate(([0], np.cumsum([len(person.outcome) for person in persons])))
-    item_ptr = np.concatenate(([0], np.cumsum([len(person.items) for person in persons])))
+    columns = {name: np.concatenate([getattr(person, name) for person in persons]) for name in Person._fields}
+    item_idx, sites = columns.pop("items"), Sites(columns.pop("precision"), columns.pop("linear"))
+    answer_ptr = np.cumsum([0, *(len(person.outcome) for person in persons)])
+    item_ptr = np.cumsum([0, *(len(person.items) for person in persons)])
+    shards = shards_of(answer_ptr, item_ptr, columns["weight"], n_items, largest_state, n_basis)
     people = People(
-        answer_ptr=answer_ptr,
-        item_ptr=item_ptr,
-        item_idx=column("items"),
-        left=column("left"),
-        right=column("right"),
-        outcome=column("outcome"),
-        weight=column("weight"),
-        n_items=n_items,
-        shards=shards_of(answer_ptr, item_ptr, column("weight"), n_items, largest_state, n_basis),
-        largest_state=largest_state,
-        traits=column("traits"),
-        tie_factor=column("tie_factor"),
-    )
-    return people, Sites(column("precision"), column("linear"))
-
-
-def picked(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:
-    """Layout of some users of a layout, in their order; O(their answers)."""
-    start, stop = people.answer_ptr[users], people.answer_ptr[users + 1]
-    answer_ptr, rows = _ranges(start, stop - start)
-    start, stop = people.item_ptr[users], people.item_ptr[users + 1]
-    item_ptr, places = _ranges(start, stop - start)
-    layout = People(
-        answer_ptr=answer_ptr,
-        item_ptr=item_ptr,
-        item_idx=people.item_idx[places],
-        left=people.left[rows],
-        right=people.right[rows],
-        outcome=people.outcome[rows],
-        weight=people.weight[rows],
-        n_items=people.n_items,
-        shards=[(0, len(users))],
-        largest_state=people.largest_state,
-        traits=people.traits[users],
-        tie_factor=people.tie_factor[users],
-    )
-    return layout, Sites(sites.precision[rows], sites.linear[rows])
+        answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=item_idx, n_items=n_items, shards=shards,
+        largest_state=largest_state, **columns,
+    )  # fmt: skip
+    return people, sites
 
 
 def joined(
@@ -214,36 +146,27 @@ def joined(
     ``order`` (n_users,) says who is in the new layout: positions in the first, and from its end on in ``others``.
     """
     more, more_sites = others
+    answer_ptr, rows = _ranges(people.answer_ptr, more.answer_ptr, order)
+    item_ptr, places = _ranges(people.item_ptr, more.item_ptr, order)
 
-    def pointers(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return np.concatenate((first, second[1:] + first[-1]))
+    def column(name: str, index: IntArray, one: Any = people, two: Any = more) -> Any:
+        return np.concatenate((getattr(one, name), getattr(two, name)))[index]
 
-    def column(name: str) -> Any:
-        return np.concatenate((getattr(people, name), getattr(more, name)))
-
-    both = People(
-        answer_ptr=pointers(people.answer_ptr, more.answer_ptr),
-        item_ptr=pointers(people.item_ptr, more.item_ptr),
-        item_idx=column("item_idx"),
-        left=column("left"),
-        right=column("right"),
-        outcome=column("outcome"),
-        weight=column("weight"),
-        n_items=people.n_items,
-        shards=[],
-        largest_state=people.largest_state,
-        traits=column("traits"),
-        tie_factor=column("tie_factor"),
-    )
-    precision = np.concatenate((sites.precision, more_sites.precision))
-    layout, sites = picked(both, Sites(precision, np.concatenate((sites.linear, more_sites.linear))), order)
-    shards = shards_of(layout.answer_ptr, layout.item_ptr, layout.weight, layout.n_items, layout.largest_state, n_basis)
-    return replace(layout, shards=shards), sites
+    columns = {name: column(name, rows) for name in ("left", "right", "outcome", "weight")}
+    columns |= {name: column(name, order) for name in ("traits", "tie_factor")}
+    shards = shards_of(answer_ptr, item_ptr, columns["weight"], people.n_items, people.largest_state, n_basis)
+    layout = People(
+        answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=column("item_idx", places), n_items=people.n_items,
+        shards=shards, largest_state=people.largest_state, **columns,
+    )  # fmt: skip
+    return layout, Sites(*(column(name, rows, sites, more_sites) for name in ("precision", "linear")))
 
 
 def _ranges(
-    start: npt.NDArray[np.int64], length: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], order: IntArray
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Pointers of concatenated ranges, and what they hold."""
+    """Pointers of users taken in some order out of two layouts with such pointers, and where their rows lie."""
+    both = np.concatenate((first, second[1:] + first[-1]))
+    start, length = both[order], np.diff(both)[order]
     pointer = np.concatenate(([0], np.cumsum(length)))
     return pointer, np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)

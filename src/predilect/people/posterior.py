@@ -67,7 +67,7 @@ class PopulationPosterior:
 
     def answers_of(self, user: int) -> Person:
         """One user's answers and sites."""
-        changed = self.overlay.people.get(user)
+        changed = self.overlay.get(user)
         return person_of(self.people, self.sites, user) if changed is None else changed
 
     def with_people(self, people: Mapping[int, Person], n_new: int) -> PopulationPosterior:
@@ -81,7 +81,7 @@ class PopulationPosterior:
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
         """The same in one layout, with users in the order of their new codes, by default the same; O(n_rows)."""
         changed = np.arange(self.n_users)
-        position = {user: self.people.n_users + place for place, user in enumerate(self.overlay.people)}
+        position = {user: self.people.n_users + place for place, user in enumerate(self.overlay)}
         changed[list(position)] = list(position.values())
         people, sites = joined(
             self.people, self.sites, self._beside(list(position)), changed if order is None else changed[order],
@@ -140,8 +140,8 @@ class PopulationPosterior:
 
         State (β, e_o): the basis functions, and the residuals of the user's k_u own items. O((M + k_u)² k_u).
         """
-        if user in self.overlay.people:
-            people, sites = self.overlay.people[user].layout(self.n_items, self.people.largest_state)
+        if user in self.overlay:
+            people, sites = self._beside([user])
             return person_in(self, people, sites, 0)
         return person_in(self, self.people, self.sites, user, traits)
 
@@ -218,7 +218,7 @@ class PopulationPosterior:
 
     def _beside(self, users: list[int]) -> tuple[People, Sites]:
         """Layout of some of the changed users."""
-        persons = [self.overlay.people[user] for user in users]
+        persons = [self.overlay[user] for user in users]
         if not persons:  # with traits of the right number
             persons = [Person.silent(np.zeros((1, self.people.traits.shape[1])))]
         return side_by_side(persons, self.n_items, largest_state=self.people.largest_state, n_basis=self.n_basis)

@@ -144,7 +144,7 @@ def test_what_is_said_of_one_person_and_of_many_agrees(kind):
     model = fitted(kind).update(columns(LATER))
     together = fitted(kind).update(columns(LATER)).consolidate()
     assert together.users_.ids == user_ids(range(N_USERS))
-    assert not together.posterior_.overlay.people
+    assert not together.posterior_.overlay
     for user in user_ids(range(N_USERS)):
         assert model.rank(user).equals(together.rank(user))
         for a, b in zip(model.utility_distribution(user), together.utility_distribution(user), strict=True):
@@ -174,7 +174,7 @@ def test_many_people_beside_the_layout_bring_it_up_to_date(monkeypatch):
     model = fitted("items")
     for index in LATER.tolist():
         model.update(**one(index))
-        assert len(model.posterior_.overlay.people) <= 3
+        assert len(model.posterior_.overlay) <= 3
     assert "person 0012" in model.users_
     assert_equals(model, np.arange(ROWS.n_rows))
 
@@ -235,8 +235,7 @@ def test_the_pooled_model_needs_no_names_where_nobody_is_told_apart():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_answers_that_the_verdict_tries_follow(kind, monkeypatch):
-    monkeypatch.setattr("predilect.models.population.batches._BLOCK", 2)
+def test_the_answers_that_the_verdict_tries_follow(kind):
     model = fitted(kind)
     model.verdict_, model.report_["verdict"] = "old", {}
     model.update(columns(LATER)).forget(columns(AT_FIT[:4]))

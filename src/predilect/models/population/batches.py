@@ -1,22 +1,25 @@
-"""Answers to add or remove, in the codes of a fitted model."""
+"""Answers to add or remove, in the codes of a fitted model, and the log of all of them."""
 
 from __future__ import annotations
 
+from array import array
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data import Comparisons, Vocabulary
+from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
-from predilect.data.keyed_rows import key_of, keys_of, sides_of
+from predilect.data.keyed_rows import keys_of, sides_of
 from predilect.data.read.winners import TIE_WORDS
 from predilect.errors import DataError
 from predilect.models.reading import read_answers
 
 FloatArray = npt.NDArray[np.float64]
+KeyArray = npt.NDArray[np.int64]
 
-
+_DUST = 1e-9  # weights are counts, and removal leaves rounding errors
 _JOIN = (
     "Items join at a refit: fit() on all answers. To predict for an item before, give its features to "
     "predict_proba(..., items=...)"
@@ -24,18 +27,18 @@ _JOIN = (
 
 
 class Batch(NamedTuple):
-    """Answers in the codes of a model, sorted by person, each (person, key) once; arrays of shape (n,).
+    """Answers in the codes of a model, sorted by person, each (person, key) once; arrays of shape (n,)."""
 
-    ``users`` holds codes, for new people from the number of known ones on, 0 where people are not told apart; ``key``
-    and ``weight`` are as in :class:`~predilect.data.keyed_rows.Rows`; ``new`` the ids of new people, in the order of
-    their codes; ``names`` who answered, row by row, empty where people are not told apart.
-    """
-
-    users: npt.NDArray[np.int64]
-    key: npt.NDArray[np.int64]
+    users: KeyArray  # codes, of new people from the number of known ones on; 0 where people are not told apart
+    key: KeyArray
     weight: FloatArray
-    new: list[Any]
-    names: list[Any]
+    new: list[Any]  # ids of new people, in the order of their codes
+    names: list[Any]  # who answered, row by row; empty where people are not told apart
+
+    def rows(self, start: int, stop: int) -> Batch:
+        """Consecutive answers."""
+        rows = slice(start, stop)
+        return Batch(self.users[rows], self.key[rows], self.weight[rows], [], self.names[rows])
 
     def describe(self, model: Any, row: int) -> str:
         """One of the answers in words."""
@@ -49,20 +52,8 @@ class Batch(NamedTuple):
         return f"{self.names[row]!r}: {what}" if self.names else what
 
 
-def read_batch(
-    model: Any,
-    more: Any,
-    y: npt.ArrayLike | None,
-    *,
-    user: Any,
-    left: Any,
-    right: Any,
-    outcome: Any,
-    winner: Any,
-    weight: float,
-    may_add: bool,
-) -> Batch:
-    """Answers of a frame or Comparisons, or one answer of scalars, as :meth:`~predilect.Population.update` takes them.
+def read_batch(model: Any, more: Any, y: npt.ArrayLike | None, *, weight: float, may_add: bool, **answer: Any) -> Batch:
+    """Answers of a frame or Comparisons, or one ``answer`` of scalars, as :meth:`~predilect.Population.update` takes.
 
     Raises DataError if an item, or a person who may not be new (``may_add``), is not known; if something is missing or
     said twice.
@@ -70,13 +61,15 @@ def read_batch(
     if more is None:
         if y is not None:
             raise DataError("y holds the outcomes of a frame, but there is no frame. Give one answer with outcome=...")
-        return _one(model, user, left, right, outcome, winner, weight, may_add)
-    if not (user is None and left is None and right is None and outcome is None and winner is None):
+        return _one(model, weight, may_add, **answer)
+    if any(value is not None for value in answer.values()):
         raise DataError("give either a frame of answers, or one answer as user=, left=, right=, outcome=; not both")
     return _many(model, more, y, may_add)
 
 
-def _one(model: Any, user: Any, left: Any, right: Any, outcome: Any, winner: Any, weight: Any, may_add: bool) -> Batch:
+def _one(
+    model: Any, weight: Any, may_add: bool, *, user: Any, left: Any, right: Any, outcome: Any, winner: Any
+) -> Batch:
     items, users = model.items_, model.users_
     a, b = items.code(left), items.code(right)
     if a < 0 or b < 0:
@@ -106,17 +99,10 @@ def _one(model: Any, user: Any, left: Any, right: Any, outcome: Any, winner: Any
         if own is None:
             kind = "whole numbers" if users.is_integer else "text or whole numbers"
             raise DataError(f"user={user!r} cannot be an id here: the ids of the model's people are {kind}")
-        code = model.added_users_.get(own, -1)
-        if code < 0:
-            code = users.code(own)
-        if code < 0:
-            if not may_add:
-                raise _unknown_user(model, user)
-            code, new = len(users) + len(model.added_users_), [own]
-        names = [own]
+        code, names = _code_of(model, user, own, new, may_add), [own]
     if a > b:
         a, b, y = b, a, -y
-    return Batch(np.array([code]), np.array([key_of(a, b, y)]), np.array([count]), new, names)
+    return Batch(np.array([code]), keys_of(np.array([a]), np.array([b]), np.array([y])), np.array([count]), new, names)
 
 
 def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:
@@ -157,29 +143,26 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batc
         )
     who = np.zeros(answers.n_rows, dtype=np.int32)
     new: list[Any] = []
+    names: list[Any] = []
     if model.users_ is not None:
         if not answers.has_users:
             raise DataError(
                 "the model tells people apart, but these answers do not say who gave them. Add a column user"
             )
-        of_user, new = _codes_of_people(model, answers, may_add)
-        who = of_user[answers.user]
-    users, low, high, outcome, weight = canonical_rows(who, left, right, answers.outcome, answers.weight)
-    names: list[Any] = []
+        who = _codes_of_people(model, answers, new, may_add)[answers.user]
+    who, left, right, outcome, weight = canonical_rows(who, left, right, answers.outcome, answers.weight)
     if model.users_ is not None:
         known, n = model.users_.ids, len(model.users_)
         later = [*model.added_users_, *new]
-        names = [known[user] if user < n else later[user - n] for user in users.tolist()]
-    return Batch(users.astype(np.int64), keys_of(low, high, outcome), weight, new, names)
+        names = [known[user] if user < n else later[user - n] for user in who.tolist()]
+    return Batch(who.astype(np.int64), keys_of(left, right, outcome), weight, new, names)
 
 
-def _codes_of_people(model: Any, answers: Any, may_add: bool) -> tuple[npt.NDArray[np.int32], list[Any]]:
-    """Code of everybody in the vocabulary of the answers, and the new people among those who answered."""
-    users, added = model.users_, model.added_users_
-    code = users.codes(answers.users.series(), unknown="minus_one", what="user")
-    new: list[Any] = []
-    answered = np.zeros(len(code), dtype=bool)
-    answered[answers.user] = True
+def _codes_of_people(model: Any, answers: Any, new: list[Any], may_add: bool) -> npt.NDArray[np.int32]:
+    """Code of everybody in the vocabulary of the answers; the new people among those who answered join ``new``."""
+    users = model.users_
+    code: npt.NDArray[np.int32] = users.codes(answers.users.series(), unknown="minus_one", what="user")
+    answered = np.bincount(answers.user, minlength=len(code)) > 0
     for place in np.flatnonzero((code < 0) & answered).tolist():
         value = answers.users.ids[place]
         own = users.own(value)
@@ -188,111 +171,79 @@ def _codes_of_people(model: Any, answers: Any, may_add: bool) -> tuple[npt.NDArr
                 f"the people of the model have ids that are whole numbers, such as {users.ids[0]}, but one of the new "
                 f"ids is {value!r}. Ids must be all text or all whole numbers"
             )
-        if own in added:
-            code[place] = added[own]
-        elif may_add:
-            code[place] = len(users) + len(added) + len(new)
-            new.append(own)
-        else:
-            raise _unknown_user(model, value)
-    return code, new
+        code[place] = _code_of(model, value, own, new, may_add)
+    return code
 
 
-def _unknown_user(model: Any, user: Any) -> DataError:
-    n = len(model.users_) + len(model.added_users_)
-    return DataError(f"user {user!r} is not one of the {n} people of the model: there is no answer to take back")
+def _code_of(model: Any, user: Any, own: Any, new: list[Any], may_add: bool) -> int:
+    """Code of a person with the id ``own`` among the model's; whoever is not known joins ``new``."""
+    users, added = model.users_, model.added_users_
+    code: int = added[own] if own in added else users.code(own)
+    if code >= 0:
+        return code
+    n = len(users) + len(added)
+    if not may_add:
+        raise DataError(f"user {user!r} is not one of the {n} people of the model: there is no answer to take back")
+    new.append(own)
+    return n + len(new) - 1
 
 
-_BLOCK = 256  # notes of single answers that are put together: apart, each takes ten times the memory
+class AnswerLog:
+    """Answers of the fit, with tasks, and all changes since, applied when it is read; None: nothing is noted.
 
-
-class _Note(NamedTuple):
-    """Who answered (empty where people are not told apart), keys of the answers, and changes of their weights."""
-
-    people: list[Any]
-    key: npt.NDArray[np.int64]
-    change: npt.NDArray[np.float64]
-
-
-_Held = tuple[Comparisons | None, tuple[_Note, ...], tuple[_Note, ...]]  # answers, and blocks and notes since
-
-
-class Memory:
-    """Answer log with tasks, brought up to date when it is read; with ``comparisons`` None nothing is noted."""
+    A log is immutable. Those that follow from it share its lists, to which they append, and each counts its own part.
+    """
 
     def __init__(self, comparisons: Comparisons | None) -> None:
-        self._held: _Held = (comparisons, (), ())
+        self._held: tuple[Comparisons | None, array[int], array[float], list[Any], int]
+        self._held = comparisons, array("q"), array("d"), [], 0
 
-    def plus(self, batch: Batch, sign: int) -> Memory:
+    def plus(self, batch: Batch, sign: int) -> AnswerLog:
         """The log with a batch that was added (sign 1) or removed (sign -1)."""
-        comparisons, blocks, notes = self._held
+        comparisons, key, change, names, n = self._held
         if comparisons is None:
             return self
-        notes = (*notes, _Note(batch.names, batch.key, sign * batch.weight))
-        if len(notes) == _BLOCK:
-            blocks, notes = (*blocks, _together(notes)), ()
-        new = Memory(None)
-        new._held = comparisons, blocks, notes
-        return new
+        if len(key) > n:  # a copy of the model has gone on from here
+            key, change, names = key[:n], change[:n], names[:n]
+        key.extend(batch.key.tolist())
+        change.extend((sign * batch.weight).tolist())
+        names.extend(batch.names)
+        log = AnswerLog(None)
+        log._held = comparisons, key, change, names, n + len(batch.key)
+        return log
 
     @property
     def comparisons(self) -> Comparisons | None:
         """All answers that the model holds; new ones have no task."""
-        comparisons, blocks, notes = self._held
-        if comparisons is not None and (notes or blocks):
-            comparisons = _applied(comparisons, _together((*blocks, *notes)))
-            self._held = comparisons, (), ()  # the same answers, in one step for who reads at this moment
+        comparisons, key, change, names, n = self._held
+        if comparisons is not None and n:
+            comparisons = _applied(comparisons, np.array(key[:n]), np.array(change[:n]), names[:n])
+            # The same answers, in one step for who reads at this moment.
+            self._held = comparisons, array("q"), array("d"), [], 0
         return comparisons
 
 
-def _together(notes: tuple[_Note, ...]) -> _Note:
-    people = [person for note in notes for person in note.people]
-    return _Note(people, np.concatenate([note.key for note in notes]), np.concatenate([note.change for note in notes]))
-
-
-def _applied(answers: Comparisons, note: _Note) -> Comparisons:
-    people, key, change = note
-    users = answers.users.extend(people) if people else answers.users
-    code = users.codes(people, what="user").astype(np.int64) if people else np.zeros(len(key), dtype=np.int64)
-    order = np.lexsort((key, code))
-    key, change, code = key[order], change[order], code[order]
-    starts = np.flatnonzero(np.concatenate(([True], (key[1:] != key[:-1]) | (code[1:] != code[:-1]))))
-    net, key, code = np.add.reduceat(change, starts), key[starts], code[starts]
-    size = np.maximum.reduceat(np.abs(change), starts)
-    gone, came = net < -1e-9 * size, net > 1e-9 * size
-    if gone.any():
-        answers = _without(answers, users, code[gone], key[gone], -net[gone])
+def _applied(answers: Comparisons, key: KeyArray, change: FloatArray, names: list[Any]) -> Comparisons:
+    """Answers after changes of their weights; which of several tasks loses an answer makes no difference."""
+    users = answers.users.extend(names) if names else answers.users
+    who = users.codes(names, what="user") if names else np.zeros(len(key), dtype=np.int32)
+    low, high, kind = sides_of(key)
+    who, left, right, outcome, net = canonical_rows(who, low.astype(np.int32), high.astype(np.int32), kind, change)
+    gone, came = np.flatnonzero(net < -_DUST), net > _DUST
+    if len(gone):
+        place = answers.users.codes(users.series(), unknown="minus_one", what="user")[who]
+        offsets, weight, key = answers.user_offsets, answers.weight.copy(), keys_of(left, right, outcome)
+        held = keys_of(answers.left, answers.right, answers.outcome)
+        for row in gone.tolist():
+            start, stop = offsets[place[row]], offsets[place[row] + 1]
+            same = start + np.flatnonzero(held[start:stop] == key[row])
+            before = np.cumsum(weight[same]) - weight[same]
+            weight[same] -= np.clip(-net[row] - before, 0.0, weight[same])
+        answers = replace(answers, weight=weight).take(weight > _DUST)
     if came.any():
-        left, right, outcome = sides_of(key[came])
         more = Comparisons(
-            users, answers.items, code[came].astype(np.int32), left.astype(np.int32), right.astype(np.int32), outcome,
-            net[came], has_users=answers.has_users, backend=answers.backend,
+            users, answers.items, who[came], left[came], right[came], outcome[came], net[came],
+            has_users=answers.has_users, backend=answers.backend,
         )  # fmt: skip
         answers = answers.append(more)
     return answers
-
-
-def _without(
-    answers: Comparisons,
-    users: Vocabulary,
-    code: npt.NDArray[np.int64],
-    key: npt.NDArray[np.int64],
-    weight: npt.NDArray[np.float64],
-) -> Comparisons:
-    """Answers with less weight on some; which of several tasks loses it makes no difference."""
-    place_of = answers.users.codes(users.series(), unknown="minus_one", what="user")
-    offsets, left = answers.user_offsets, answers.weight.copy()
-    for user, wanted, amount in zip(place_of[code].tolist(), key.tolist(), weight.tolist(), strict=True):
-        rows = slice(offsets[user], offsets[user + 1])
-        own = keys_of(answers.left[rows], answers.right[rows], answers.outcome[rows])
-        for row in (np.flatnonzero(own == wanted) + offsets[user]).tolist():
-            taken = min(left[row], amount)
-            left[row] -= taken
-            amount -= taken
-    keep = left > 1e-9
-    kept = answers.take(keep)
-    task = kept.task
-    return Comparisons(
-        kept.users, kept.items, kept.user, kept.left, kept.right, kept.outcome, left[keep], has_users=kept.has_users,
-        intake=kept.intake, backend=kept.backend, task=task,
-    )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -11,18 +12,18 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Comparisons
-from predilect.data.keyed_rows import Rows, keys_of, sides_of, sides_of_one
+from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.errors import DataError
 from predilect.gaussian.pooled import GaussianPosterior
 from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
-from predilect.models.population.batches import Batch, Memory, read_batch
+from predilect.models.population.batches import AnswerLog, Batch, read_batch
 from predilect.models.reading import rows_of_features
 from predilect.models.turn import Turn
 from predilect.people.overlay import Person, person_of
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, Group, is_quick, settled, settled_together
+from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled
 from predilect.progress import Report
-from predilect.shards import workers
+from predilect.shards import map_shards, workers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -33,7 +34,7 @@ _MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
 def begin_updates(model: Any, comparisons: Comparisons | None, pooled: Rows | None = None) -> None:
     """Set what updates need on a model that was just fitted or loaded; ``pooled`` are the answers of a pooled one."""
     model.turn_ = Turn()
-    model.memory_ = Memory(comparisons)
+    model.log_ = AnswerLog(comparisons)
     model.added_users_ = {}
     model.pooled_rows_ = pooled
     model.pooled_prior_ = None
@@ -66,10 +67,10 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
     if batch.new:
         n = len(model.users_) + len(model.added_users_)
         changed["added_users_"] = model.added_users_ | {user: code for code, user in enumerate(batch.new, n)}
-    changed |= {"memory_": model.memory_.plus(batch, sign), "verdict_": None, **_counts(model, batch, sign)}
+    changed |= {"log_": model.log_.plus(batch, sign), "verdict_": None, **_counts(model, batch, sign)}
     vars(model).update(changed)
     if model.personal_:
-        beside = len(model.posterior_.overlay.people)
+        beside = len(model.posterior_.overlay)
         if beside > _MOST_BESIDE + _SHARE_BESIDE * model.posterior_.people.n_users:
             consolidate(model)
 
@@ -86,31 +87,27 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
 def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
     """The people touched, after EP on their new answers."""
     posterior, delta, spread = model.posterior_, model.tie_threshold_, model.hyperparameters_.tie_spread
+    law, largest_state, n_known = posterior.law, posterior.people.largest_state, posterior.n_users
     traits = _new_traits(model, batch.new, users)
-    if batch.users[0] == batch.users[-1]:
-        codes = [int(batch.users[0])]
-        known = codes[0] < posterior.n_users
-        person = posterior.answers_of(codes[0]) if known else Person.silent(traits)
-        rows = _changed_rows(model, batch, sign, person.rows(), batch.key)
-        person = Person.of(rows, person.traits, person.tie_factor)
-        # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
-        with nullcontext() if is_quick(person, posterior.law) else workers(1):
-            person, residual = settled(
-                person, posterior.law, delta, largest_state=posterior.people.largest_state, spread=spread
-            )
-        persons = [person]
-    else:
-        unique, owner = np.unique(batch.users, return_inverse=True)
-        codes = unique.tolist()
-        group = Group.of(posterior, unique, traits, batch.key)
-        rows = _changed_rows(model, batch, sign, group.rows, group.keys(owner, batch.key))
-        with workers(model.n_jobs) as executor:
-            persons, residual = settled_together(
-                *group.layout(rows, posterior), posterior.law, delta, executor, spread=spread
-            )
+    persons: dict[int, Person] = {}
+    cuts = np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1
+    for start, stop in pairwise([0, *cuts.tolist(), len(batch.users)]):
+        code = batch.users[start].item()
+        person = posterior.answers_of(code) if code < n_known else Person.silent(traits[code - n_known][None])
+        rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
+        persons[code] = Person.of(rows, person.traits, person.tie_factor)
+    waiting = list(persons.values())
+    # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
+    quick = all(is_quick(person, law) for person in waiting)
+    with nullcontext() if quick else workers(model.n_jobs) as executor:
+        done = list(map_shards(
+            lambda shard: settled(waiting[shard[0]], law, delta, largest_state=largest_state, spread=spread),
+            [(place, place + 1) for place in range(len(waiting))], executor,
+        ))  # fmt: skip
+    residual = max(change for _, change in done)
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
-    return {code: _as_before(posterior, code, person) for code, person in zip(codes, persons, strict=True)}
+    return {code: _as_before(posterior, code, person) for code, (person, _) in zip(persons, done, strict=True)}
 
 
 def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Person:
@@ -126,26 +123,22 @@ def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Per
 
 def _say_not_converged(model: Any, residual: float) -> None:
     Report(
-        method="update by EP",
-        iterations=MOST_SETTLING_SWEEPS,
-        residual=residual,
-        tolerance=LOOSE_TOLERANCE,
-        converged=False,
-        jitter=0.0,
-        seconds=0.0,
-        unit="noise units of the largest margin",
+        method="update by EP", iterations=MOST_SETTLING_SWEEPS, residual=residual, tolerance=LOOSE_TOLERANCE,
+        converged=False, jitter=0.0, seconds=0.0, unit="noise units of the largest margin",
         advice="look for extreme weights",
-    ).require(model.strict)
+    ).require(model.strict)  # fmt: skip
 
 
-def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows, key: npt.NDArray[np.int64]) -> Rows:
-    """Rows with, or without, the answers of a batch; ``key`` are their keys among the rows."""
+def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows) -> Rows:
+    """Rows with, or without, the answers of a batch of distinct keys.
+
+    Raises DataError where one is not held with its weight, or less than one answer of a person would be left.
+    """
     if sign > 0:
-        return rows.plus(key, batch.weight)
-    # Refuse to take back what is not there, or so much that less than one answer is left of it.
-    wanted, held = batch.weight, rows.held(key)
-    dust = 1e-9 * wanted
-    short = held < wanted - dust
+        return rows.plus(batch.key, batch.weight)
+    wanted, held = batch.weight, rows.held(batch.key)
+    left, dust = held - wanted, 1e-9 * wanted
+    short = left < -dust
     if short.any():
         row = int(np.argmax(short))
         there = f"holds it with weight {held[row]:g} only" if held[row] else "holds no such answer"
@@ -153,7 +146,6 @@ def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows, key: npt.NDAr
             f"cannot take back {batch.describe(model, row)} (weight {wanted[row]:g}): the model {there}. Was it taken "
             "back already? Nothing was changed"
         )
-    left = held - wanted
     part = (left > dust) & (left < 1.0)
     if model.personal_ and part.any():
         row = int(np.argmax(part))
@@ -161,7 +153,7 @@ def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows, key: npt.NDAr
             f"taking back {batch.describe(model, row)} with weight {wanted[row]:g} of {held[row]:g} would leave "
             f"{left[row]:g}: less than one answer. Nothing was changed"
         )
-    return rows.minus(key, wanted)
+    return rows.plus(batch.key, -wanted)
 
 
 def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
@@ -177,15 +169,12 @@ def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
 
 def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledState]:
     """All answers of the pooled model, and its one utility function given them."""
-    rows = pooled_rows(model)
     # Whoever gave or took back an answer, one row stands for all of it; one of them is named in messages.
-    order = np.argsort(batch.key, kind="stable")
-    starts = np.flatnonzero(np.diff(batch.key[order], prepend=-1))
-    chosen = order[starts]
-    names = [batch.names[row] for row in chosen.tolist()] if batch.names else []
-    weight = np.add.reduceat(batch.weight[order], starts)
-    whole = Batch(batch.users[chosen], batch.key[chosen], weight, [], names)
-    rows = _changed_rows(model, whole, sign, rows, whole.key)
+    key, first, place = np.unique(batch.key, return_index=True, return_inverse=True)
+    names = [batch.names[row] for row in first.tolist()] if batch.names else []
+    weight = np.bincount(place, batch.weight).astype(np.float64)
+    whole = Batch(batch.users[first], key, weight, [], names)
+    rows = _changed_rows(model, whole, sign, pooled_rows(model))
     h = model.hyperparameters_
     if model.pooled_prior_ is None:
         functions = model.functions_
@@ -205,7 +194,7 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
 def pooled_rows(model: Any) -> Rows:
     """All answers of a pooled model, without people."""
     if model.pooled_rows_ is None:
-        rows = model.memory_.comparisons.pooled()
+        rows = model.log_.comparisons.pooled()
         model.pooled_rows_ = Rows.of(keys_of(rows.left, rows.right, rows.outcome), rows.weight)
     rows_held: Rows = model.pooled_rows_
     return rows_held
@@ -213,22 +202,19 @@ def pooled_rows(model: Any) -> Rows:
 
 def _counts(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     """The counts of a model, and its report without what was said of the answers before."""
-    by_item = model.n_by_item_.copy()
-    if len(batch.key) == 1:  # numbers are quicker than arrays of one
-        total = batch.weight.item(0)
-        for item in sides_of_one(batch.key.item(0)):
-            by_item[item] += sign * total
-    else:
-        left, right, _ = sides_of(batch.key)
-        total = float(batch.weight.sum())
-        np.add.at(by_item, left, sign * batch.weight)
-        np.add.at(by_item, right, sign * batch.weight)
+    left, right, _ = sides_of(batch.key)
+    n, total = len(model.n_by_item_), float(batch.weight.sum())
+    by_item = np.bincount(left, batch.weight, n) + np.bincount(right, batch.weight, n)
     counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})
     counts["answers_added" if sign > 0 else "answers_taken_back"] += total
     counts["people_added"] += len(batch.new)
     report = model.report_ | {"updates": counts}
     report.pop("verdict", None)
-    return {"n_by_item_": by_item, "n_answers_": model.n_answers_ + sign * total, "report_": report}
+    return {
+        "n_by_item_": model.n_by_item_ + sign * by_item,
+        "n_answers_": model.n_answers_ + sign * total,
+        "report_": report,
+    }
 
 
 def consolidate(model: Any) -> None:
@@ -242,7 +228,7 @@ def consolidate(model: Any) -> None:
         order[known.codes(list(added), what="user")] = len(users) + np.arange(len(added))
         users = known
     posterior = model.posterior_
-    if model.personal_ and posterior.overlay.people:
+    if model.personal_ and posterior.overlay:
         posterior = posterior.consolidated(order)
     vars(model).update({"posterior_": posterior, "users_": users, "added_users_": {}})
 
@@ -250,7 +236,7 @@ def consolidate(model: Any) -> None:
 class Updating:
     """Base of estimators that take answers after the fit."""
 
-    memory_: Memory
+    log_: AnswerLog
     turn_: Turn
     personal_: bool
 
@@ -319,7 +305,8 @@ class Updating:
         >>> model.forget(user="dan", left="milk", right="juice", outcome=1).n_answers_
         3.0
         """
-        self._change(1, more, y, user, left, right, outcome, winner, weight, users)
+        answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
+        self._change(1, more, y, weight, answer, users)
         return self
 
     def forget(
@@ -359,7 +346,8 @@ class Updating:
         -----
         The pooled model holds answers, and not who gave them.
         """
-        self._change(-1, answers, y, user, left, right, outcome, winner, weight, None)
+        answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
+        self._change(-1, answers, y, weight, answer)
         return self
 
     def consolidate(self) -> Self:
@@ -376,29 +364,13 @@ class Updating:
     @property
     def comparisons_(self) -> Comparisons | None:
         """The answers; None after :meth:`load`. New ones have no task."""
-        return self.memory_.comparisons
+        return self.log_.comparisons
 
-    def _change(
-        self,
-        sign: int,
-        more: Any,
-        y: npt.ArrayLike | None,
-        user: Any,
-        left: Any,
-        right: Any,
-        outcome: int | None,
-        winner: Any,
-        weight: float,
-        users: Any,
-    ) -> None:
+    def _change(self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], users: Any = None) -> None:
         if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
             check_is_fitted(self, "posterior_")
         with self.turn_:
-            batch = read_batch(
-                self, more, y, user=user, left=left, right=right, outcome=outcome, winner=winner, weight=weight,
-                may_add=sign > 0,
-            )  # fmt: skip
-            change(self, batch, sign, users)
+            change(self, read_batch(self, more, y, weight=weight, may_add=sign > 0, **answer), sign, users)
 
     def _at_rest(self) -> Self:
         """Snapshot of the model with everybody in one layout."""

@@ -26,7 +26,7 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
         )
     verdict = judge(now, now.comparisons_, now.features_, tie_threshold=now.tie_threshold_, watch=watch, **settings)
     with model.turn_:
-        if model.memory_ is now.memory_:  # no answer came or went meanwhile
+        if model.log_ is now.log_:  # no answer came or went meanwhile
             keep_verdict(model, verdict)
     return verdict
 
