@@ -47,7 +47,7 @@ def other_models():
         "population": Population(n_jobs=1).fit(X, y),
         "population-basis": Population(n_jobs=1, basis="inducing", n_inducing=4).fit(X, y, items=items),
         "crowd-gppl": CrowdGPPL(n_components=2, component_prior=(10.0, 10.0), n_jobs=1).fit(X, y),
-        "collaborative": CollaborativeGP(n_functions=2, n_jobs=1).fit(X, y, items=items),
+        "collaborative": CollaborativeGP(n_components=2, n_jobs=1).fit(X, y, items=items),
         "gppl-separate": GPPL(users="separate", length_scales="median").fit(X, y, items=items),
         "gppl-joint": GPPL(users="joint", length_scales="median").fit(X, y, items=items, users=users),
         "gppl": GPPL(length_scales="median").fit(X, y, items=items),

@@ -34,7 +34,7 @@ MODELS = {
     "gppl": lambda: GPPL(n_inducing=4, tie_threshold=0.4),
     "gppl-separate": lambda: GPPL(users="separate", tie_threshold=0.4, max_iter=20),
     "gppl-joint": lambda: GPPL(users="joint", tie_threshold=0.4, max_iter=20),
-    "gaspk": lambda: GaSPK(n_characteristics=2, tie_threshold=0.4),
+    "gaspk": lambda: GaSPK(n_components=2, tie_threshold=0.4),
     "crowd-gppl": lambda: CrowdGPPL(n_components=2, tie_threshold=0.4, max_iter=20),
 }
 

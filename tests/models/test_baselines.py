@@ -23,7 +23,7 @@ FAST = {
     "bonilla": lambda **c: BonillaGP(**({"n_tuning": 0} | c)),
     "observation": lambda **c: BonillaGP(**({"n_tuning": 0, "nugget": "observation"} | c)),
     "hierarchical": lambda **c: HierarchicalGP(**({"n_jobs": 1, "tolerance": 1e-3} | c)),
-    "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tolerance": 1e-3, "n_factors": 2} | c)),
+    "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tolerance": 1e-3, "n_components": 2} | c)),
     "single": lambda **c: SingleUserGP(**({"n_jobs": 1, "tolerance": 1e-3} | c)),
     "classifier": GPClassifier,
 }
@@ -105,7 +105,7 @@ def test_somebody_without_answers_and_answers_that_say_nothing(name):
         (HierarchicalGP, {"strength": -1.0}, "strength must be"),
         (HierarchicalGP, {"own_share": 2.0}, "own_share must be a number from 0 to 1"),
         (HierarchicalGP, {"length_scales": "optimise"}, "length_scales must be"),
-        (GPVU, {"n_factors": 0}, "n_factors must be"),
+        (GPVU, {"n_components": 0}, "n_components must be"),
         (GPVU, {"scale": 0.0}, "scale must be"),
         (SingleUserGP, {"scale_prior": (1.0,)}, "scale_prior must be"),
         (GPClassifier, {"inference": "sampling"}, "inference must be one of"),
@@ -223,7 +223,7 @@ def test_the_paper_preset_of_the_hierarchical_process():
 
 
 def test_more_factors_than_differences():
-    model = GPVU(n_factors=30, n_jobs=1, tolerance=1e-3).fit(*votes(ROWS))
+    model = GPVU(n_components=30, n_jobs=1, tolerance=1e-3).fit(*votes(ROWS))
     assert model.factors_.shape == (5, 4)
 
 

@@ -43,11 +43,11 @@ class TestHierarchical(PredictionContract, SavingContract):
 @pytest.mark.slow  # the same predictions, posterior and files as TestHierarchical
 class TestFactors(TestHierarchical):
     fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8, "max_iter": 3000}
-    beyond_json: ClassVar[dict[str, Any]] = {"n_factors": 2}
+    beyond_json: ClassVar[dict[str, Any]] = {"n_components": 2}
 
     @classmethod
     def make(cls, **changes: Any) -> GPVU:
-        return GPVU(**({"n_jobs": 1, "n_factors": 2, "own_share": 0.5} | changes))
+        return GPVU(**({"n_jobs": 1, "n_components": 2, "own_share": 0.5} | changes))
 
 
 @pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part

@@ -45,7 +45,7 @@ class KhanFit:
     """Fitted factor analysis."""
 
     posterior: PopulationPosterior
-    factors: FloatArray  # V, (n_items, n_factors), up to a rotation; columns by the variance they explain
+    factors: FloatArray  # V, (n_items, n_components), up to a rotation; columns by the variance they explain
     scale: float  # g
     delta: float
     evidence: float  # Σ_u log Z_u, in nats: what EM raises
@@ -53,9 +53,9 @@ class KhanFit:
 
 
 def best_factors(
-    found: Moments, root: Factor, n_factors: int, scale: float | None = None
+    found: Moments, root: Factor, n_components: int, scale: float | None = None
 ) -> tuple[FloatArray, FloatArray, float]:
-    """M step of probabilistic principal component analysis: shift of μ (n_items,), V (n_items, n_factors), and g.
+    """M step of probabilistic principal component analysis: shift of μ (n_items,), V (n_items, n_components), and g.
 
     ``root`` is L with K = L Lᵀ. With T = L⁻¹ (Σ_u E (f_u - μ')(f_u - μ')ᵀ / U) L⁻ᵀ = Q Λ Qᵀ (Tipping and Bishop 1999) g
     is the mean of the eigenvalues that are left out, V = L Q_C (Λ_C - g)^½. n_items³ operations.
@@ -64,15 +64,15 @@ def best_factors(
     half = root.solve_lower(found.about(shift) / found.n_users)
     values, vectors = eigenpairs(symmetrise(root.solve_lower(half.T)))
     if scale is None:
-        scale = max(float(values[n_factors:].mean()), _LEAST_SCALE)
-    size = np.sqrt(np.maximum(values[:n_factors] - scale, 0.0))
-    return shift, root.lower @ (vectors[:, :n_factors] * size), scale
+        scale = max(float(values[n_components:].mean()), _LEAST_SCALE)
+    size = np.sqrt(np.maximum(values[:n_components] - scale, 0.0))
+    return shift, root.lower @ (vectors[:, :n_components] * size), scale
 
 
 def fit_khan(
     people: People,
     root: Factor,
-    n_factors: int,
+    n_components: int,
     *,
     scale: float | None = None,
     delta: float | None = None,
@@ -91,8 +91,8 @@ def fit_khan(
     learn_delta = delta is None and bool(np.any(people.outcome == 0))
     threshold = starting_threshold(people.outcome, people.weight) if delta is None else delta
     K, n_items = root.lower @ root.lower.T, people.n_items
-    n_factors = min(n_factors, n_items - 1)
-    mu, V, g = np.zeros(n_items), np.zeros((n_items, n_factors)), 1.0 if scale is None else scale
+    n_components = min(n_components, n_items - 1)
+    mu, V, g = np.zeros(n_items), np.zeros((n_items, n_components)), 1.0 if scale is None else scale
     Sigma, sites = g * K, Sites.flat(people.n_rows)
     loose = sites_tolerance(tolerance)
     last, rise, iterations = -math.inf, math.inf, 0
@@ -104,7 +104,7 @@ def fit_khan(
         iterations += 1
         if progress:
             progress(iterations)
-        shift, V, g = best_factors(moments(found, Sigma, people.n_active), root, n_factors, scale)
+        shift, V, g = best_factors(moments(found, Sigma, people.n_active), root, n_components, scale)
         mu, Sigma = mu + shift, symmetrise(V @ V.T + g * K)
         if learn_delta:
             threshold = threshold_step(threshold, found)
@@ -146,7 +146,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
 
     Parameters
     ----------
-    n_factors : int, default 3
+    n_components : int, default 3
         C; at most one less than there are items is used.
     kernel : str or Kernel, default "squared-exponential"
         Of item features; items without features are uncorrelated with all others.
@@ -172,7 +172,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
     ----------
     posterior_ : PopulationPosterior
         ``m`` is μ, ``Sigma`` is V Vᵀ + g K.
-    factors_ : array of float, shape (n_items, n_factors)
+    factors_ : array of float, shape (n_items, n_components)
         V, up to a rotation; columns in the order of the variance they explain.
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
         As in :class:`~predilect.GPPL`.
@@ -187,7 +187,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
     --------
     >>> from predilect import GPVU
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "tea"]}
-    >>> GPVU(n_factors=1).fit(answers).rank()["item"].to_list()
+    >>> GPVU(n_components=1).fit(answers).rank()["item"].to_list()
     ['tea', 'milk']
     """
 
@@ -196,7 +196,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
 
     def __init__(
         self,
-        n_factors: int = 3,
+        n_components: int = 3,
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
         length_scales: Any = "median",
@@ -210,7 +210,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
-        self.n_factors = n_factors
+        self.n_components = n_components
         self.kernel = kernel
         self.kernel_form = kernel_form
         self.length_scales = length_scales
@@ -226,7 +226,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _check(self) -> None:
         check_process(self, learned=False)
-        check_count("n_factors", self.n_factors, 1)
+        check_count("n_components", self.n_components, 1)
         check_count("max_iter", self.max_iter, 1)
         check_positive("scale", self.scale, "auto")
 
@@ -237,7 +237,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         root = Projection.of(kernel, space.matrix, space.known, None).factor
         with workers(self.n_jobs) as executor:
             found = fit_khan(
-                lay_out(answers), root, int(self.n_factors),
+                lay_out(answers), root, int(self.n_components),
                 scale=None if isinstance(self.scale, str) else float(self.scale), delta=delta,
                 tolerance=3e-5 if isinstance(self.tolerance, str) else float(self.tolerance),
                 max_iter=self.max_iter, executor=executor,

@@ -61,7 +61,7 @@ def _name(model: Any, n_users: int, has_users: bool, wanted_personal: bool) -> s
         together = "learned together by their features" if model.users == "joint" else "each learned alone"
         return f"Model: gppl. A utility function for each of {n_users} people, {together}; the board is their average."
     if name == "gaspk":
-        number = model.hyperparameters_.n_characteristics
+        number = model.hyperparameters_.n_components
         mixture = f"a mixture of {number} evaluations" if number > 1 else "one evaluation"
         whose = f"each of {n_users} people has {mixture}" if model.personal_ else "one evaluation for all"
         return f"Model: gaspk. What an item has more and less of than another: {whose}; the board is their average."

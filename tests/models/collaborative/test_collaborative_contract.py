@@ -10,7 +10,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CollaborativeGP
 
-FIXED = {"length_scales": 1.0, "tolerance": 1e-9, "max_iter": 2000, "tie_threshold": 0.4, "n_functions": 1}
+FIXED = {"length_scales": 1.0, "tolerance": 1e-9, "max_iter": 2000, "tie_threshold": 0.4, "n_components": 1}
 
 
 @pytest.mark.slow
@@ -23,7 +23,7 @@ class TestModern(PredictionContract, SavingContract):
 
     @classmethod
     def make(cls, **changes: Any) -> CollaborativeGP:
-        return CollaborativeGP(**({"n_functions": 3, "n_jobs": 1} | changes))
+        return CollaborativeGP(**({"n_components": 3, "n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iter=1, tie_threshold=0.4, **changes)
@@ -37,4 +37,4 @@ class TestPaper(TestModern):
 
     @classmethod
     def make(cls, **changes: Any) -> CollaborativeGP:
-        return CollaborativeGP(**({"preset": "paper", "n_functions": 3, "n_jobs": 1, "max_iter": 500} | changes))
+        return CollaborativeGP(**({"preset": "paper", "n_components": 3, "n_jobs": 1, "max_iter": 500} | changes))

@@ -24,11 +24,11 @@ class TestGaSPK(PredictionContract, SavingContract):
     trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
     features_say_all = True
     beyond_json: ClassVar[dict[str, Any]] = {"levels": None}
-    without_random_start: ClassVar[dict[str, Any]] = {"n_characteristics": 1}
+    without_random_start: ClassVar[dict[str, Any]] = {"n_components": 1}
 
     @classmethod
     def make(cls, **changes: Any) -> GaSPK:
-        quick = {"n_jobs": 1, "n_characteristics": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2}
+        quick = {"n_jobs": 1, "n_components": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2}
         return GaSPK(**(quick | changes))
 
     def cut_short(self, monkeypatch, **changes):

@@ -57,8 +57,8 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     Parameters
     ----------
-    n_functions : int, default 20
-        D. More than needed do no harm: see ``function_importances_``.
+    n_components : int, default 20
+        D. More than needed do no harm: see ``component_importances_``.
     user_features : bool, default False
         Whether features of users predict their weights: through a linear prior mean ("modern"), or a Gaussian process
         with ``user_kernel`` ("paper").
@@ -109,7 +109,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     Attributes
     ----------
     posterior_ : FactorPosterior
-    function_importances_ : array of float, shape (n_functions,)
+    component_importances_ : array of float, shape (n_components,)
         Mean square contribution of each function to the margins of the answers; near 0 for one that is pruned.
     items_, users_ : Vocabulary
         ``users_`` is None where users are not identified: there is then one function, Gaussian process classification.
@@ -145,7 +145,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
     ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
     ... }
-    >>> model = predilect.CollaborativeGP(n_functions=2).fit(answers)
+    >>> model = predilect.CollaborativeGP(n_components=2).fit(answers)
     >>> model.rank()["item"].to_list()
     ['tea', 'milk', 'juice']
     """
@@ -155,7 +155,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def __init__(
         self,
-        n_functions: int = 20,
+        n_components: int = 20,
         user_features: bool = False,
         preset: str = "modern",
         n_inducing: int | str | None = "auto",
@@ -177,7 +177,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
-        self.n_functions = n_functions
+        self.n_components = n_components
         self.user_features = user_features
         self.preset = preset
         self.n_inducing = n_inducing
@@ -210,10 +210,10 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         )  # fmt: skip
 
     @property
-    def function_importances_(self) -> FloatArray:
-        """Mean square contribution of each function to the margins of the answers, shape (n_functions,)."""
+    def component_importances_(self) -> FloatArray:
+        """Mean square contribution of each function to the margins of the answers, shape (n_components,)."""
         check_is_fitted(self, "posterior_")
-        return np.array(self.report_["prior"]["function_importances"], dtype=np.float64)
+        return np.array(self.report_["prior"]["component_importances"], dtype=np.float64)
 
     def _check(self) -> None:
         check_choice("preset", self.preset, PRESETS)
@@ -229,7 +229,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         check_search(SimpleNamespace(kernel=SHAPES[0], **given))
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
             check_choice("own_share", self.own_share, ("auto",))
-        check_count("n_functions", self.n_functions, 1)
+        check_count("n_components", self.n_components, 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")
         check_count("max_iter", self.max_iter, 1, "auto")
@@ -247,7 +247,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
-        importances = self.function_importances_
+        importances = self.component_importances_
         used = int((importances > USED * importances.max()).sum())
         lines = [f"{used} of {len(importances)} functions are used; the others are pruned."]
         if not self.personal_:

@@ -69,7 +69,7 @@ def fit_collaborative(
     kernel = _item_kernel(model, comparisons, space.matrix, space.known)
     traits, rows = _traits(model, training) if personal else (None, None)
     shared: dict[str, Any] = {
-        "n_functions": int(model.n_functions) if personal else 1, "fixed_weights": not personal, "delta": delta,
+        "n_components": int(model.n_components) if personal else 1, "fixed_weights": not personal, "delta": delta,
         "tolerance": _TOLERANCE if isinstance(model.tolerance, str) else float(model.tolerance),
         "max_iter": _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else model.max_iter,
         "random_state": int(model.random_state),
@@ -90,7 +90,7 @@ def fit_collaborative(
         found = fit_modern(answers, projection, traits=rows, **shared)
         pseudo = None if projection.A is None else projection.n_points
     search = {
-        "preset": model.preset, "n_inducing": pseudo, "function_importances": found.importances.tolist(),
+        "preset": model.preset, "n_inducing": pseudo, "component_importances": found.importances.tolist(),
         "n_rejected": found.n_rejected,
     }  # fmt: skip
     return FittedCollaborative(found, kernel, traits, personal, search)

@@ -40,19 +40,19 @@ class GaSPKHyperparameters:
     ----------
     kernel : Kernel
         Of a characteristic, as a function of trade-offs.
-    n_characteristics : int
+    n_components : int
     spread : float
         T² ≥ 1, the calibration: factor of 1 + variance of a margin.
     """
 
     kernel: Kernel
-    n_characteristics: int
+    n_components: int
     spread: float
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
-        return {"n_characteristics": self.n_characteristics, "spread": self.spread, **values}
+        return {"n_components": self.n_components, "spread": self.spread, **values}
 
 
 class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
@@ -68,7 +68,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
 
     Parameters
     ----------
-    n_characteristics : int or "auto", default 10
+    n_components : int or "auto", default 10
         "auto": 1, 2, 3, 5 or 10, by held-out answers.
     gamma : {"heuristic", "exact", "expected"}, default "heuristic"
         Weights of people by how well each characteristic by itself explains their answers (fast); maximum likelihood;
@@ -130,7 +130,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     trade_offs_ : TradeOffMap
         How two items become a trade-off.
     grid_ : Grid or None
-    weights_ : array of float, shape (n_users, n_characteristics)
+    weights_ : array of float, shape (n_users, n_components)
         γ.
     items_, users_ : Vocabulary
         ``users_`` is None where users are not identified.
@@ -167,7 +167,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     >>> answers = {"user": ["ann", "bob"] * 2, "left": ["a", "a", "b", "b"], "right": ["b", "b", "c", "c"],
     ...            "winner": ["a", "b", "b", "c"]}
     >>> cars = {"item": ["a", "b", "c"], "price": [30.0, 20.0, 25.0], "doors": [5, 3, 5]}
-    >>> model = predilect.GaSPK(n_characteristics=2, amplitude=3.0).fit(answers, items=cars)
+    >>> model = predilect.GaSPK(n_components=2, amplitude=3.0).fit(answers, items=cars)
     >>> model.rank("ann")["item"].to_list()[0]
     'a'
     """
@@ -177,7 +177,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
 
     def __init__(
         self,
-        n_characteristics: int | str = 10,
+        n_components: int | str = 10,
         gamma: str = "heuristic",
         tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference",
         attributes: Sequence[str] | None = None,
@@ -202,7 +202,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
-        self.n_characteristics = n_characteristics
+        self.n_components = n_components
         self.gamma = gamma
         self.tau = tau
         self.attributes = attributes
@@ -278,7 +278,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
 
     @property
     def weights_(self) -> FloatArray:
-        """People's weights on the characteristics, shape (n_users, n_characteristics)."""
+        """People's weights on the characteristics, shape (n_users, n_components)."""
         return self.posterior_.gamma
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
@@ -288,7 +288,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         """What was learned, in sentences."""
         h, prior = self.hyperparameters_, self.report_["prior"]
         values = h.to_dict()
-        number = "One characteristic" if h.n_characteristics == 1 else f"{h.n_characteristics} characteristics"
+        number = "One characteristic" if h.n_components == 1 else f"{h.n_components} characteristics"
         lines = [
             f"{number} of trade-offs in {', '.join(self.trade_offs_.names)}; {prior['n_trade_offs']} different "
             f"trade-offs, amplitude {values['variance']:.3g}.",

@@ -62,7 +62,7 @@ def check_gaspk(model: Any) -> None:
     check_choice("variances", model.variances, VARIANCES)
     check_choice("kernel", model.kernel, SHAPES)
     check_choice("antisymmetric", model.antisymmetric, ("auto", True, False))
-    check_count("n_characteristics", model.n_characteristics, 1, "auto")
+    check_count("n_components", model.n_components, 1, "auto")
     for name, words in (("n_restarts", ()), ("max_iter", ()), ("n_eigenpairs", ()), ("n_dimensions", (None,))):
         check_count(name, getattr(model, name), 1, *words)
     check_count("random_state", model.random_state, 0)

@@ -81,7 +81,7 @@ def fit_gaspk(
         "left_out": getattr(bases.of(kernel), "left_out", 0.0), "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
-            {**_values(t.candidate.kernel), "n_characteristics": t.candidate.n_c, "log_loss": t.log_loss,
+            {**_values(t.candidate.kernel), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
              "spread": t.spread} for t in trials
         ],
     }  # fmt: skip
@@ -120,7 +120,7 @@ def _amplitudes(how: Resolved) -> tuple[float, ...]:
 def _numbers(model: Any, personal: bool) -> tuple[int, ...]:
     if not personal:
         return (1,)
-    return _NUMBERS if isinstance(model.n_characteristics, str) else (int(model.n_characteristics),)
+    return _NUMBERS if isinstance(model.n_components, str) else (int(model.n_components),)
 
 
 def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | None:

@@ -53,7 +53,7 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
         np.append(answers.outcome, said * sign), np.append(answers.weight, more.weight),
         n_users=n_users, n_points=len(choices.points),
     )  # fmt: skip
-    n_c = model.hyperparameters_.n_characteristics
+    n_c = model.hyperparameters_.n_components
     gamma = np.full((n_users, n_c), 1.0 / n_c)
     gamma[old_user] = model.posterior_.gamma
     kernel = model.hyperparameters_.kernel
