@@ -187,9 +187,9 @@ def test_a_population_says_what_it_gains(models, tmp_path):
 
 def test_it_is_an_estimator(models):
     X, y, _users, items, _ = joint_crowd()
-    found = CompressedModel(predilect.GPPL(users="separate", length_scales="median"), keep=3, loss="log")
+    found = CompressedModel(predilect.GPPL(users="separate", length_scale="median"), keep=3, loss="log")
     found.fit(X, y, items=items)
-    expected = compress(predilect.GPPL(users="separate", length_scales="median").fit(X, y, items=items), 3, "log")
+    expected = compress(predilect.GPPL(users="separate", length_scale="median").fit(X, y, items=items), 3, "log")
     np.testing.assert_array_equal(found.predict_proba(pairs(found)), expected.predict_proba(pairs(found)))
     assert found.report_["compressed"]["criterion"] == "ivm"
     with pytest.raises(DataError, match="no estimator to fit"):

@@ -97,14 +97,14 @@ def test_somebody_without_answers_and_answers_that_say_nothing(name):
         (JointGP, {"n_tuning": -1}, "n_tuning must be"),
         (JointGP, {"max_evaluations": 0}, "max_evaluations must be"),
         (JointGP, {"user_kernel": "smooth"}, "kernel must be one of"),
-        (JointGP, {"length_scales": [1.0, -1.0]}, "length_scales must be"),
+        (JointGP, {"length_scale": [1.0, -1.0]}, "length_scale must be"),
         (BonillaGP, {"nugget": "item"}, "nugget must be one of"),
         (BonillaGP, {"user_nugget": 0.0}, "user_nugget must be"),
         (BonillaGP, {"scale": "big"}, "scale must be"),
         (HierarchicalGP, {"preset": "old"}, "preset must be one of"),
         (HierarchicalGP, {"strength": -1.0}, "strength must be"),
         (HierarchicalGP, {"own_share": 2.0}, "own_share must be a number from 0 to 1"),
-        (HierarchicalGP, {"length_scales": "optimise"}, "length_scales must be"),
+        (HierarchicalGP, {"length_scale": "optimise"}, "length_scale must be"),
         (GPVU, {"n_components": 0}, "n_components must be"),
         (GPVU, {"scale": 0.0}, "scale must be"),
         (SingleUserGP, {"scale_prior": (1.0,)}, "scale_prior must be"),
@@ -123,8 +123,8 @@ def test_features_that_do_not_fit():
         model = JointGP(n_tuning=0).fit(columns, y, users=few)
     mean, _ = model.predict_margin({"user": ["person 0006"], "left": ["item 0"], "right": ["item 1"]})
     assert np.isfinite(mean).all()
-    with pytest.raises(ValueError, match="length_scales holds 3 numbers"):
-        JointGP(length_scales=[1.0, 1.0, 1.0], n_tuning=0).fit(columns, y, items=SIZES)
+    with pytest.raises(ValueError, match="length_scale holds 3 numbers"):
+        JointGP(length_scale=[1.0, 1.0, 1.0], n_tuning=0).fit(columns, y, items=SIZES)
 
 
 def test_noise_and_amplitude_are_one_number():
@@ -162,7 +162,7 @@ def test_hyperparameters_are_learned_and_those_given_are_kept():
     learned = JointGP(**DELTA, max_evaluations=10).fit(columns, y, **known)
     assert learned.log_evidence_ > start.log_evidence_ + 0.1
     assert learned.report_["prior"]["n_tuning"] == 8
-    held = JointGP(**DELTA, user_share=0.3, amplitude=9.0, length_scales=2.0, max_evaluations=8).fit(
+    held = JointGP(**DELTA, user_share=0.3, amplitude=9.0, length_scale=2.0, max_evaluations=8).fit(
         columns, y, **known
     )
     h = held.hyperparameters_
@@ -193,7 +193,7 @@ def test_shares_at_their_ends(share, others):
 def test_new_people_by_features():
     """Somebody as old as one who answered is like them, but for what is one's own."""
     columns, y = votes(ROWS)
-    model = JointGP(**DELTA, n_tuning=0, user_share=0.05, length_scales="median").fit(columns, y, users=AGES)
+    model = JointGP(**DELTA, n_tuning=0, user_share=0.05, length_scale="median").fit(columns, y, users=AGES)
     pair = {"left": ["item 0"], "right": ["item 4"]}
     with pytest.warns(DataWarning, match="without answers"):
         mean, var = model.predict_margin(pair | {"user": ["new"]}, users={"user": ["new"], "age": [70.0]})

@@ -18,8 +18,8 @@ from predilect.models.hierarchical import HierarchicalGP
 from predilect.models.joint.bonilla import BonillaGP
 from predilect.models.reading import read_answers
 
-FIXED: dict[str, Any] = {"scale": 4.0, "length_scales": 1.0, "tie_threshold": 0.4}
-TRUSTING: dict[str, Any] = {"length_scales": 2.0, "own_share": 0.1}
+FIXED: dict[str, Any] = {"scale": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}
+TRUSTING: dict[str, Any] = {"length_scale": 2.0, "own_share": 0.1}
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ class TestClassifier(SettingContract):
     personal = False
     fixed = FIXED
     rounding = 1e-13
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     features_say_all = True
     beyond_json: ClassVar[dict[str, Any]] = {"scale_prior": (2.0, 3.0)}
 
@@ -86,11 +86,11 @@ class TestClassifier(SettingContract):
 class TestJoint(PredictionContract, SavingContract):
     personal = True
     fixed: ClassVar[dict[str, Any]] = {
-        "n_tuning": 0, "amplitude": 2.25, "length_scales": 1.0, "tie_threshold": 0.4, "tolerance": 1e-9
+        "n_tuning": 0, "amplitude": 2.25, "length_scale": 1.0, "tie_threshold": 0.4, "tolerance": 1e-9
     }  # fmt: skip
     rounding = 1e-11
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
-    beyond_json: ClassVar[dict[str, Any]] = {"length_scales": (0.5,)}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
+    beyond_json: ClassVar[dict[str, Any]] = {"length_scale": (0.5,)}
     for_threads = (20, 12, 20)
 
     @classmethod
@@ -106,7 +106,7 @@ class TestBonilla(SettingContract):
     personal = True
     fixed = FIXED | {"tolerance": 1e-9}
     rounding = 1e-11
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"user_nugget": 0.3}
 
     @classmethod

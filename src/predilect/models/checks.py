@@ -73,13 +73,13 @@ def check_search(model: Any) -> None:
         check_choice("kernel", model.kernel, SHAPES)
     check_choice("kernel_form", model.kernel_form, FORMS)
     check_choice("median", model.median, ("auto", *MEDIAN_RULES))
-    scales = model.length_scales
+    scales = model.length_scale
     if isinstance(scales, str):
-        check_choice("length_scales", scales, ("median", "optimise"))
+        check_choice("length_scale", scales, ("median", "optimise"))
     else:
         numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise ValueError(f'length_scales must be "median", "optimise" or positive numbers, not {scales!r}')
+            raise ValueError(f'length_scale must be "median", "optimise" or positive numbers, not {scales!r}')
     check_positive("tolerance", model.tolerance, "auto")
     check_count("random_state", model.random_state, 0)
 
@@ -92,7 +92,7 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int
     if isinstance(kernel, Kernel):
         return kernel
     n_features = features.shape[1]
-    scales = model.length_scales
+    scales = model.length_scale
     if not n_features or not len(features):
         scales = np.ones(1)
     elif isinstance(scales, str):
@@ -104,7 +104,7 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int
         scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(scales) not in (1, n_features):
             raise ValueError(
-                f"length_scales holds {len(scales)} numbers, but the features make {n_features} columns. Give one "
+                f"length_scale holds {len(scales)} numbers, but the features make {n_features} columns. Give one "
                 "number for all, or one for each column"
             )
     return Stationary(scales, kernel, model.kernel_form)
@@ -112,7 +112,7 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int
 
 def optimises(model: Any) -> bool:
     """Whether length-scales are learned."""
-    return isinstance(model.length_scales, str) and model.length_scales == "optimise"
+    return isinstance(model.length_scale, str) and model.length_scale == "optimise"
 
 
 def scales_of(kernel: Kernel, n_features: int) -> FloatArray:
@@ -157,8 +157,8 @@ MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:
     """Check kernel, length-scales ("optimise" if ``learned``), own share, tolerance and seed, or raise ValueError."""
     check_search(model)
-    if isinstance(model.length_scales, str) and not learned:
-        check_choice("length_scales", model.length_scales, ("median",))
+    if isinstance(model.length_scale, str) and not learned:
+        check_choice("length_scale", model.length_scale, ("median",))
     own = model.own_share
     if share_is_searched and isinstance(own, str):
         check_choice("own_share", own, ("auto",))
@@ -166,10 +166,10 @@ def check_process(model: Any, *, learned: bool, share_is_searched: bool = False)
         raise ValueError(f"own_share must be a number from 0 to 1, not {own!r}")
 
 
-def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any = None) -> Kernel:
-    """(1 - w) k + w 1[same item], w = ``own``, with a model's kernel and its length-scales, or ``length_scales``."""
-    scales = model.length_scales if length_scales is None else length_scales
-    how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=scales, median=model.median)
+def item_kernel(model: Any, space: FeatureSpace, own: float, length_scale: Any = None) -> Kernel:
+    """(1 - w) k + w 1[same item], w = ``own``, with a model's kernel and its length-scales, or ``length_scale``."""
+    scales = model.length_scale if length_scale is None else length_scale
+    how = SimpleNamespace(kernel_form=model.kernel_form, length_scale=scales, median=model.median)
     kernel = make_kernel(how, model.kernel, space.matrix[space.known], model.random_state)
     if own >= 1.0:
         return White(1.0)

@@ -150,7 +150,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         C; at most one less than there are items is used.
     kernel : str or Kernel, default "squared-exponential"
         Of item features; items without features are uncorrelated with all others.
-    kernel_form, length_scales, median
+    kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`; length-scales are not learned.
     own_share : float, default 0.5
         Item-specific share of K. The paper's is 0.
@@ -199,7 +199,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         n_components: int = 3,
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.5,
         scale: float | str = "auto",
@@ -213,7 +213,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         self.n_components = n_components
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.scale = scale

@@ -82,7 +82,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         the other arguments is the preset's value.
     kernel : str or Kernel, default "squared-exponential"
         Of item features; items without features are uncorrelated with all others.
-    kernel_form, length_scales, median
+    kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`; length-scales are not learned, and "median" is 1 for "paper".
     own_share : float or "auto", default "auto"
         w, the item-specific share of K; "auto" is the one of .1, .5 and 1 with the highest objective where items have
@@ -136,7 +136,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         preset: str = "modern",
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float | str = "auto",
         strength: float | str = "auto",
@@ -152,7 +152,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.preset = preset
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.strength = strength
@@ -177,7 +177,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         shares: tuple[float, ...] = (number_or(self.own_share, _PAPER_NUGGET),)
         if isinstance(self.own_share, str) and not paper:
             shares = _SHARES if space.informative and strength else (1.0,)
-        of_paper = 1.0 if paper and isinstance(self.length_scales, str) else None
+        of_paper = 1.0 if paper and isinstance(self.length_scale, str) else None
         kernels = [item_kernel(self, space, own, of_paper) for own in shares]
         with workers(self.n_jobs) as executor:
 

@@ -107,7 +107,7 @@ def test_components_that_matter_are_few():
 
 def test_no_components_are_the_pooled_model():
     """T4.8: with t alone and the same s, CrowdGPPL is GPPL."""
-    given: dict[str, Any] = {"length_scales": 1.0, "tolerance": 1e-12, "max_iter": 500}
+    given: dict[str, Any] = {"length_scale": 1.0, "tolerance": 1e-12, "max_iter": 500}
     crowd = CrowdGPPL(n_components=0, own_share=0.0, consensus_prior=(1e7, 2e7), **given).fit(*TRAIN, items=ITEMS)
     pooled = GPPL(scale=crowd.hyperparameters_.consensus_scale, **given).fit(*TRAIN, items=ITEMS)
     for a, b in zip(crowd.predict_margin(TEST[0]), pooled.predict_margin(TEST[0]), strict=True):
@@ -178,11 +178,11 @@ def test_how_much_components_may_matter_is_chosen_by_held_out_answers():
 
 @pytest.mark.slow
 def test_length_scales_are_optimised(modern):
-    best = fitted(length_scales="optimise")
+    best = fitted(length_scale="optimise")
     assert best.log_evidence_ > modern.log_evidence_
     assert not np.allclose(best.hyperparameters_.kernel.theta, modern.hyperparameters_.kernel.theta)
-    with pytest.raises(ValueError, match="length_scales"):
-        fitted(preset="paper", length_scales="optimise")
+    with pytest.raises(ValueError, match="length_scale"):
+        fitted(preset="paper", length_scale="optimise")
 
 
 # Bad input

@@ -10,7 +10,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CrowdGPPL
 
-FIXED = {"length_scales": 1.0, "tolerance": 1e-8, "max_iter": 500, "tie_threshold": 0.4, "n_components": 1}
+FIXED = {"length_scale": 1.0, "tolerance": 1e-8, "max_iter": 500, "tie_threshold": 0.4, "n_components": 1}
 
 
 @pytest.mark.slow  # half a minute of fits; test_crowd_gppl.py has quicker ones
@@ -20,7 +20,7 @@ class TestModern(PredictionContract, SavingContract):
     without_random_start: ClassVar[dict[str, Any]] = {"n_components": 0}
     rounding = 1e-12
     kept_as: ClassVar[dict[str, str]] = {"consensus": "with_consensus"}
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"consensus_prior": (2.0, 3.0)}
 
     @classmethod

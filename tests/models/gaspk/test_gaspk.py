@@ -95,7 +95,7 @@ def test_an_update_is_a_fit_to_all_answers():
     rest = {name: column[100:] for name, column in ANSWERS.items()}
     model = GaSPK(n_components=1, **FIXED).fit(first, items=CARS)
     assert model.update(rest) is model
-    whole = GaSPK(n_components=1, length_scales=model.hyperparameters_.kernel.kernel.kernel.length_scales, **FIXED)
+    whole = GaSPK(n_components=1, length_scale=model.hyperparameters_.kernel.kernel.kernel.length_scales, **FIXED)
     whole.fit(ANSWERS, items=CARS)
     close(model, whole)
     assert model.n_answers_ == whole.n_answers_
@@ -176,7 +176,7 @@ def test_held_out_answers_choose_how_many_characteristics():
 def test_the_evidence_learns_which_attribute_matters():
     rng = np.random.default_rng(3)
     cars = items(20, seed=4).with_columns(noise=pl.Series(rng.normal(size=20)))
-    settings = FIXED | {"amplitude": "evidence", "length_scales": "evidence", "n_components": 1}
+    settings = FIXED | {"amplitude": "evidence", "length_scale": "evidence", "n_components": 1}
     model = GaSPK(**settings).fit(choices(cars, 12, 20, signs=(1.0,)), items=cars)
     scales = dict(zip(model.trade_offs_.names, model.hyperparameters_.kernel.kernel.kernel.length_scales, strict=True))
     assert scales["noise"] > 3.0 * scales["price"]
@@ -217,7 +217,7 @@ def test_scores_covary_as_the_evaluations_they_are_made_of():
         ({"spread": 0.5}, "spread must be"),
         ({"tau": "ratio"}, "tau must be one of"),
         ({"levels": "many"}, "levels must be"),
-        ({"length_scales": [-1.0]}, "length_scales must be"),
+        ({"length_scale": [-1.0]}, "length_scale must be"),
     ],
 )
 def test_arguments_out_of_range(change, message):

@@ -11,7 +11,7 @@ from contracts.saving import SavingContract
 from predilect import GaSPK
 
 FIXED = {
-    "amplitude": 4.0, "length_scales": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tolerance": 1e-3,
+    "amplitude": 4.0, "length_scale": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tolerance": 1e-3,
     "max_iter": 300,
 }  # fmt: skip
 
@@ -21,7 +21,7 @@ class TestGaSPK(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED
     rounding = 1e-12
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     features_say_all = True
     beyond_json: ClassVar[dict[str, Any]] = {"levels": None}
     without_random_start: ClassVar[dict[str, Any]] = {"n_components": 1}

@@ -97,7 +97,7 @@ def test_separate_is_the_population_model_without_a_population():
 @pytest.mark.parametrize("users", ["pooled", "separate"])
 def test_length_scales_are_optimised(users):
     plain = GPPL(users=users).fit(*TRAIN, items=ITEMS)
-    best = GPPL(users=users, length_scales="optimise").fit(*TRAIN, items=ITEMS)
+    best = GPPL(users=users, length_scale="optimise").fit(*TRAIN, items=ITEMS)
     assert best.log_evidence_ > plain.log_evidence_ + 1.0
     assert not np.allclose(best.hyperparameters_.kernel.theta, plain.hyperparameters_.kernel.theta)
 
@@ -105,7 +105,7 @@ def test_length_scales_are_optimised(users):
 @pytest.mark.parametrize("n_inducing", [None, 6])
 def test_a_kernel_of_ones_own_is_kept_learned_and_saved(n_inducing, tmp_path):
     kernel = Selected(matern([1.0]), (0,)) + Selected(matern([1.0]), (1,))
-    model = GPPL(kernel=kernel, length_scales="optimise", n_inducing=n_inducing).fit(*TRAIN, items=ITEMS)
+    model = GPPL(kernel=kernel, length_scale="optimise", n_inducing=n_inducing).fit(*TRAIN, items=ITEMS)
     assert model.get_params()["kernel"] is kernel
     learned = model.hyperparameters_.kernel
     assert learned.names == kernel.names
@@ -196,8 +196,8 @@ def test_too_many_items_are_refused_with_advice():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("users", "alone"), ("kernel", "rbf"), ("kernel_form", "both"), ("length_scales", "guess"),
-        ("length_scales", [1.0, -1.0]), ("median", "mean"), ("n_inducing", 0), ("n_inducing", 2.5),
+        ("users", "alone"), ("kernel", "rbf"), ("kernel_form", "both"), ("length_scale", "guess"),
+        ("length_scale", [1.0, -1.0]), ("median", "mean"), ("n_inducing", 0), ("n_inducing", 2.5),
         ("inference", "mcmc"), ("sites", "x"), ("surrogate", "2021"), ("scale", 0.0), ("scale_prior", (1.0,)),
         ("scale_prior", (1.0, -1.0)), ("noise_variance", 0), ("batch_size", 0), ("forgetting_rate", -1.0),
         ("tolerance", "small"), ("max_iter", 0), ("random_state", -1),
@@ -210,7 +210,7 @@ def test_settings_out_of_range(name, value):
 
 def test_length_scales_of_another_number():
     with pytest.raises(ValueError, match=r"3 numbers, but the features make 2 columns"):
-        GPPL(length_scales=[1.0, 2.0, 3.0]).fit(*TRAIN, items=ITEMS)
+        GPPL(length_scale=[1.0, 2.0, 3.0]).fit(*TRAIN, items=ITEMS)
 
 
 def test_another_models_folder_is_refused(tmp_path):
@@ -222,7 +222,7 @@ def test_another_models_folder_is_refused(tmp_path):
 @pytest.mark.slow
 def test_a_length_scale_at_its_bound_is_told():
     noise = {"item": ITEMS["item"], "x": X[:, 0], "noise": RNG.normal(size=N_ITEMS)}
-    model = GPPL(length_scales="optimise", inference="ep").fit(*TRAIN, items=noise)
+    model = GPPL(length_scale="optimise", inference="ep").fit(*TRAIN, items=noise)
     assert all(isinstance(text, str) for text in model.report_["prior"]["at_bound"])
 
 

@@ -75,7 +75,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
     kernel : str or Kernel, default "auto"
         Of item features; "auto": "matern-3/2" ("modern") or "squared-exponential" ("paper"). A Kernel is used with its
         hyper-parameters.
-    kernel_form, length_scales
+    kernel_form, length_scale
         As in :class:`~predilect.GPPL`, without "optimise".
     median : str, default "auto"
         Meaning of "median": a rule of :class:`~predilect.GPPL`, or one length-scale for standardised features:
@@ -162,7 +162,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         n_inducing_users: int | str | None = "auto",
         kernel: str | Kernel = "auto",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float | str = "auto",
         variance: float = 1.0,
@@ -184,7 +184,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.n_inducing_users = n_inducing_users
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.variance = variance
@@ -222,8 +222,8 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
             check_choice("kernel", self.kernel, ("auto", *SHAPES))
         if not isinstance(self.user_kernel, Kernel):
             check_choice("user_kernel", self.user_kernel, SHAPES)
-        if isinstance(self.length_scales, str):
-            check_choice("length_scales", self.length_scales, ("median",))  # its evidence is no objective to maximise
+        if isinstance(self.length_scale, str):
+            check_choice("length_scale", self.length_scale, ("median",))  # its evidence is no objective to maximise
         if self.median in DISTANCE_RULES:
             given["median"] = "auto"
         check_search(SimpleNamespace(kernel=SHAPES[0], **given))

@@ -119,14 +119,14 @@ def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, kno
 def _length_scales(model: Any, rows: FloatArray, n_features: int) -> FloatArray:
     if not n_features or not len(rows):
         return np.ones(1)
-    if isinstance(model.length_scales, str):
+    if isinstance(model.length_scale, str):
         rule = _MEDIAN[model.preset] if model.median == "auto" else model.median
         chosen = median_distance_scales if rule in DISTANCE_RULES else median_length_scales
         return chosen(rows, rule, model.random_state)
-    scales = np.atleast_1d(np.asarray(model.length_scales, dtype=np.float64))
+    scales = np.atleast_1d(np.asarray(model.length_scale, dtype=np.float64))
     if len(scales) not in (1, n_features):
         raise ValueError(
-            f"length_scales holds {len(scales)} numbers, but the features make {n_features} columns. Give one number "
+            f"length_scale holds {len(scales)} numbers, but the features make {n_features} columns. Give one number "
             "for all, or one for each column"
         )
     return scales

@@ -79,7 +79,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     n_inducing : int, None or "auto", default "auto"
         Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
         number of answers, from 50 to 300.
-    kernel, kernel_form, length_scales, median
+    kernel, kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
     own_share : float or "auto", default "auto"
         Item-specific share w of the prior variance of a utility: K becomes (1 - w) K + w I. "auto": 1/2 for "modern"
@@ -168,7 +168,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         n_inducing: int | str | None = "auto",
         kernel: str | Kernel = "matern-3/2",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float | str = "auto",
         user_kernel: str | Kernel = "matern-3/2",
@@ -196,7 +196,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.n_inducing = n_inducing
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.user_kernel = user_kernel
@@ -250,8 +250,8 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         check_choice("preset", self.preset, PRESETS)
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
             check_choice("own_share", self.own_share, ("auto",))
-        if self.preset == "paper" and isinstance(self.length_scales, str):
-            check_choice("length_scales", self.length_scales, ("median",))  # its bound is not one, and has no maximum
+        if self.preset == "paper" and isinstance(self.length_scale, str):
+            check_choice("length_scale", self.length_scale, ("median",))  # its bound is not one, and has no maximum
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")

@@ -87,7 +87,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         each, or by name. By default trade-offs are not rounded.
     kernel : str, default "squared-exponential"
         Or "matern-1/2", "matern-3/2", "matern-5/2": a product over dimensions.
-    length_scales : str, float or array of float, default "median"
+    length_scale : str, float or array of float, default "median"
         "median", "median-sqrt-half" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
     amplitude : float, "auto" or "evidence", default "auto"
         Prior variance of a characteristic (half of it if antisymmetric); "auto": 1, 3, 10 or 30, by held-out answers.
@@ -185,7 +185,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         units: Mapping[str, str] | None = None,
         levels: Any = None,
         kernel: str = "squared-exponential",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         amplitude: float | str = "auto",
         antisymmetric: bool | str = "auto",
         backend: str = "auto",
@@ -210,7 +210,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         self.units = units
         self.levels = levels
         self.kernel = kernel
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.amplitude = amplitude
         self.antisymmetric = antisymmetric
         self.backend = backend

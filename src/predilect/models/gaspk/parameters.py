@@ -76,13 +76,13 @@ def check_gaspk(model: Any) -> None:
         raise ValueError(f'damping must be "auto" or a number in (0, 1], not {model.damping!r}')
     if not callable(model.tau):
         check_choice("tau", model.tau, ("difference", "relative"))
-    scales = model.length_scales
+    scales = model.length_scale
     if isinstance(scales, str):
-        check_choice("length_scales", scales, (*LENGTH_RULES, "evidence"))
+        check_choice("length_scale", scales, (*LENGTH_RULES, "evidence"))
     else:
         numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise ValueError(f"length_scales must be a rule or positive numbers, not {scales!r}")
+            raise ValueError(f"length_scale must be a rule or positive numbers, not {scales!r}")
     levels = model.levels
     if levels is not None and (
         isinstance(levels, str) or not isinstance(levels, int | Sequence | Mapping | np.ndarray)

@@ -91,7 +91,7 @@ def fit_gaspk(
 def _kernel(model: Any, choices: Choices, antisymmetric: bool) -> Callable[[float], Kernel]:
     """The kernel of an amplitude."""
     d = choices.points.shape[1]
-    scales = model.length_scales
+    scales = model.length_scale
     if isinstance(scales, str):
         rule = scales if scales in LENGTH_RULES else "per-dimension"
         lengths = length_scales_by_rule(choices.points, rule, antisymmetric, int(model.random_state))
@@ -99,7 +99,7 @@ def _kernel(model: Any, choices: Choices, antisymmetric: bool) -> Callable[[floa
         lengths = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(lengths) not in (1, d):
             raise DataError(
-                f"length_scales holds {len(lengths)} numbers, but trade-offs have {d} dimensions: "
+                f"length_scale holds {len(lengths)} numbers, but trade-offs have {d} dimensions: "
                 f"{', '.join(choices.trade_offs.names)}. Give one number for all, or one for each."
             )
         lengths = np.broadcast_to(lengths, d).copy()
@@ -127,7 +127,7 @@ def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | No
     """Names of hyper-parameters that the evidence keeps fixed; None if it learns nothing."""
     amplitude, lengths = (
         how.amplitude == "evidence",
-        isinstance(model.length_scales, str) and model.length_scales == "evidence",
+        isinstance(model.length_scale, str) and model.length_scale == "evidence",
     )
     if not amplitude and not lengths:
         return None

@@ -48,7 +48,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     Parameters
     ----------
     inference : {"ep", "laplace", "variational"}, default "ep"
-    kernel, kernel_form, length_scales, median, scale, scale_prior
+    kernel, kernel_form, length_scale, median, scale, scale_prior
         As in :class:`~predilect.models.gppl.single_user.SingleUserGP`.
     own_share : float, default 0.0
         Share of the prior variance of a utility that is item-specific.
@@ -93,7 +93,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         inference: str = "ep",
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.0,
         scale: float | str = "auto",
@@ -108,7 +108,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         self.inference = inference
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.scale = scale

@@ -76,7 +76,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         :mod:`predilect.gaussian.kernels`, such as a sum or product over features, used with its hyper-parameters.
     kernel_form : {"isotropic", "product"}, default "isotropic"
         Of the Euclidean distance over all features, or the product over features of a kernel of each.
-    length_scales : "median", "optimise", float or array of float, default "median"
+    length_scale : "median", "optimise", float or array of float, default "median"
         By the median heuristic; from there by L-BFGS on the evidence or its bound; or given, one for all features or
         one for each feature column after encoding.
     median : str, default "auto"
@@ -160,7 +160,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         users: str = "pooled",
         kernel: str | Kernel = "matern-3/2",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         user_kernel: str | Kernel = "matern-3/2",
         n_inducing: int | str | None = "auto",
@@ -183,7 +183,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.users = users
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.user_kernel = user_kernel
         self.n_inducing = n_inducing
@@ -253,7 +253,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}."]
         if self.features_ is not None:
             how = {"median": "by the median heuristic", "optimise": "optimised"}
-            told = how.get(self.length_scales, "as given") if isinstance(self.length_scales, str) else "as given"
+            told = how.get(self.length_scale, "as given") if isinstance(self.length_scale, str) else "as given"
             lines.append(f"Item features: {', '.join(self.features_.sources) or 'none of use'}; length-scales {told}.")
         if points is not None and not self.report_["prior"]["items_are_points"]:
             lines.append(f"Utilities are known through {points} inducing points.")

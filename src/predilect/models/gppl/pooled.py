@@ -134,7 +134,7 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
     if optimises(model) and space.informative:
         if not space.known.all():
             raise DataError(
-                f'length_scales="optimise" with inference="{model.inference}" needs features of every item, but '
+                f'length_scale="optimise" with inference="{model.inference}" needs features of every item, but '
                 f'{int((~space.known).sum())} have none. Give them, leave these items out, or use inference="auto"'
             )
         threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta

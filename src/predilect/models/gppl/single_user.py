@@ -40,7 +40,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
     ----------
     kernel : str or Kernel, default "squared-exponential"
         Of item features; items without features are uncorrelated with all others.
-    kernel_form, length_scales, median
+    kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`.
     own_share : float, default 0.5
         Share of the prior variance of a utility that is item-specific. The paper's is 0.
@@ -89,7 +89,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         self,
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.5,
         scale: float | str = "auto",
@@ -103,7 +103,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
     ) -> None:
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.scale = scale

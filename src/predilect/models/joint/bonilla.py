@@ -22,7 +22,7 @@ class BonillaGP(JointGP):
 
     Parameters
     ----------
-    kernel, user_kernel, kernel_form, length_scales, median
+    kernel, user_kernel, kernel_form, length_scale, median
         As in :class:`~predilect.JointGP`.
     nugget : {"user", "observation"}, default "user"
         Variance that the features do not explain: "user" adds σ_u² where the user is the same and σ_x² where the item
@@ -58,7 +58,7 @@ class BonillaGP(JointGP):
         kernel: str | Kernel = "squared-exponential",
         user_kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "product",
-        length_scales: Any = "optimise",
+        length_scale: Any = "optimise",
         median: str = "auto",
         nugget: str = "user",
         user_nugget: float = _NUGGET,
@@ -74,7 +74,7 @@ class BonillaGP(JointGP):
         strict: bool = False,
     ) -> None:
         super().__init__(
-            kernel=kernel, user_kernel=user_kernel, kernel_form=kernel_form, length_scales=length_scales, median=median,
+            kernel=kernel, user_kernel=user_kernel, kernel_form=kernel_form, length_scale=length_scale, median=median,
             n_tuning=n_tuning, max_evaluations=max_evaluations, tie_threshold=tie_threshold, tolerance=tolerance,
             max_iter=max_iter, n_jobs=n_jobs, random_state=random_state, strict=strict,
         )  # fmt: skip

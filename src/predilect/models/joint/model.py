@@ -71,7 +71,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         Of item features, and of features of users.
     kernel_form : {"product", "isotropic"}, default "product"
         As in :class:`~predilect.GPPL`.
-    length_scales : "optimise", "median", float or array of float, default "optimise"
+    length_scale : "optimise", "median", float or array of float, default "optimise"
         "optimise": from the median heuristic by L-BFGS on the evidence. A number or numbers are those of item features;
         those of users are then set by the median heuristic.
     median : str, default "auto"
@@ -131,7 +131,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         kernel: str | Kernel = "squared-exponential",
         user_kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "product",
-        length_scales: Any = "optimise",
+        length_scale: Any = "optimise",
         median: str = "auto",
         user_share: float | str = "auto",
         item_share: float | str = "auto",
@@ -149,7 +149,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.kernel = kernel
         self.user_kernel = user_kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.user_share = user_share
         self.item_share = item_share

@@ -54,9 +54,9 @@ def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
                 f"{rows.users.ids[int(np.argmin(known))]!r}): the mean of the others is taken for them", DataWarning,
                 stacklevel=4,
             )  # fmt: skip
-    how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=model.length_scales, median=model.median)
+    how = SimpleNamespace(kernel_form=model.kernel_form, length_scale=model.length_scale, median=model.median)
     of_items = make_kernel(how, model.kernel, space.matrix[space.known], model.random_state)
-    how.length_scales = "median"
+    how.length_scale = "median"
     of_people = make_kernel(how, model.user_kernel, people, model.random_state)
     users = Table.of(_with_share(of_people, start.user_share), people)
     scaled = Scaled(_with_share(of_items, start.item_share), start.variance)
