@@ -63,7 +63,7 @@ def test_camps_are_better_ranked_one_by_one_and_all_numbers_fit(divided):
 @pytest.mark.parametrize("factor", [0.6, "auto"])
 def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(factor):
     data = comparisons(camps(3))
-    fixed = FIXED | {"tolerance": 1e-4, "variance_factor": factor}
+    fixed = FIXED | {"tol": 1e-4, "variance_factor": factor}
     fold = k_folds_answers(data, 5, random_state=np.random.SeedSequence(7).spawn(3)[0])
     verdict = judge(Population(**fixed), data, random_state=7)
     for own, said in ((True, verdict.personal.log_loss), (False, verdict.personal.baseline_log_loss)):

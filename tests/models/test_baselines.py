@@ -22,9 +22,9 @@ FAST = {
     "joint": lambda **c: JointGP(**({"n_tuning": 0} | c)),
     "bonilla": lambda **c: BonillaGP(**({"n_tuning": 0} | c)),
     "observation": lambda **c: BonillaGP(**({"n_tuning": 0, "nugget": "observation"} | c)),
-    "hierarchical": lambda **c: HierarchicalGP(**({"n_jobs": 1, "tolerance": 1e-3} | c)),
-    "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tolerance": 1e-3, "n_components": 2} | c)),
-    "single": lambda **c: SingleUserGP(**({"n_jobs": 1, "tolerance": 1e-3} | c)),
+    "hierarchical": lambda **c: HierarchicalGP(**({"n_jobs": 1, "tol": 1e-3} | c)),
+    "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tol": 1e-3, "n_components": 2} | c)),
+    "single": lambda **c: SingleUserGP(**({"n_jobs": 1, "tol": 1e-3} | c)),
     "classifier": GPClassifier,
 }
 ROWS = crowd(1, 8, 5, 8, delta=0.3)
@@ -162,9 +162,7 @@ def test_hyperparameters_are_learned_and_those_given_are_kept():
     learned = JointGP(**DELTA, max_evaluations=10).fit(columns, y, **known)
     assert learned.log_evidence_ > start.log_evidence_ + 0.1
     assert learned.report_["prior"]["n_tuning"] == 8
-    held = JointGP(**DELTA, user_share=0.3, amplitude=9.0, length_scale=2.0, max_evaluations=8).fit(
-        columns, y, **known
-    )
+    held = JointGP(**DELTA, user_share=0.3, amplitude=9.0, length_scale=2.0, max_evaluations=8).fit(columns, y, **known)
     h = held.hyperparameters_
     assert isinstance(h.user_kernel, Own)
     assert h.user_kernel.share == pytest.approx(0.3, abs=EXACT)
@@ -207,15 +205,15 @@ def test_new_people_by_features():
 def test_no_convergence(name):
     columns, y = votes(ROWS)
     with pytest.warns(ConvergenceWarning, match="tolerance"):
-        FAST[name](max_iter=1, tolerance=1e-9).fit(columns, y)
+        FAST[name](max_iter=1, tol=1e-9).fit(columns, y)
     with pytest.raises(ConvergenceError, match="tolerance"):
-        FAST[name](max_iter=1, tolerance=1e-9, strict=True).fit(columns, y)
+        FAST[name](max_iter=1, tol=1e-9, strict=True).fit(columns, y)
 
 
 def test_the_paper_preset_of_the_hierarchical_process():
     columns, y = votes(ROWS)
     with pytest.warns(ConvergenceWarning):
-        model = HierarchicalGP(preset="paper", max_iter=3, tolerance=1e-9, n_jobs=1).fit(columns, y, items=SIZES)
+        model = HierarchicalGP(preset="paper", max_iter=3, tol=1e-9, n_jobs=1).fit(columns, y, items=SIZES)
     h = model.hyperparameters_
     assert (h.scale, h.strength, h.consensus_strength) == (1.0, 0.0, 0.0)
     same_scale = [value for name, value in h.to_dict().items() if "length_scale" in name]
@@ -223,7 +221,7 @@ def test_the_paper_preset_of_the_hierarchical_process():
 
 
 def test_more_factors_than_differences():
-    model = GPVU(n_components=30, n_jobs=1, tolerance=1e-3).fit(*votes(ROWS))
+    model = GPVU(n_components=30, n_jobs=1, tol=1e-3).fit(*votes(ROWS))
     assert model.factors_.shape == (5, 4)
 
 

@@ -25,7 +25,7 @@ TRUSTING: dict[str, Any] = {"length_scale": 2.0, "own_share": 0.1}
 @pytest.mark.slow
 class TestHierarchical(PredictionContract, SavingContract):
     personal = True
-    fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8}
+    fixed = FIXED | {"own_share": 0.2, "tol": 1e-8}
     trusting_features = TRUSTING
     beyond_json: ClassVar[dict[str, Any]] = {"strength": 7.0}
 
@@ -42,7 +42,7 @@ class TestHierarchical(PredictionContract, SavingContract):
 
 @pytest.mark.slow  # the same predictions, posterior and files as TestHierarchical
 class TestFactors(TestHierarchical):
-    fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8, "max_iter": 3000}
+    fixed = FIXED | {"own_share": 0.2, "tol": 1e-8, "max_iter": 3000}
     beyond_json: ClassVar[dict[str, Any]] = {"n_components": 2}
 
     @classmethod
@@ -53,7 +53,7 @@ class TestFactors(TestHierarchical):
 @pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part
 class TestSingleUser(SettingContract):
     personal = True
-    fixed = FIXED | {"tolerance": 1e-13, "max_iter": 5000}
+    fixed = FIXED | {"tol": 1e-13, "max_iter": 5000}
     trusting_features = TRUSTING
     beyond_json: ClassVar[dict[str, Any]] = {"scale_prior": (2.0, 3.0)}
 
@@ -62,7 +62,7 @@ class TestSingleUser(SettingContract):
         return SingleUserGP(**({"n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iter=1, tolerance=1e-12, **changes)
+        return self.make(max_iter=1, tol=1e-12, **changes)
 
 
 @pytest.mark.slow  # the same
@@ -86,7 +86,7 @@ class TestClassifier(SettingContract):
 class TestJoint(PredictionContract, SavingContract):
     personal = True
     fixed: ClassVar[dict[str, Any]] = {
-        "n_tuning": 0, "amplitude": 2.25, "length_scale": 1.0, "tie_threshold": 0.4, "tolerance": 1e-9
+        "n_tuning": 0, "amplitude": 2.25, "length_scale": 1.0, "tie_threshold": 0.4, "tol": 1e-9
     }  # fmt: skip
     rounding = 1e-11
     trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
@@ -104,7 +104,7 @@ class TestJoint(PredictionContract, SavingContract):
 @pytest.mark.slow  # a setting of JointGP
 class TestBonilla(SettingContract):
     personal = True
-    fixed = FIXED | {"tolerance": 1e-9}
+    fixed = FIXED | {"tol": 1e-9}
     rounding = 1e-11
     trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"user_nugget": 0.3}

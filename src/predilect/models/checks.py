@@ -80,7 +80,7 @@ def check_search(model: Any) -> None:
         numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
             raise ValueError(f'length_scale must be "median", "optimise" or positive numbers, not {scales!r}')
-    check_positive("tolerance", model.tolerance, "auto")
+    check_positive("tol", model.tol, "auto")
     check_count("random_state", model.random_state, 0)
 
 

@@ -158,7 +158,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         g, or learn it.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the evidence rises by less in an iteration, in nats per answer; "auto": 3e-5.
     max_iter : int, default 300
     n_jobs : int, optional
@@ -204,7 +204,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         own_share: float = 0.5,
         scale: float | str = "auto",
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -218,7 +218,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         self.own_share = own_share
         self.scale = scale
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -239,7 +239,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
             found = fit_khan(
                 lay_out(answers), root, int(self.n_components),
                 scale=None if isinstance(self.scale, str) else float(self.scale), delta=delta,
-                tolerance=3e-5 if isinstance(self.tolerance, str) else float(self.tolerance),
+                tolerance=3e-5 if isinstance(self.tol, str) else float(self.tol),
                 max_iter=self.max_iter, executor=executor,
                 progress=None if watch is None else lambda done: watch("learning factors", done),
             )  # fmt: skip

@@ -95,7 +95,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         s; "auto" learns it, for "paper" 1.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the objective rises by less in an iteration, in nats per answer; "auto": 1e-5, for "paper" 1e-3.
     max_iter : int or "auto", default "auto"
         "auto": 300, for "paper" 20.
@@ -143,7 +143,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         consensus_strength: float | str = "auto",
         scale: float | str = "auto",
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -159,7 +159,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.consensus_strength = consensus_strength
         self.scale = scale
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -170,7 +170,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         refuse_many_items(answers.n_items)
         people, paper = lay_out(answers), self.preset == "paper"
         tolerance, most = _STOP[self.preset]
-        tolerance = number_or(self.tolerance, tolerance)
+        tolerance = number_or(self.tol, tolerance)
         strength = number_or(self.strength, 0.0 if paper else _STRENGTH)
         consensus_strength = number_or(self.consensus_strength, 0.0 if paper else 1.0)
         automatic = isinstance(self.scale, str)

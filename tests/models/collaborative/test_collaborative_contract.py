@@ -10,7 +10,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CollaborativeGP
 
-FIXED = {"length_scale": 1.0, "tolerance": 1e-9, "max_iter": 2000, "tie_threshold": 0.4, "n_components": 1}
+FIXED = {"length_scale": 1.0, "tol": 1e-9, "max_iter": 2000, "tie_threshold": 0.4, "n_components": 1}
 
 
 @pytest.mark.slow

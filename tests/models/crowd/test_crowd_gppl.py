@@ -24,7 +24,7 @@ USERS = {"user": [f"u{k}" for k in range(N_USERS)], "side": SIDE, "noise": RNG.n
 QUICK: dict[str, Any] = {"n_components": 3, "component_prior": (1.0, 10.0), "n_restarts": 1}
 
 # Where points are few the scales of the linearised model drift for ever, and with them its bound.
-STOPPED: dict[str, Any] = {"preset": "paper", "max_iter": 30, "tolerance": 0.1}
+STOPPED: dict[str, Any] = {"preset": "paper", "max_iter": 30, "tol": 0.1}
 
 
 def answers(seed: int, n: int, users: Any = None) -> tuple[dict[str, list[str]], np.ndarray]:
@@ -107,7 +107,7 @@ def test_components_that_matter_are_few():
 
 def test_no_components_are_the_pooled_model():
     """T4.8: with t alone and the same s, CrowdGPPL is GPPL."""
-    given: dict[str, Any] = {"length_scale": 1.0, "tolerance": 1e-12, "max_iter": 500}
+    given: dict[str, Any] = {"length_scale": 1.0, "tol": 1e-12, "max_iter": 500}
     crowd = CrowdGPPL(n_components=0, own_share=0.0, consensus_prior=(1e7, 2e7), **given).fit(*TRAIN, items=ITEMS)
     pooled = GPPL(scale=crowd.hyperparameters_.consensus_scale, **given).fit(*TRAIN, items=ITEMS)
     for a, b in zip(crowd.predict_margin(TEST[0]), pooled.predict_margin(TEST[0]), strict=True):
@@ -232,7 +232,7 @@ def test_one_answer_in_all():
         ("preset", "new"), ("n_components", -1), ("n_components", 2.5), ("user_features", "auto"), ("consensus", 1),
         ("item_features", None), ("n_inducing", 0), ("own_share", 1.0), ("own_share", "half"), ("kernel", "rbf"),
         ("consensus_prior", (1.0, 0.0)), ("component_prior", "vague"), ("weight_prior", 3.0), ("noise_variance", -1.0),
-        ("surrogate", "2021"), ("batch_size", 0), ("n_restarts", 0), ("tolerance", 0.0), ("max_iter", 0),
+        ("surrogate", "2021"), ("batch_size", 0), ("n_restarts", 0), ("tol", 0.0), ("max_iter", 0),
     ],
 )  # fmt: skip
 def test_settings_out_of_range(name, value):

@@ -10,7 +10,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CrowdGPPL
 
-FIXED = {"length_scale": 1.0, "tolerance": 1e-8, "max_iter": 500, "tie_threshold": 0.4, "n_components": 1}
+FIXED = {"length_scale": 1.0, "tol": 1e-8, "max_iter": 500, "tie_threshold": 0.4, "n_components": 1}
 
 
 @pytest.mark.slow  # half a minute of fits; test_crowd_gppl.py has quicker ones
@@ -35,7 +35,7 @@ class TestModern(PredictionContract, SavingContract):
 class TestPaper(TestModern):
     features_say_all = True
     # The linearisation does not survive its own vague priors where answers are few.
-    fixed = FIXED | {"tolerance": 1e-5, "consensus_prior": (2.0, 2.0), "component_prior": (2.0, 2.0)}
+    fixed = FIXED | {"tol": 1e-5, "consensus_prior": (2.0, 2.0), "component_prior": (2.0, 2.0)}
 
     @classmethod
     def make(cls, **changes: Any) -> CrowdGPPL:

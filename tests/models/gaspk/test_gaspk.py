@@ -50,7 +50,7 @@ def close(one, other, atol=CONVERGED):
 
 @pytest.mark.parametrize("antisymmetric", [True, False])
 def test_the_grid_and_function_space_are_the_same_model(antisymmetric):
-    settings = FIXED | {"n_components": 3, "antisymmetric": antisymmetric, "levels": 25, "tolerance": 1e-6}
+    settings = FIXED | {"n_components": 3, "antisymmetric": antisymmetric, "levels": 25, "tol": 1e-6}
     grid = GaSPK(backend="grid", variances="exact", **settings).fit(ANSWERS, items=CARS)
     function = GaSPK(backend="function", **settings).fit(ANSWERS, items=CARS)
     assert grid.grid_ is not None
@@ -109,7 +109,7 @@ def test_an_update_is_a_fit_to_all_answers():
 def test_an_update_stands_still_where_the_iteration_does():
     first = {name: column[:150] for name, column in ANSWERS.items()}
     rest = {name: column[150:] for name, column in ANSWERS.items()}
-    settings = FIXED | {"tolerance": 1e-7, "max_iter": 2000, "n_components": 2}
+    settings = FIXED | {"tol": 1e-7, "max_iter": 2000, "n_components": 2}
     model = GaSPK(**settings).fit(first, items=CARS).update(rest)
     before = model.weights_.copy()
     # Nothing new: the same answers, and one more round from where it stands.

@@ -11,7 +11,7 @@ from contracts.saving import SavingContract
 from predilect import GaSPK
 
 FIXED = {
-    "amplitude": 4.0, "length_scale": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tolerance": 1e-3,
+    "amplitude": 4.0, "length_scale": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tol": 1e-3,
     "max_iter": 300,
 }  # fmt: skip
 

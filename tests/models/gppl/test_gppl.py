@@ -200,7 +200,7 @@ def test_too_many_items_are_refused_with_advice():
         ("length_scale", [1.0, -1.0]), ("median", "mean"), ("n_inducing", 0), ("n_inducing", 2.5),
         ("inference", "mcmc"), ("sites", "x"), ("surrogate", "2021"), ("scale", 0.0), ("scale_prior", (1.0,)),
         ("scale_prior", (1.0, -1.0)), ("noise_variance", 0), ("batch_size", 0), ("forgetting_rate", -1.0),
-        ("tolerance", "small"), ("max_iter", 0), ("random_state", -1),
+        ("tol", "small"), ("max_iter", 0), ("random_state", -1),
     ],
 )  # fmt: skip
 def test_settings_out_of_range(name, value):

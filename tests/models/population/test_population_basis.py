@@ -93,7 +93,7 @@ def test_every_basis_fits_predicts_ranks_and_saves(basis, tmp_path):
     ["items", "attributes+inducing", *(pytest.param(b, marks=pytest.mark.slow) for b in ("attributes", "inducing"))],
 )
 def test_names_make_no_difference(basis):
-    settings = FIXED | {"tolerance": 1e-13, "max_iter": 2000, "user_features": True}
+    settings = FIXED | {"tol": 1e-13, "max_iter": 2000, "user_features": True}
     model = fitted(basis, users=CROWD.users, **settings)
     item, user = (np.random.default_rng(2).permutation(n) for n in (12, 60))
 

@@ -40,7 +40,7 @@ class Featured(Population):
 
 class OnABasis(PredictionContract):
     personal = True
-    fixed = FIXED | {"tolerance": 1e-12}
+    fixed = FIXED | {"tol": 1e-12}
     trusting_features = TRUSTING
     beyond_json = INFINITE
     rounding = EXACT  # queries of a person are one matrix product, which BLAS cuts by their number

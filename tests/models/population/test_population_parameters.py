@@ -171,7 +171,7 @@ OUT_OF_RANGE = [
     ("feature_weight", 1.5, "0 to 1"), ("length_scale", 0.0, "1e-06 to 1e"), ("tie_threshold", -1.0, "0 to 1"),
     ("scale", "big", "1e-08 to 1e"), ("scale", float("nan"), "1e-08 to 1e"), ("scale", True, "1e-08 to 1e"),
     ("scale", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
-    ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
+    ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tol", 0.0, "0"), ("tol", -1.0, "0"),
     ("random_state", None, "0 "), ("random_state", -1, "0 "), ("variance_factor", -1.0, "0 to 1"),
     ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"), ("lapse_rate", 0.6, "0 to 0.5"),
     ("threshold_factor", 0.0, "0.001 to"), ("noise_factor", 1.5, "1e-06 to 1"), ("lapse_noise", 0.5, "1 to inf"),
@@ -195,7 +195,7 @@ def test_a_parameter_may_be_any_kind_of_number(kind, model):
 
 @both
 def test_a_flat_prior(personal):
-    given = {"strength": 10.0, "scale": 2.0, "tie_threshold": 0.4, "tolerance": 1e-12, "n_jobs": 1}
+    given = {"strength": 10.0, "scale": 2.0, "tie_threshold": 0.4, "tol": 1e-12, "n_jobs": 1}
     model = Population(personal, consensus_scale=np.inf, **given).fit(CROWD)
     assert model.hyperparameters_.consensus_scale == 1e10
     wide = Population(personal, consensus_scale=1e7, **given).fit(CROWD)
@@ -204,7 +204,7 @@ def test_a_flat_prior(personal):
 
 
 def test_people_who_cannot_differ_are_the_pooled_model():
-    rigid = Population(n_jobs=1, strength=1e4, scale=1e-8, consensus_scale=4.0, tie_spread=0.0, tolerance=1e-13)
+    rigid = Population(n_jobs=1, strength=1e4, scale=1e-8, consensus_scale=4.0, tie_spread=0.0, tol=1e-13)
     rigid.fit(CROWD)
     pooled = Population(False, n_jobs=1, consensus_scale=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
     for one, other in zip(rigid.consensus_distribution(), pooled.consensus_distribution(), strict=True):

@@ -94,7 +94,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         Step of the messages, and its factor per iteration, for "paper".
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise. The paper has no ties.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop once a step without damping would move no margin of an answer by more, in units of the noise of an answer;
         "auto": 0.1.
     max_iter : int or "auto", default "auto"
@@ -171,7 +171,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         damping: float = 0.5,
         damping_decay: float = 0.95,
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -193,7 +193,7 @@ class CollaborativeGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.damping = damping
         self.damping_decay = damping_decay
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state

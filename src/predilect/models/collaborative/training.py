@@ -70,7 +70,7 @@ def fit_collaborative(
     traits, rows = _traits(model, training) if personal else (None, None)
     shared: dict[str, Any] = {
         "n_components": int(model.n_components) if personal else 1, "fixed_weights": not personal, "delta": delta,
-        "tolerance": _TOLERANCE if isinstance(model.tolerance, str) else float(model.tolerance),
+        "tolerance": _TOLERANCE if isinstance(model.tol, str) else float(model.tol),
         "max_iter": _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else model.max_iter,
         "random_state": int(model.random_state),
         "watch": None if watch is None else lambda sweep, residual: watch("fitting shared functions", sweep),

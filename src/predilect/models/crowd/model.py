@@ -102,7 +102,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         Random starts, of which the best is continued; "auto": 3, and 1 beyond 20 000 different answers or 100 points.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the bound rises by less in a sweep, in nats per answer; "auto": 3e-3, and 1e-3 beyond 20 000 different
         answers. For "paper" the relative change of its bound; "auto": 3.5e-3. Both stop early on purpose: longer runs
         raise the bound and predict new answers no better.
@@ -182,7 +182,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         delay: float = 1.0,
         n_restarts: int | str = "auto",
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -210,7 +210,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.delay = delay
         self.n_restarts = n_restarts
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -113,7 +113,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         "paper": amplitude 1, not antisymmetric, a grid, low-rank variances, no damping, no calibration.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float, default 0.01
+    tol : float, default 0.01
         Largest change of a weight by another round.
     max_iter : int, default 100
         Rounds of characteristics and weights.
@@ -196,7 +196,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         spread: float | str = "auto",
         preset: str = "modern",
         tie_threshold: float | str = "auto",
-        tolerance: float = 1e-2,
+        tol: float = 1e-2,
         max_iter: int = 100,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -221,7 +221,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         self.spread = spread
         self.preset = preset
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -67,7 +67,7 @@ def check_gaspk(model: Any) -> None:
         check_count(name, getattr(model, name), 1, *words)
     check_count("random_state", model.random_state, 0)
     check_positive("amplitude", model.amplitude, "auto", "evidence")
-    check_positive("tolerance", model.tolerance)
+    check_positive("tol", model.tol)
     check_positive("damping", model.damping, "auto")
     check_positive("spread", model.spread, "auto")
     if not isinstance(model.spread, str) and model.spread < 1.0:

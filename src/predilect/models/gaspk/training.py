@@ -50,7 +50,7 @@ def fit_gaspk(
     personal = answers.has_users and answers.n_users > 1
     choices, told = read_choices(model, training, how.antisymmetric)
     backend = choose_backend(how.backend, choices)
-    settings = Settings(model.gamma, how.damping, float(model.tolerance), max_rounds=int(model.max_iter))
+    settings = Settings(model.gamma, how.damping, float(model.tol), max_rounds=int(model.max_iter))
     start = _kernel(model, choices, how.antisymmetric)
     shared: dict[str, Any] = {"delta": delta, "random_state": int(model.random_state), "executor": executor}
     bases = Bases(choices, backend, max(_numbers(model, personal)), answers.n_rows)

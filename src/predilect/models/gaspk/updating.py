@@ -60,7 +60,7 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
     same = len(choices.points) == known
     backend = model.report_["prior"]["backend"]
     basis = model.posterior_.basis if same else basis_of(kernel, choices, backend, n_c, told.n_rows)
-    settings = Settings(model.gamma, how.damping, float(model.tolerance), max_rounds=int(model.max_iter))
+    settings = Settings(model.gamma, how.damping, float(model.tol), max_rounds=int(model.max_iter))
     with workers(model.n_jobs) as executor:
         found = run(
             basis, told, gamma, settings, delta=model.tie_threshold_, start=model.posterior_.w if same else None,

@@ -54,7 +54,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         Share of the prior variance of a utility that is item-specific.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         For "variational": stop when the bound rises by less, in nats per answer; "auto": 1e-6. The others run to
         convergence.
     max_iter : int, default 200
@@ -99,7 +99,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         scale: float | str = "auto",
         scale_prior: tuple[float, float] = (1.0, 1.0),
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 200,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -114,7 +114,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         self.scale = scale
         self.scale_prior = scale_prior
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state

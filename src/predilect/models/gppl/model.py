@@ -105,7 +105,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         r and ε of the steps ρ_i = (i + ε)^-r.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the bound rises by less in a pass, in nats per answer; "auto": 1e-6, for "separate" 1e-5.
     max_iter : int, default 200
         Passes, or batches, but at least one pass.
@@ -174,7 +174,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         forgetting_rate: float = 0.9,
         delay: float = 1.0,
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 200,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -197,7 +197,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.forgetting_rate = forgetting_rate
         self.delay = delay
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state

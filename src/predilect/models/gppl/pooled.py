@@ -72,7 +72,7 @@ def fit_sparse_gppl(
     """Variational inference, all answers at once or in batches; δ, s and length-scales are learned as asked."""
     prior = scale_prior(model)
     schedule = _schedule(model, len(answers.left), projection.n_points)
-    tolerance = 1e-6 if isinstance(model.tolerance, str) else float(model.tolerance)
+    tolerance = 1e-6 if isinstance(model.tol, str) else float(model.tol)
     search: dict[str, Any] = {"n_inducing": projection.n_points, "items_are_points": projection.A is None}
 
     def fit(at: float, start: SparseFit | None) -> SparseFit:

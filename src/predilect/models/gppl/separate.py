@@ -245,7 +245,7 @@ def fit_separate_gppl(
         shape=prior.shape, rate=prior.rate / (2.0 * prior.noise_var),
         scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
         learn_kernel=optimises(model) and space.informative,
-        tolerance=1e-5 if isinstance(model.tolerance, str) else float(model.tolerance),
+        tolerance=1e-5 if isinstance(model.tol, str) else float(model.tol),
         max_iter=model.max_iter, executor=executor,
         progress=None if watch is None else lambda done: watch("choosing the prior by the evidence", done),
     )  # fmt: skip

@@ -50,7 +50,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         Shape and rate of the Gamma prior of s.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the evidence rises by less, in nats per answer; "auto": 1e-5.
     max_iter : int, default 100
         Of the search for s, δ and length-scales.
@@ -95,7 +95,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         scale: float | str = "auto",
         scale_prior: tuple[float, float] = (1.0, 1.0),
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 100,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -109,7 +109,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.scale = scale
         self.scale_prior = scale_prior
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state

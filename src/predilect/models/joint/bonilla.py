@@ -33,7 +33,7 @@ class BonillaGP(JointGP):
         The inverse s of the prior variance, or learn it from 0.1 on. The authors' is 1.
     n_tuning : int or None, default 25
         Number of randomly drawn users on whose answers hyper-parameters are tuned; 0: no tuning; None: all users.
-    max_evaluations, tie_threshold, tolerance, max_iter, n_jobs, random_state, strict
+    max_evaluations, tie_threshold, tol, max_iter, n_jobs, random_state, strict
         As in :class:`~predilect.JointGP`.
 
     Notes
@@ -67,7 +67,7 @@ class BonillaGP(JointGP):
         n_tuning: int | None = 25,
         max_evaluations: int = 50,
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -75,7 +75,7 @@ class BonillaGP(JointGP):
     ) -> None:
         super().__init__(
             kernel=kernel, user_kernel=user_kernel, kernel_form=kernel_form, length_scale=length_scale, median=median,
-            n_tuning=n_tuning, max_evaluations=max_evaluations, tie_threshold=tie_threshold, tolerance=tolerance,
+            n_tuning=n_tuning, max_evaluations=max_evaluations, tie_threshold=tie_threshold, tol=tol,
             max_iter=max_iter, n_jobs=n_jobs, random_state=random_state, strict=strict,
         )  # fmt: skip
         self.nugget = nugget

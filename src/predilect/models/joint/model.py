@@ -89,7 +89,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         Of the evidence while tuning.
     tie_threshold : float or "auto", default "auto"
         δ, in units of the noise; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Of expectation propagation: the largest change of a margin, in units of the answer noise; "auto": 1e-6.
     max_iter : int, default 300
         Of expectation propagation.
@@ -140,7 +140,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         n_tuning: int | None = None,
         max_evaluations: int = 50,
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -158,7 +158,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.n_tuning = n_tuning
         self.max_evaluations = max_evaluations
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -177,7 +177,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         kernel = tuned.kernel
         found = fit_joint_process(
             kernel, answers, delta=delta, start=tuned.sites,
-            tolerance=_TOLERANCE if isinstance(self.tolerance, str) else float(self.tolerance),
+            tolerance=_TOLERANCE if isinstance(self.tol, str) else float(self.tol),
             max_iter=self.max_iter,
             progress=None if watch is None else lambda done: watch("learning the tie threshold", done),
         )  # fmt: skip

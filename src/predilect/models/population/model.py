@@ -86,7 +86,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²), and is learned with everything else; 0 is
         one threshold for all. "auto" gives people their own where held-out answers gain by it, with the spread of
         largest evidence; a ``tie_threshold`` that is given is everybody's then.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
     max_iter : int, default 300
@@ -160,7 +160,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         user_features: bool | str = "auto",
         tie_threshold: Auto = "auto",
         tie_spread: Auto = "auto",
-        tolerance: Auto = "auto",
+        tol: Auto = "auto",
         max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -186,7 +186,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.user_features = user_features
         self.tie_threshold = tie_threshold
         self.tie_spread = tie_spread
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -246,7 +246,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
                     comparisons, space, length_scale, given, basis=self.basis,
                     n_inducing=n_inducing,
                     traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
-                    tolerance=None if isinstance(self.tolerance, str) else float(self.tolerance),
+                    tolerance=None if isinstance(self.tol, str) else float(self.tol),
                     max_iter=self.max_iter, random_state=self.random_state, executor=executor, watch=watch,
                 )  # fmt: skip
             else:

@@ -320,11 +320,11 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
 
 def check_settings(model: Any) -> None:
     """ValueError if an argument that says how to compute is neither "auto" nor in its range."""
-    tolerance = model.tolerance
-    automatic = isinstance(tolerance, str) and tolerance == "auto"
-    number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
-    if not automatic and not (number and 0.0 < float(tolerance) < float("inf")):
-        raise ValueError(f'tolerance must be "auto" or a number above 0, in nats an answer, not {tolerance!r}')
+    tol = model.tol
+    automatic = isinstance(tol, str) and tol == "auto"
+    number = isinstance(tol, Real) and not isinstance(tol, bool)
+    if not automatic and not (number and 0.0 < float(tol) < float("inf")):
+        raise ValueError(f'tol must be "auto" or a number above 0, in nats an answer, not {tol!r}')
     for name, least in (("max_iter", 1), ("random_state", 0)):
         value = getattr(model, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
