@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.metrics import get_scorer, log_loss
 
 from contracts.estimator import EstimatorContract
 from contracts.votes import ROWS, item_ids, questions, swapped, user_ids, votes, without_user
@@ -84,7 +85,7 @@ class PredictionContract(EstimatorContract):
             integers.predict_proba({"user": [1, 2], "left": [0, "1"], "right": [2, 3]})
 
     def test_probabilities(self, model):
-        assert list(model.classes_) == ["left", "tie", "right"]
+        assert model.classes_.tolist() == [1, 0, -1]
         asked = questions()
         proba = model.predict_proba(asked)
         assert proba.shape == (len(asked["user"]), 3)
@@ -93,6 +94,19 @@ class PredictionContract(EstimatorContract):
         np.testing.assert_allclose(model.predict_proba(swapped(asked)), proba[:, ::-1], atol=EXACT)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(asked)), proba, atol=EXACT)
         np.testing.assert_array_equal(model.predict(asked), np.array([1, 0, -1])[proba.argmax(axis=1)])
+
+    @pytest.mark.parametrize("with_ties", [True, False])
+    def test_scikit_learn_scores_it(self, model, with_ties):
+        columns, y = votes()
+        if not with_ties:
+            columns, y = {name: np.asarray(column)[y != 0] for name, column in columns.items()}, y[y != 0]
+            model = self.make().fit(columns, y)
+        proba, predicted = model.predict_proba(columns), model.predict(columns)
+        np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], predicted)
+        assert get_scorer("accuracy")(model, columns, y) == np.mean(predicted == y)
+        order = np.argsort(model.classes_)  # scikit-learn wants columns in the order of sorted labels
+        loss = log_loss(y, proba[:, order], labels=model.classes_[order])
+        assert abs(loss + model.score(columns, y)) < EXACT
 
     def test_margins(self, model):
         asked = questions()

@@ -132,8 +132,8 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    classes_ : array of int, shape (3,)
+        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
 
     Notes
     -----

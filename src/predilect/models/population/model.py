@@ -116,8 +116,8 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         The answers; None after :meth:`load`.
     verdict_ : Verdict or None
         Of :meth:`verdict`, once it was asked for; None again after :meth:`update` and :meth:`forget`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    classes_ : array of int, shape (3,)
+        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
 
     Notes
     -----
