@@ -20,6 +20,7 @@ __all__ = [
     "GPPL",
     "GPVU",
     "BonillaGP",
+    "Calibration",
     "CollaborativeGP",
     "Comparisons",
     "CompressedModel",
@@ -50,6 +51,7 @@ _MODULES = {
     "data": ("Comparisons", "ItemFeatures", "PersonFeatures", "check", "read_comparisons"),
     "evaluation.attributes": ("select_attributes",),
     "models.population": ("Population",),
+    "models.population.calibration": ("Calibration",),
     "models.gppl": ("GPPL", "GPClassifier", "SingleUserGP"),
     "models.crowd": ("CrowdGPPL",),
     "models.gaspk": ("GaSPK",),
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from predilect.models.hierarchical import HierarchicalGP
     from predilect.models.joint import BonillaGP, JointGP
     from predilect.models.population import Population
+    from predilect.models.population.calibration import Calibration
     from predilect.models.registry import load_model
 
 

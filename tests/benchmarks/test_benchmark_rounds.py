@@ -18,7 +18,7 @@ FIXED = {
     "strength": 5.0,
     "scale": 4.0,
     "consensus_scale": 4.0,
-    "variance_factor": 1.0,
+    "calibration": None,
     "tie_threshold": 0.0,
     "n_jobs": 1,
 }

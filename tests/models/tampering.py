@@ -70,9 +70,10 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "strength": 10.0,
         "scale": 2.0,
         "consensus_scale": 4.0,
-        "variance_factor": 1.0,
+        "calibration": None,
         "n_jobs": 1,
     }
+    careless = given | {"calibration": predilect.Calibration(lapse_rate=0.05)}
     spk = {"n_components": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2, "n_jobs": 1}
     plain, features, both = {}, {"items": ITEMS}, {"items": ITEMS, "users": PEOPLE}  # type: ignore[var-annotated]
 
@@ -94,7 +95,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "population": fit(Population, plain, False, **given),
         "population, everything chosen": fit(Population, plain, n_jobs=1),
         "population, features": fit(Population, features, **given, feature_weight=0.7),
-        "population, ties": fit(Population, plain, **given, tie_spread=0.3, lapse_rate=0.05),
+        "population, ties": fit(Population, plain, **careless, tie_spread=0.3),
         "population, traits": fit(Population, both, **given, user_features=True),
         "population, attributes": fit(Population, features, **given, basis="attributes"),
         "population, inducing": fit(Population, both, **given, basis="attributes+inducing", user_features=True),

@@ -22,7 +22,6 @@ from predilect.latent.sparse.posterior import SparsePosterior
 from predilect.likelihoods.views import Probit
 from predilect.models.gppl.joint import JointPosterior
 from predilect.models.joint.process import JointProcess, kept_process, people_of
-from predilect.models.population.calibration import Calibration
 from predilect.models.population.prior import Hyperparameters
 from predilect.people.pair_kinds import IMPLIED
 from predilect.people.posterior import PopulationPosterior
@@ -314,8 +313,8 @@ def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
     posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
     if not isinstance(posterior, PopulationPosterior) or not isinstance(model.hyperparameters_, Hyperparameters):
         return nothing
-    chances = Calibration.of(model.hyperparameters_)
-    if chances.factor_implied == chances.factor:
+    chances = model.hyperparameters_.calibration
+    if chances.variance_factor_implied == chances.variance_factor:
         return nothing
     marks = []
     for user in range(len(selection.ptr) - 1):

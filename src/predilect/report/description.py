@@ -97,15 +97,17 @@ def _use_of_features(model: Population) -> str:
 
 def _noise_line(model: Population) -> str:
     """The noise that predictions take, where that is not the unit of scores."""
-    h = model.hyperparameters_
-    sd = math.sqrt(h.noise_factor)
-    if h.lapse_rate < _FEW_LAPSES:
+    found = model.hyperparameters_.calibration
+    sd = math.sqrt(found.noise_factor)
+    if found.lapse_rate < _FEW_LAPSES:
         if sd > _NEARLY_ALL:
             return ""
         return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
-    careless = f"{math.sqrt(h.lapse_noise):.1f} times it" if math.isfinite(h.lapse_noise) else "the toss of a coin"
+    coin = math.isinf(found.lapse_noise)
+    careless = "the toss of a coin" if coin else f"{math.sqrt(found.lapse_noise):.1f} times it"
+    share = 1 - found.lapse_rate
     return (
-        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - h.lapse_rate):.0f} % of the answers', "
+        f"Predicted probabilities take {sd:.2f} times this noise for {100 * share:.0f} % of the answers', "
         f"and {careless} for the others, which are given with little care, as held-out answers ask for."
     )
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
-from predilect import Population
+from predilect import Calibration, Population
 from predilect.latent import pooled
 
 FIXED = {
     "strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "feature_weight": 0.5,
-    "consensus_feature_weight": 0.5, "length_scale": 1.0, "variance_factor": 0.8, "tol": 1e-13,
+    "consensus_feature_weight": 0.5, "length_scale": 1.0, "calibration": Calibration(0.8), "tol": 1e-13,
     "max_iter": 3000, "tie_spread": 0.3,
 }  # fmt: skip
 

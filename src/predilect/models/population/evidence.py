@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -337,7 +337,7 @@ def _coordinates(names: list[str], setting: Hyperparameters) -> list[float]:
 
 
 def _hyperparameters(names: list[str], start: Hyperparameters, x: FloatArray) -> Hyperparameters:
-    changes: dict[str, float] = {}
+    changes: dict[str, Any] = {}
     for name, centre, offset in zip(names, _coordinates(names, start), x.tolist(), strict=True):
         value = centre + offset
         changes[name] = 1.0 / (1.0 + math.exp(-value)) if name == "feature_weight" else math.exp(value)

@@ -16,6 +16,7 @@ from predilect.data.features import Traits
 from predilect.evaluation.verdict import Verdict
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags, given_threshold
+from predilect.models.population.calibration import Calibration
 from predilect.models.population.predictions import population_chances, population_log_chances, population_margins
 from predilect.models.population.prior import check_settings, given_hyperparameters
 from predilect.models.population.storage import load_population, save_population
@@ -52,24 +53,9 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
         and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
         ``consensus_scale=inf`` is a flat prior (variance 1e10).
-    variance_factor, variance_factor_unseen, variance_factor_implied : float or "auto", default "auto"
-        Calibration factors κ, κ₀ and κ₌: probabilities of answers take κ vᵉ for a margin's variance v. κ₀ replaces κ
-        for two items that the person has no answer on, and √(κ κ₀) does for a pair with one such item; κ₌, at most κ,
-        where the answer follows from others of the person by transitivity. "auto" is chosen on held-out answers; 1 for
-        the pooled model. κ₀ and κ₌ are κ where held-out answers do not tell the kinds of pairs apart or κ is given.
-    variance_power : float or "auto", default "auto"
-        e, from 0 to 2: above 1 where small variances are still too large. "auto" is chosen on held-out answers, and 1
-        for the pooled model or where κ is given.
-    threshold_factor : float or "auto", default "auto"
-        γ: probabilities of answers take the tie threshold times γ. "auto" is chosen on held-out answers, and 1 for the
-        pooled model or where κ or the threshold is given.
-    noise_factor : float or "auto", default "auto"
-        τ², from 1e-6 to 1: probabilities of answers take noise of this variance, where the fit takes 1. "auto" is
-        chosen on held-out answers, and 1 for the pooled model or where κ is given.
-    lapse_rate, lapse_noise : float or "auto", default "auto"
-        λ, from 0 to .5, and k, from 1 up: share of careless answers, and the variance of their noise; inf is a toss of
-        a coin. "auto" is chosen on held-out answers; λ is 0 for the pooled model or where κ is given, and k inf where λ
-        is 0 or both are given.
+    calibration : "auto", None or Calibration, default "auto"
+        How probabilities of answers follow from margins: "auto" is chosen on held-out answers, and none for the pooled
+        model; None is as the posterior has them; or a :class:`~predilect.Calibration`.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
         Basis of the utilities. "items": one function an item, at most 3 000. "attributes": linear in the item features,
         a hierarchical probit. "inducing": a kernel of the features through inducing points, and an item-specific
@@ -147,14 +133,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         feature_weight: Auto = "auto",
         consensus_feature_weight: Auto = "auto",
         length_scale: Auto = "auto",
-        variance_factor: Auto = "auto",
-        variance_factor_unseen: Auto = "auto",
-        variance_factor_implied: Auto = "auto",
-        variance_power: Auto = "auto",
-        threshold_factor: Auto = "auto",
-        noise_factor: Auto = "auto",
-        lapse_rate: Auto = "auto",
-        lapse_noise: Auto = "auto",
+        calibration: Calibration | str | None = "auto",
         basis: str = "auto",
         n_inducing: int | str = "auto",
         user_features: bool | str = "auto",
@@ -173,14 +152,7 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self.feature_weight = feature_weight
         self.consensus_feature_weight = consensus_feature_weight
         self.length_scale = length_scale
-        self.variance_factor = variance_factor
-        self.variance_factor_unseen = variance_factor_unseen
-        self.variance_factor_implied = variance_factor_implied
-        self.variance_power = variance_power
-        self.threshold_factor = threshold_factor
-        self.noise_factor = noise_factor
-        self.lapse_rate = lapse_rate
-        self.lapse_noise = lapse_noise
+        self.calibration = calibration
         self.basis = basis
         self.n_inducing = n_inducing
         self.user_features = user_features
@@ -286,13 +258,14 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
 
     @property
     def choices_(self) -> dict[str, Any]:
-        """Basis, n_inducing and user_features that were chosen, as parameters."""
+        """Basis, n_inducing, user_features and calibration that were chosen, as parameters."""
         check_is_fitted(self, "posterior_")
         functions = self.functions_
         return {
             "basis": "items" if functions is None else functions.kind,
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
             "user_features": self.traits_ is not None,
+            "calibration": self.hyperparameters_.calibration,
         }
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:

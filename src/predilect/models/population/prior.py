@@ -18,6 +18,7 @@ from predilect.data.space import FeatureSpace
 from predilect.models.checks import _is_auto, _number
 from predilect.models.fields import LARGEST
 from predilect.models.population.basis import BASES, Functions
+from predilect.models.population.calibration import Calibration
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,23 +44,8 @@ class Hyperparameters:
         agree on, or the other way round.
     trait_scale : float
         s_b, prior variance of the effect of a person's trait on a utility; 0 if traits are not used.
-    variance_factor : float
-        κ: the probability of an answer is that of a margin with mean E z and variance κ (Var z)ᵉ. With e = 1: 1 where
-        utilities are Gaussian as modelled, smaller where people are easier to predict than that, larger where a point
-        estimate of the population is overconfident.
-    variance_factor_unseen : float, optional
-        κ₀: the same for two items on which the person has no answer; by default κ. A pair with one such item takes
-        √(κ κ₀).
-    variance_factor_implied : float, optional
-        κ₌: the same where the answer follows from others of the person by transitivity; by default κ.
-    variance_power : float
-        e: above 1 where margins of small variance are known better still than κ says.
-    threshold_factor : float
-        γ: factor of the tie threshold in predictions.
-    noise_factor : float
-        τ²: variance of the answer noise in predictions; 1 in the fit.
-    lapse_rate, lapse_noise : float
-        λ and k: share of careless answers, and the variance of their noise; inf is a fair coin.
+    calibration : Calibration
+        How probabilities of answers follow from margins.
     tie_spread : float
         σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
     """
@@ -71,14 +57,7 @@ class Hyperparameters:
     length_scale: float
     consensus_feature_weight: float | None = None
     trait_scale: float = 0.0
-    variance_factor: float = 1.0
-    variance_factor_unseen: float | None = None
-    variance_factor_implied: float | None = None
-    variance_power: float = 1.0
-    threshold_factor: float = 1.0
-    noise_factor: float = 1.0
-    lapse_rate: float = 0.0
-    lapse_noise: float = math.inf
+    calibration: Calibration = field(default_factory=Calibration)
     tie_spread: float = 0.0
 
     @property
@@ -86,22 +65,9 @@ class Hyperparameters:
         """W of the consensus, given or shared."""
         return self.feature_weight if self.consensus_feature_weight is None else self.consensus_feature_weight
 
-    @property
-    def unseen_factor(self) -> float:
-        """κ₀, given or equal to κ."""
-        return self.variance_factor if self.variance_factor_unseen is None else self.variance_factor_unseen
-
-    @property
-    def implied_factor(self) -> float:
-        """κ₌, given or equal to κ."""
-        return self.variance_factor if self.variance_factor_implied is None else self.variance_factor_implied
-
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            **asdict(self), "consensus_feature_weight": self.consensus_weight,
-            "variance_factor_unseen": self.unseen_factor, "variance_factor_implied": self.implied_factor,
-        }  # fmt: skip
+        return {**asdict(self), "consensus_feature_weight": self.consensus_weight}
 
 
 # With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
@@ -280,27 +246,25 @@ _RANGES = {
     "feature_weight": (0.0, 1.0),
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
-    "variance_factor": (0.0, 1e12),
-    "variance_factor_unseen": (0.0, 1e12),
-    "variance_factor_implied": (0.0, 1e12),
-    "variance_power": (0.0, 2.0),
-    "threshold_factor": (1e-3, 1e3),
-    "noise_factor": (1e-6, 1.0),
-    "lapse_rate": (0.0, 0.5),
-    "lapse_noise": (1.0, float("inf")),
     "tie_spread": (0.0, 10.0),
 }
 _SEARCHED = ("strength", "scale", "consensus_scale", "length_scale")
 
 
-def given_hyperparameters(model: Any) -> dict[str, float]:
-    """Hyper-parameters that are numbers and not "auto"; ValueError if one is neither, or out of its range."""
-    given: dict[str, float] = {}
+def given_hyperparameters(model: Any) -> dict[str, Any]:
+    """Hyper-parameters that are given and not "auto"; ValueError if one is neither, or out of its range."""
+    given: dict[str, Any] = {}
     for name, (low, high) in _RANGES.items():
         value = getattr(model, name)
         if _is_auto(value):
             continue
         given[name] = _number(name, value, low, high)
+    if model.calibration is None:
+        given["calibration"] = Calibration()
+    elif isinstance(model.calibration, Calibration):
+        given["calibration"] = model.calibration
+    elif not _is_auto(model.calibration):
+        raise ValueError(f'calibration must be "auto", None or a Calibration, not {model.calibration!r}')
     return given
 
 

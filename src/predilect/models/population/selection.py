@@ -23,7 +23,6 @@ from predilect.data.space import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.models.population.basis import Functions
-from predilect.models.population.calibration import Calibration
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -202,11 +201,11 @@ def select_model(
     best = search.or_pooled(best, delta, executor)
     if traits is not None and not traits_must:
         best = search.with_traits(best, traits)
-    setting = replace(best.setting, variance_factor=best.trial.factor)
+    setting = replace(best.setting, calibration=best.trial.calibration)
     start_state = best.trial.states[0]
     if few:  # the offsets are those of the items that took part
         start_state = replace(start_state, offset=np.zeros(0))
-    if "variance_factor" in free:
+    if "calibration" in free:
         folds, states, candidate = search.folds, best.trial.states, best.candidate
         quick = candidate.prior(setting, where).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
         if quick and some is comparisons:  # further folds of the same kind
@@ -218,7 +217,9 @@ def select_model(
             folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE))
             first_run = folds[0].run(candidate := Candidate.of(candidate.functions, where), setting, None, start_state)
             states = [first_run.state]
-        setting = calibrated(setting, candidate, folds, states, free, np.random.default_rng(seeds[5]))
+        setting = calibrated(
+            setting, candidate, folds, states, comparisons.has_ties and delta is None, np.random.default_rng(seeds[5])
+        )
     candidate = Candidate.of(best.candidate.functions, space)
     return Selection(setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
 
@@ -253,8 +254,8 @@ class _Search:
             fold.run(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
             for i, fold in enumerate(self.folds)
         ]
-        trial = Trial.of(runs, None if "variance_factor" in self.free else Calibration.of(setting))
-        setting = replace(setting, variance_factor=trial.factor)
+        trial = Trial.of(runs, None if "calibration" in self.free else setting.calibration)
+        setting = replace(setting, calibration=trial.calibration)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
         if self.progress:
             self.progress(len(self.trials))

@@ -17,6 +17,7 @@ from predilect.models.checks import check_choice, given_threshold
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, outcomes, positive
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.population.basis import BASES, Functions
+from predilect.models.population.calibration import Calibration
 from predilect.models.population.prior import check_settings, given_hyperparameters, restored_hyperparameters
 from predilect.models.population.updates import begin_updates, consolidate, pooled_rows
 from predilect.models.saving import (
@@ -115,7 +116,10 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
 
 
 def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    model = cls(**{name: number(value) for name, value in document["parameters"].items()})
+    parameters = {name: number(value) for name, value in document["parameters"].items()}
+    if isinstance(parameters["calibration"], dict):
+        parameters["calibration"] = typed(Calibration, parameters["calibration"], "calibration")
+    model = cls(**parameters)
     check_settings(model)
     given_hyperparameters(model)
     given_threshold(model.tie_threshold)

@@ -66,7 +66,7 @@ def train_personal(
     comparisons: Comparisons,
     space: FeatureSpace,
     default_length_scale: float,
-    given: Mapping[str, float],
+    given: Mapping[str, Any],
     *,
     basis: str,
     n_inducing: int | None,
@@ -91,10 +91,7 @@ def train_personal(
     bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if None in bases:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
-    searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
-    if "variance_factor" not in given:  # a given κ holds the rest of the calibration at its defaults
-        searchable += ["variance_factor_unseen", "variance_factor_implied", "variance_power"]
-        searchable += ["noise_factor", "lapse_rate", "lapse_noise"]
+    searchable = ["strength", "scale", "consensus_scale", "calibration"]
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given and None in bases:
@@ -104,7 +101,7 @@ def train_personal(
             start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
     if comparisons.has_ties and delta is None:
-        searchable += ["tie_spread", "threshold_factor"]
+        searchable.append("tie_spread")
     if not comparisons.has_ties:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
     selection = select_model(
@@ -189,7 +186,7 @@ def train_pooled(
     comparisons: Comparisons,
     space: FeatureSpace,
     default_length_scale: float,
-    given: Mapping[str, float],
+    given: Mapping[str, Any],
     *,
     basis: str,
     n_inducing: int | None,
@@ -240,7 +237,7 @@ def _search_pooled(
     comparisons: Comparisons,
     space: FeatureSpace,
     start: Hyperparameters,
-    given: Mapping[str, float],
+    given: Mapping[str, Any],
     delta: float | None,
     watch: Watcher | None,
     functions: Functions | None = None,
@@ -324,7 +321,7 @@ def _condition(
 
 
 def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
-    settings = {**DEFAULTS, "length_scale": default_length_scale, **given}
+    settings: dict[str, Any] = {**DEFAULTS, "length_scale": default_length_scale, **given}
     if not space.informative:
         settings["feature_weight"] = 0.0
     settings["consensus_scale"] = min(settings["consensus_scale"], _FLAT_SCALE)
