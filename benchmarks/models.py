@@ -221,7 +221,7 @@ NEEDS = {
 
 
 def build(name: str) -> Callable[[Task], Fitted]:
-    """The model of a name; options may follow, as in ``population@strength=10@scale=4``.
+    """The model of a name; options may follow, as in ``population@strength=10@variance=4``.
 
     Raises
     ------

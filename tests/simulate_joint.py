@@ -35,7 +35,7 @@ def joint_model(nugget="user"):
     """A joint process; with "observation" one whose rows are margins."""
     X, y, users, items, _ = joint_crowd()
     given = {"n_tuning": 0, "length_scale": "median"}
-    model = JointGP(amplitude=20.0, **given) if nugget == "user" else BonillaGP(nugget=nugget, **given)
+    model = JointGP(variance=20.0, **given) if nugget == "user" else BonillaGP(nugget=nugget, **given)
     return model.fit(X, y, users=users, items=items)
 
 

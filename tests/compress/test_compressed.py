@@ -251,7 +251,7 @@ def test_what_is_damaged_is_refused(small, tmp_path):
 
 
 def test_what_is_kept_is_as_certain_as_in_the_full_model(tmp_path):
-    fixed = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "n_jobs": 1}
+    fixed = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "n_jobs": 1}
     calibration = predilect.Calibration(0.7, 2.0, 0.05, noise_factor=0.5)
     full = predilect.Population(**fixed, calibration=calibration).fit(comparisons(crowd(1, 20, 8, 10)))
     found = compress(full, 4, precision="double")

@@ -19,7 +19,7 @@ from simulate import Answers, answers, comparisons, crowd, random_pairs
 from tolerances import EXACT
 
 # Nothing to search for, so that a test is quick.
-FIXED = {"strength": 30.0, "scale": 1.0, "consensus_scale": 1.0, "calibration": None, "n_jobs": 1}
+FIXED = {"strength": 30.0, "variance": 1.0, "consensus_variance": 1.0, "calibration": None, "n_jobs": 1}
 
 
 def camps(seed: int, n_users: int = 40, n_items: int = 6, per_person: int = 12, delta: float = 0.0) -> Answers:
@@ -80,7 +80,7 @@ def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(calibration):
 
 
 def test_a_prior_that_takes_people_for_all_different_is_worse_where_they_agree():
-    stubborn = Population(strength=1e4, scale=30.0, n_jobs=1)
+    stubborn = Population(strength=1e4, variance=30.0, n_jobs=1)
     verdict = judge(stubborn, comparisons(agreeing(1)))
     assert (verdict.personal.outcome, verdict.favours) == ("worse", "pooled")
     assert verdict.personal.lower < verdict.personal.gain < verdict.personal.upper < 0.0
@@ -130,7 +130,7 @@ def one_feature_that_says_everything() -> tuple[Comparisons, np.ndarray, np.rand
 def test_features_that_say_everything():
     data, x, _ = one_feature_that_says_everything()
     told = ItemFeatures.from_frame({"item": np.arange(30), "x": x})
-    verdict = judge(Population(**FIXED | {"scale": 4.0}), data, told)  # with the weight of features searched for
+    verdict = judge(Population(**FIXED | {"variance": 4.0}), data, told)  # with the weight of features searched for
     assert (verdict.personal.outcome, verdict.features.outcome) == ("better", "better")
     assert [contest.question for contest in verdict.contests] == ["personal", "features"]
     assert judge(Population(**FIXED), data).features is None
@@ -264,7 +264,7 @@ def test_islands_fitted_apart_are_as_good_as_one_fit():
     by_pair = replace(answers, task=None)  # the winner of a pair that is held out may be known from the other
     fold = k_folds_answers(by_pair, 5, random_state=1)
     trial = held_out.Trial(by_pair, fold, 0.0, None)
-    model = Population(personal=False, consensus_scale=2.0, n_jobs=1)
+    model = Population(personal=False, consensus_variance=2.0, n_jobs=1)
     apart = trial.run("apart", model, None, trial.islands())
     np.testing.assert_allclose(apart, trial.run("together", model, None), atol=1e-6)
 

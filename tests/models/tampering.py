@@ -68,13 +68,13 @@ def kinds() -> dict[str, Callable[[], Any]]:
 
     given: dict[str, Any] = {
         "strength": 10.0,
-        "scale": 2.0,
-        "consensus_scale": 4.0,
+        "variance": 2.0,
+        "consensus_variance": 4.0,
         "calibration": None,
         "n_jobs": 1,
     }
     careless = given | {"calibration": predilect.Calibration(lapse_rate=0.05)}
-    spk = {"n_components": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2, "n_jobs": 1}
+    spk = {"n_components": 2, "n_restarts": 1, "variance": 4.0, "spread": 1.2, "n_jobs": 1}
     plain, features, both = {}, {"items": ITEMS}, {"items": ITEMS, "users": PEOPLE}  # type: ignore[var-annotated]
 
     def fit(make: Any, more: dict[str, Any], ties: bool = True, **settings: Any) -> Callable[[], Any]:

@@ -93,20 +93,20 @@ def test_somebody_without_answers_and_answers_that_say_nothing(name):
         (JointGP, {"user_share": 1.5}, 'user_share must be "auto" or a number from 0 to 1'),
         (JointGP, {"item_share": "much"}, "item_share must be"),
         (JointGP, {"noise": 0.0}, "noise must be a positive number"),
-        (JointGP, {"amplitude": -1.0}, "amplitude must be"),
+        (JointGP, {"variance": -1.0}, "variance must be"),
         (JointGP, {"n_tuning": -1}, "n_tuning must be"),
         (JointGP, {"max_evaluations": 0}, "max_evaluations must be"),
         (JointGP, {"user_kernel": "smooth"}, "kernel must be one of"),
         (JointGP, {"length_scale": [1.0, -1.0]}, "length_scale must be"),
         (BonillaGP, {"nugget": "item"}, "nugget must be one of"),
         (BonillaGP, {"user_nugget": 0.0}, "user_nugget must be"),
-        (BonillaGP, {"scale": "big"}, "scale must be"),
+        (BonillaGP, {"variance": "big"}, "variance must be"),
         (HierarchicalGP, {"preset": "old"}, "preset must be one of"),
         (HierarchicalGP, {"strength": -1.0}, "strength must be"),
         (HierarchicalGP, {"own_share": 2.0}, "own_share must be a number from 0 to 1"),
         (HierarchicalGP, {"length_scale": "optimise"}, "length_scale must be"),
         (GPVU, {"n_components": 0}, "n_components must be"),
-        (GPVU, {"scale": 0.0}, "scale must be"),
+        (GPVU, {"variance": 0.0}, "variance must be"),
         (SingleUserGP, {"scale_prior": (1.0,)}, "scale_prior must be"),
         (GPClassifier, {"inference": "sampling"}, "inference must be one of"),
     ],
@@ -131,11 +131,11 @@ def test_noise_and_amplitude_are_one_number():
     """(α, a) and (1, a/α²): T2.8."""
     columns, y = votes(ROWS)
     asked = questions(8, np.array([(0, 1), (2, 4)]))
-    models = [JointGP(**DELTA, n_tuning=0, noise=n, amplitude=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]
+    models = [JointGP(**DELTA, n_tuning=0, noise=n, variance=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]
     same = [model.predict_margin(asked) for model in models]
     for a, b in zip(*same, strict=True):
         np.testing.assert_allclose(a, b, atol=EXACT)
-    other = JointGP(**DELTA, n_tuning=0, noise=3.0, amplitude=1.0).fit(columns, y).predict_margin(asked)
+    other = JointGP(**DELTA, n_tuning=0, noise=3.0, variance=1.0).fit(columns, y).predict_margin(asked)
     assert np.abs(other[0] - same[0][0]).max() > 0.05
     assert models[0].hyperparameters_.item_kernel.variance == pytest.approx(2.0, abs=EXACT)
 
@@ -144,10 +144,10 @@ def test_bonilla_is_a_setting_of_the_joint_process():
     """(k_u + σ_u²) ⊗ (k_x / s + σ_x²) is a process with shares σ_u² / (1 + σ_u²) and σ_x² / (1/s + σ_x²)."""
     columns, y = votes(ROWS)
     asked, known = questions(8, np.array([(0, 1), (2, 4)])), {"items": SIZES, "users": AGES}
-    one = BonillaGP(**DELTA, n_tuning=0, user_nugget=0.5, item_nugget=0.25, scale=2.0).fit(columns, y, **known)
+    one = BonillaGP(**DELTA, n_tuning=0, user_nugget=0.5, item_nugget=0.25, variance=0.5).fit(columns, y, **known)
     whole = 1.5 * 0.75
     other = JointGP(
-        tie_threshold=0.3, n_tuning=0, user_share=0.5 / 1.5, item_share=0.25 / 0.75, noise=1.0, amplitude=whole
+        tie_threshold=0.3, n_tuning=0, user_share=0.5 / 1.5, item_share=0.25 / 0.75, noise=1.0, variance=whole
     )
     other.fit(columns, y, **known)
     for a, b in zip(one.predict_margin(asked), other.predict_margin(asked), strict=True):
@@ -162,7 +162,7 @@ def test_hyperparameters_are_learned_and_those_given_are_kept():
     learned = JointGP(**DELTA, max_evaluations=10).fit(columns, y, **known)
     assert learned.log_evidence_ > start.log_evidence_ + 0.1
     assert learned.report_["prior"]["n_tuning"] == 8
-    held = JointGP(**DELTA, user_share=0.3, amplitude=9.0, length_scale=2.0, max_evaluations=8).fit(columns, y, **known)
+    held = JointGP(**DELTA, user_share=0.3, variance=9.0, length_scale=2.0, max_evaluations=8).fit(columns, y, **known)
     h = held.hyperparameters_
     assert isinstance(h.user_kernel, Own)
     assert h.user_kernel.share == pytest.approx(0.3, abs=EXACT)
@@ -215,7 +215,7 @@ def test_the_paper_preset_of_the_hierarchical_process():
     with pytest.warns(ConvergenceWarning):
         model = HierarchicalGP(preset="paper", max_iter=3, tol=1e-9, n_jobs=1).fit(columns, y, items=SIZES)
     h = model.hyperparameters_
-    assert (h.scale, h.strength, h.consensus_strength) == (1.0, 0.0, 0.0)
+    assert (h.variance, h.strength, h.consensus_strength) == (1.0, 0.0, 0.0)
     same_scale = [value for name, value in h.to_dict().items() if "length_scale" in name]
     assert same_scale == [1.0]
 

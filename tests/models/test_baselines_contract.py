@@ -18,7 +18,7 @@ from predilect.models.hierarchical import HierarchicalGP
 from predilect.models.joint.bonilla import BonillaGP
 from predilect.models.reading import read_answers
 
-FIXED: dict[str, Any] = {"scale": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}
+FIXED: dict[str, Any] = {"variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}
 TRUSTING: dict[str, Any] = {"length_scale": 2.0, "own_share": 0.1}
 
 
@@ -53,7 +53,7 @@ class TestFactors(TestHierarchical):
 @pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part
 class TestSingleUser(SettingContract):
     personal = True
-    fixed = FIXED | {"tol": 1e-13, "max_iter": 5000}
+    fixed = FIXED | {"variance": 0.25, "tol": 1e-13, "max_iter": 5000}
     trusting_features = TRUSTING
     beyond_json: ClassVar[dict[str, Any]] = {"scale_prior": (2.0, 3.0)}
 
@@ -68,7 +68,7 @@ class TestSingleUser(SettingContract):
 @pytest.mark.slow  # the same
 class TestClassifier(SettingContract):
     personal = False
-    fixed = FIXED
+    fixed = FIXED | {"variance": 0.25}
     rounding = 1e-13
     trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     features_say_all = True
@@ -86,7 +86,7 @@ class TestClassifier(SettingContract):
 class TestJoint(PredictionContract, SavingContract):
     personal = True
     fixed: ClassVar[dict[str, Any]] = {
-        "n_tuning": 0, "amplitude": 2.25, "length_scale": 1.0, "tie_threshold": 0.4, "tol": 1e-9
+        "n_tuning": 0, "variance": 2.25, "length_scale": 1.0, "tie_threshold": 0.4, "tol": 1e-9
     }  # fmt: skip
     rounding = 1e-11
     trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
@@ -104,7 +104,7 @@ class TestJoint(PredictionContract, SavingContract):
 @pytest.mark.slow  # a setting of JointGP
 class TestBonilla(SettingContract):
     personal = True
-    fixed = FIXED | {"tol": 1e-9}
+    fixed = FIXED | {"variance": 0.25, "tol": 1e-9}
     rounding = 1e-11
     trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"user_nugget": 0.3}

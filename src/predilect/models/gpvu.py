@@ -126,17 +126,17 @@ class FactorHyperparameters:
     ----------
     kernel : Kernel
         k of item features.
-    scale : float
+    variance : float
         g: each user's own process is N(0, g K).
     """
 
     kernel: Kernel
-    scale: float
+    variance: float
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         values = hyperparameters_by_name(self.kernel)
-        return {"scale": self.scale, **values}
+        return {**values, "variance": self.variance}
 
 
 class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
@@ -154,7 +154,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         As in :class:`~predilect.GPPL`; length-scales are not learned.
     own_share : float, default 0.5
         Item-specific share of K. The paper's is 0.
-    scale : float or "auto", default "auto"
+    variance : float or "auto", default "auto"
         g, or learn it.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
@@ -202,7 +202,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.5,
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         tie_threshold: float | str = "auto",
         tol: float | str = "auto",
         max_iter: int = 300,
@@ -216,7 +216,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
-        self.scale = scale
+        self.variance = variance
         self.tie_threshold = tie_threshold
         self.tol = tol
         self.max_iter = max_iter
@@ -228,7 +228,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         check_process(self, learned=False)
         check_count("n_components", self.n_components, 1)
         check_count("max_iter", self.max_iter, 1)
-        check_positive("scale", self.scale, "auto")
+        check_positive("variance", self.variance, "auto")
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, space = training.comparisons, training.space
@@ -238,7 +238,7 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         with workers(self.n_jobs) as executor:
             found = fit_khan(
                 lay_out(answers), root, int(self.n_components),
-                scale=None if isinstance(self.scale, str) else float(self.scale), delta=delta,
+                scale=None if isinstance(self.variance, str) else float(self.variance), delta=delta,
                 tolerance=3e-5 if isinstance(self.tol, str) else float(self.tol),
                 max_iter=self.max_iter, executor=executor,
                 progress=None if watch is None else lambda done: watch("learning factors", done),
@@ -252,13 +252,13 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         assert isinstance(posterior, PopulationPosterior)
         if new is not None:
             prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
-            posterior = with_new_items(posterior, prior, new, spread=h.scale, consensus_spread=h.scale)
+            posterior = with_new_items(posterior, prior, new, spread=h.variance, consensus_spread=h.variance)
         return crowd_margins(self, queries, posterior)
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         shared = float(np.mean(np.sum(self.factors_**2, axis=1)))
-        own = self.hyperparameters_.scale
+        own = self.hyperparameters_.variance
         return [
             f"{self.factors_.shape[1]} factors have {shared / (shared + own):.0%} of the variance between people; "
             "the rest is each person's own."

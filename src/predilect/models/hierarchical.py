@@ -53,14 +53,14 @@ class HierarchicalHyperparameters:
     ----------
     kernel : Kernel
         k of item features, with the item-specific share.
-    scale : float
+    variance : float
         s: the prior mode of Σ is s K.
     strength, consensus_strength : float
         ν₀ and κ₀, in users.
     """
 
     kernel: Kernel
-    scale: float
+    variance: float
     strength: float
     consensus_strength: float
 
@@ -68,7 +68,7 @@ class HierarchicalHyperparameters:
         """As plain values."""
         values = hyperparameters_by_name(self.kernel)
         strengths = {"strength": self.strength, "consensus_strength": self.consensus_strength}
-        return {"scale": self.scale} | strengths | values
+        return values | {"variance": self.variance} | strengths
 
 
 class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
@@ -77,9 +77,9 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     Parameters
     ----------
     preset : {"modern", "paper"}, default "modern"
-        "modern": a normal-inverse-Wishart prior of μ and Σ, set by ``strength``, ``consensus_strength``, ``scale`` and
-        ``own_share``. "paper": plain maximum likelihood from Σ = K on, with length-scale 1 and 20 iterations. "auto" in
-        the other arguments is the preset's value.
+        "modern": a normal-inverse-Wishart prior of μ and Σ, set by ``strength``, ``consensus_strength``,
+        ``variance`` and ``own_share``. "paper": plain maximum likelihood from Σ = K on, with length-scale 1 and 20
+        iterations. "auto" in the other arguments is the preset's value.
     kernel : str or Kernel, default "squared-exponential"
         Of item features; items without features are uncorrelated with all others.
     kernel_form, length_scale, median
@@ -91,7 +91,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         ν₀, weight of the prior Σ = sK in numbers of users; "auto" is 20, for "paper" 0.
     consensus_strength : float or "auto", default "auto"
         κ₀, weight of the prior μ = 0 in numbers of users; "auto" is 1, for "paper" 0.
-    scale : float or "auto", default "auto"
+    variance : float or "auto", default "auto"
         s; "auto" learns it, for "paper" 1.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
@@ -141,7 +141,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         own_share: float | str = "auto",
         strength: float | str = "auto",
         consensus_strength: float | str = "auto",
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         tie_threshold: float | str = "auto",
         tol: float | str = "auto",
         max_iter: int | str = "auto",
@@ -157,7 +157,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.own_share = own_share
         self.strength = strength
         self.consensus_strength = consensus_strength
-        self.scale = scale
+        self.variance = variance
         self.tie_threshold = tie_threshold
         self.tol = tol
         self.max_iter = max_iter
@@ -173,7 +173,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         tolerance = number_or(self.tol, tolerance)
         strength = number_or(self.strength, 0.0 if paper else _STRENGTH)
         consensus_strength = number_or(self.consensus_strength, 0.0 if paper else 1.0)
-        automatic = isinstance(self.scale, str)
+        automatic = isinstance(self.variance, str)
         shares: tuple[float, ...] = (number_or(self.own_share, _PAPER_NUGGET),)
         if isinstance(self.own_share, str) and not paper:
             shares = _SHARES if space.informative and strength else (1.0,)
@@ -185,7 +185,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
                 K = Projection.of(kernel, space.matrix, space.known, None).factor.lower
                 return fit_hierarchical(
                     people, GaussianPrior(K @ K.T, strength, consensus_strength),
-                    scale=(1.0 if paper else _START) if automatic else float(self.scale),
+                    scale=(1.0 if paper else _START) if automatic else float(self.variance),
                     learn_scale=automatic and strength > 0.0, delta=delta, tolerance=tolerance,
                     max_iter=int(number_or(self.max_iter, most)), executor=executor,
                     progress=None if watch is None else lambda done: watch(stage, done),
@@ -206,7 +206,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         check_choice("preset", self.preset, PRESETS)
         check_process(self, learned=False, share_is_searched=True)
         check_count("max_iter", self.max_iter, 1, "auto")
-        check_positive("scale", self.scale, "auto")
+        check_positive("variance", self.variance, "auto")
         for name in ("strength", "consensus_strength"):
             value = getattr(self, name)
             if isinstance(value, str) or value != 0.0:  # 0: no prior
@@ -220,7 +220,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
             n, half = posterior.n_items, prior.factor.solve_lower(posterior.Sigma)
             # Variance over users of a new item: the inverse-Wishart's mean given Σ of the others.
             trace = float(np.trace(prior.factor.solve_lower(half.T)))
-            spread = (h.strength * h.scale + trace) / (h.strength + n)
+            spread = (h.strength * h.variance + trace) / (h.strength + n)
             posterior = with_new_items(
                 posterior, prior, new, spread=spread, consensus_spread=spread / (h.consensus_strength or 1.0)
             )
@@ -234,7 +234,7 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         spread = (np.trace(posterior.Sigma) - posterior.Sigma.sum() / n) / max(n - 1, 1)
         lines = [f"People differ by {np.sqrt(spread):.2g} noise units in a utility (standard deviation)."]
         if h.strength:
-            lines.append(f"Prior variance of a utility {h.scale:.2g}, worth {h.strength:g} people.")
+            lines.append(f"Prior variance of a utility {h.variance:.2g}, worth {h.strength:g} people.")
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:

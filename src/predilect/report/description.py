@@ -121,8 +121,8 @@ def _fit_line(model: Population) -> str:
     if n_trials == 0:
         return f"{line}; prior by evidence, as there are too few answers to try it on held-out ones."
     if not model.personal_:
-        return f"{line}; prior variance {chosen.consensus_scale:.2g}, the likeliest of {n_trials} settings tried."
+        return f"{line}; prior variance {chosen.consensus_variance:.2g}, the likeliest of {n_trials} settings tried."
     return (
-        f"{line}; prior variance of a person about the crowd {chosen.scale:.2g}, worth {chosen.strength:.0f} people, "
-        f"chosen among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
+        f"{line}; prior variance of a person about the crowd {chosen.variance:.2g}, worth {chosen.strength:.0f} "
+        f"people, chosen among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
     )

@@ -96,7 +96,7 @@ def test_a_consensus_of_nobody_is_the_average_person():
     model = fitted(consensus=False)
     everybody = np.mean([model.utility_distribution(f"u{k}")[0] for k in range(N_USERS)], axis=0)
     np.testing.assert_allclose(model.consensus_distribution()[0], everybody, atol=CONVERGED)
-    assert model.hyperparameters_.consensus_scale == np.inf
+    assert model.hyperparameters_.consensus_variance == 0.0
 
 
 def test_components_that_matter_are_few():
@@ -109,7 +109,7 @@ def test_no_components_are_the_pooled_model():
     """T4.8: with t alone and the same s, CrowdGPPL is GPPL."""
     given: dict[str, Any] = {"length_scale": 1.0, "tol": 1e-12, "max_iter": 500}
     crowd = CrowdGPPL(n_components=0, own_share=0.0, consensus_prior=(1e7, 2e7), **given).fit(*TRAIN, items=ITEMS)
-    pooled = GPPL(scale=crowd.hyperparameters_.consensus_scale, **given).fit(*TRAIN, items=ITEMS)
+    pooled = GPPL(variance=crowd.hyperparameters_.consensus_variance, **given).fit(*TRAIN, items=ITEMS)
     for a, b in zip(crowd.predict_margin(TEST[0]), pooled.predict_margin(TEST[0]), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)  # two stop rules on a flat bound
 

@@ -12,7 +12,7 @@ from simulate import random_pairs
 from tolerances import CONVERGED, ITERATIVE
 
 LEVELS = np.array([0.0, 1.0, 2.0, 3.0])
-FIXED = {"amplitude": 3.0, "spread": 1.0, "n_jobs": 1, "n_restarts": 1}
+FIXED = {"variance": 3.0, "spread": 1.0, "n_jobs": 1, "n_restarts": 1}
 
 
 def items(n=12, seed=0):
@@ -176,7 +176,7 @@ def test_held_out_answers_choose_how_many_characteristics():
 def test_the_evidence_learns_which_attribute_matters():
     rng = np.random.default_rng(3)
     cars = items(20, seed=4).with_columns(noise=pl.Series(rng.normal(size=20)))
-    settings = FIXED | {"amplitude": "evidence", "length_scale": "evidence", "n_components": 1}
+    settings = FIXED | {"variance": "evidence", "length_scale": "evidence", "n_components": 1}
     model = GaSPK(**settings).fit(choices(cars, 12, 20, signs=(1.0,)), items=cars)
     scales = dict(zip(model.trade_offs_.names, model.hyperparameters_.kernel.kernel.kernel.length_scales, strict=True))
     assert scales["noise"] > 3.0 * scales["price"]
@@ -212,7 +212,7 @@ def test_scores_covary_as_the_evaluations_they_are_made_of():
     [
         ({"gamma": "mean"}, "gamma must be one of"),
         ({"n_components": 0}, "n_components must be 'auto' or a whole number"),
-        ({"amplitude": -1.0}, "amplitude must be"),
+        ({"variance": -1.0}, "variance must be"),
         ({"damping": 1.5}, "damping must be"),
         ({"spread": 0.5}, "spread must be"),
         ({"tau": "ratio"}, "tau must be one of"),

@@ -11,7 +11,7 @@ from contracts.saving import SavingContract
 from predilect import GaSPK
 
 FIXED = {
-    "amplitude": 4.0, "length_scale": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tol": 1e-3,
+    "variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tol": 1e-3,
     "max_iter": 300,
 }  # fmt: skip
 
@@ -28,7 +28,7 @@ class TestGaSPK(PredictionContract, SavingContract):
 
     @classmethod
     def make(cls, **changes: Any) -> GaSPK:
-        quick = {"n_jobs": 1, "n_components": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2}
+        quick = {"n_jobs": 1, "n_components": 2, "n_restarts": 1, "variance": 4.0, "spread": 1.2}
         return GaSPK(**(quick | changes))
 
     def cut_short(self, monkeypatch, **changes):

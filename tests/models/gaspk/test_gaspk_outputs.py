@@ -24,7 +24,7 @@ from simulate import random_pairs
 from simulate_trade_offs import WORTH, linear_choices
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 
-QUICK = {"n_components": 2, "amplitude": 10.0, "n_restarts": 2, "n_jobs": 1, "max_iter": 300}
+QUICK = {"n_components": 2, "variance": 10.0, "n_restarts": 2, "n_jobs": 1, "max_iter": 300}
 
 
 def fitted(spread: float = 1.0, **changes) -> GaSPK:

@@ -73,7 +73,7 @@ def test_joint_models_are_saved_whole(tmp_path):
 def test_inferences_agree():
     """The same model by four approximations; Laplace's mode lies nearer to zero than the others' means."""
     found = {
-        how: GPPL(inference=how, scale=1.0).fit(*TRAIN, items=ITEMS).predict_margin(TEST[0])
+        how: GPPL(inference=how, variance=1.0).fit(*TRAIN, items=ITEMS).predict_margin(TEST[0])
         for how in ("variational", "stochastic", "ep", "laplace")
     }
     for how, (mean, var) in found.items():
@@ -84,9 +84,9 @@ def test_inferences_agree():
 def test_separate_is_the_population_model_without_a_population():
     """One process a person is the pooled expectation propagation of that person alone."""
     columns, y = TRAIN
-    model = GPPL(users="separate", scale=0.5).fit(columns, y, items=ITEMS)
+    model = GPPL(users="separate", variance=2.0).fit(columns, y, items=ITEMS)
     own = np.flatnonzero(np.array(columns["user"]) == "u7")
-    alone = GPPL(inference="ep", scale=0.5).fit(
+    alone = GPPL(inference="ep", variance=2.0).fit(
         {name: [column[i] for i in own] for name, column in columns.items()}, y[own], items=ITEMS
     )
     asked = {"user": ["u7"] * 3, "left": ["i0", "i1", "i5"], "right": ["i4", "i2", "i11"]}
@@ -117,9 +117,9 @@ def test_a_kernel_of_ones_own_is_kept_learned_and_saved(n_inducing, tmp_path):
 
 
 def test_inducing_points_at_all_items_change_nothing():
-    model, exact = (GPPL(n_inducing=n, scale=1.0).fit(*TRAIN, items=ITEMS) for n in (N_ITEMS, None))
+    model, exact = (GPPL(n_inducing=n, variance=1.0).fit(*TRAIN, items=ITEMS) for n in (N_ITEMS, None))
     np.testing.assert_allclose(model.predict_proba(TEST[0]), exact.predict_proba(TEST[0]), atol=CONVERGED)
-    more = GPPL(n_inducing=500, scale=1.0).fit(*TRAIN, items=ITEMS)  # more points than items: the items
+    more = GPPL(n_inducing=500, variance=1.0).fit(*TRAIN, items=ITEMS)  # more points than items: the items
     np.testing.assert_allclose(more.predict_proba(TEST[0]), exact.predict_proba(TEST[0]), atol=CONVERGED)
 
 
@@ -198,7 +198,7 @@ def test_too_many_items_are_refused_with_advice():
     [
         ("users", "alone"), ("kernel", "rbf"), ("kernel_form", "both"), ("length_scale", "guess"),
         ("length_scale", [1.0, -1.0]), ("median", "mean"), ("n_inducing", 0), ("n_inducing", 2.5),
-        ("inference", "mcmc"), ("sites", "x"), ("surrogate", "2021"), ("scale", 0.0), ("scale_prior", (1.0,)),
+        ("inference", "mcmc"), ("sites", "x"), ("surrogate", "2021"), ("variance", 0.0), ("scale_prior", (1.0,)),
         ("scale_prior", (1.0, -1.0)), ("noise_variance", 0), ("batch_size", 0), ("forgetting_rate", -1.0),
         ("tol", "small"), ("max_iter", 0), ("random_state", -1),
     ],

@@ -12,7 +12,7 @@ from contracts.saving import SavingContract
 from contracts.votes import questions, votes
 from predilect import GPPL
 
-FIXED = {"scale": 0.3, "length_scale": 1.0, "tol": 1e-13, "max_iter": 5000, "tie_threshold": 0.4}
+FIXED = {"variance": 1.0 / 0.3, "length_scale": 1.0, "tol": 1e-13, "max_iter": 5000, "tie_threshold": 0.4}
 TRUSTING = {"length_scale": 2.0}
 MORE = {"scale_prior": (2.0, 3.0)}
 

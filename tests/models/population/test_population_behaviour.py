@@ -16,7 +16,7 @@ from tolerances import EXACT, ITERATIVE, STATISTICAL
 
 CROWD = comparisons(crowd(1, 20, 6, 12, delta=0.4))
 MANY = 100_000
-GIVEN = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0}
+GIVEN = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0}
 both = pytest.mark.parametrize("personal", [True, False])
 
 

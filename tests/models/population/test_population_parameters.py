@@ -14,7 +14,7 @@ from tolerances import EXACT, ITERATIVE
 
 CROWD = comparisons(crowd(1, 20, 6, 12, delta=0.4))
 STRICT = comparisons(crowd(2, 5, 4, 8))
-GIVEN = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0}
+GIVEN = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0}
 both = pytest.mark.parametrize("personal", [True, False])
 
 
@@ -106,7 +106,7 @@ def test_answers_have_less_noise_than_the_fit_but_for_lapses(personal, delta, no
 
 def test_log_probabilities_keep_their_digits_where_probabilities_vanish():
     # 60 standard deviations out, where Φ is 0 in double precision.
-    rigid = {"strength": 1e4, "scale": 1e-8, "consensus_scale": 1e6, "tie_threshold": 0.0}
+    rigid = {"strength": 1e4, "variance": 1e-8, "consensus_variance": 1e6, "tie_threshold": 0.0}
     frame = {"user": [0, 1] * 2, "left": list("xyxy"), "right": list("yzyz")}
     model = Population(n_jobs=1, calibration=Calibration(1e-8), **rigid).fit(frame, [1, 1, 1, 1])
     model.posterior_ = replace(model.posterior_, m=np.array([60.0, 0.0, -60.0]))
@@ -173,10 +173,10 @@ def test_something_new_without_features_has_the_variance_of_the_prior(personal):
 # Parameters
 
 OUT_OF_RANGE = [
-    ("strength", 0.0, "1e-06 to 1e"), ("scale", -1.0, "1e-08 to 1e"), ("consensus_scale", 0, "1e-08 to inf"),
+    ("strength", 0.0, "1e-06 to 1e"), ("variance", -1.0, "1e-08 to 1e"), ("consensus_variance", 0, "1e-08 to inf"),
     ("feature_weight", 1.5, "0 to 1"), ("length_scale", 0.0, "1e-06 to 1e"), ("tie_threshold", -1.0, "0 to 1"),
-    ("scale", "big", "1e-08 to 1e"), ("scale", float("nan"), "1e-08 to 1e"), ("scale", True, "1e-08 to 1e"),
-    ("scale", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
+    ("variance", "big", "1e-08 to 1e"), ("variance", float("nan"), "1e-08 to 1e"), ("variance", True, "1e-08 to 1e"),
+    ("variance", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
     ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tol", 0.0, "0"), ("tol", -1.0, "0"),
     ("random_state", None, "0 "), ("random_state", -1, "0 "), ("calibration", 1.0, "Calibration"),
     ("calibration", "none", "Calibration"),
@@ -222,18 +222,18 @@ def test_a_parameter_may_be_any_kind_of_number(kind, model):
 
 @both
 def test_a_flat_prior(personal):
-    given = {"strength": 10.0, "scale": 2.0, "tie_threshold": 0.4, "tol": 1e-12, "n_jobs": 1}
-    model = Population(personal, consensus_scale=np.inf, **given).fit(CROWD)
-    assert model.hyperparameters_.consensus_scale == 1e10
-    wide = Population(personal, consensus_scale=1e7, **given).fit(CROWD)
+    given = {"strength": 10.0, "variance": 2.0, "tie_threshold": 0.4, "tol": 1e-12, "n_jobs": 1}
+    model = Population(personal, consensus_variance=np.inf, **given).fit(CROWD)
+    assert model.hyperparameters_.consensus_variance == 1e10
+    wide = Population(personal, consensus_variance=1e7, **given).fit(CROWD)
     for one, other in zip(model.consensus_distribution(), wide.consensus_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)
 
 
 def test_people_who_cannot_differ_are_the_pooled_model():
-    rigid = Population(n_jobs=1, strength=1e4, scale=1e-8, consensus_scale=4.0, tie_spread=0.0, tol=1e-13)
+    rigid = Population(n_jobs=1, strength=1e4, variance=1e-8, consensus_variance=4.0, tie_spread=0.0, tol=1e-13)
     rigid.fit(CROWD)
-    pooled = Population(False, n_jobs=1, consensus_scale=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
+    pooled = Population(False, n_jobs=1, consensus_variance=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
     for one, other in zip(rigid.consensus_distribution(), pooled.consensus_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)
     assert abs(rigid.score(CROWD) - pooled.score(CROWD)) < ITERATIVE

@@ -213,7 +213,7 @@ def test_the_pooled_model_is_that_of_all_answers(way):
     h = model.hyperparameters_
     K = model.space_.covariance(h.feature_weight, h.length_scale)
     for index in (np.arange(ROWS.n_rows), np.setdiff1d(np.arange(ROWS.n_rows), gone)):
-        expected = fit_pooled(Comparisons.from_frame(columns(index)), K, h.consensus_scale, delta=0.4)
+        expected = fit_pooled(Comparisons.from_frame(columns(index)), K, h.consensus_variance, delta=0.4)
         np.testing.assert_allclose(model.posterior_.mean, expected.m, atol=ITERATIVE)
         np.testing.assert_allclose(model.posterior_.covariance, expected.C_m, atol=ITERATIVE)
         if len(index) == ROWS.n_rows:

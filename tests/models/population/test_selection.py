@@ -21,7 +21,7 @@ from simulate import comparisons, crowd, probit_answers, random_pairs
 from simulate_features import featured_crowd
 
 START = Hyperparameters(100.0, 4.0, 4.0, 0.0, 1.0)
-FREE = ["strength", "scale", "consensus_scale"]
+FREE = ["strength", "variance", "consensus_variance"]
 CROWD = comparisons(crowd(1, 40, 6, 12, delta=0.4))
 
 
@@ -57,8 +57,8 @@ def test_hyper_parameters_that_are_given_are_kept():
     truth = featured_crowd(2, 40, 8, scale=1.0, feature_weight=0.5)
     columns, outcome = truth.answers(10)
     given = {
-        "strength": 7.0, "scale": 3.0, "consensus_scale": 5.0, "feature_weight": 0.3, "consensus_feature_weight": 0.6,
-        "length_scale": 2.0, "calibration": Calibration(0.7),
+        "strength": 7.0, "variance": 3.0, "consensus_variance": 5.0, "feature_weight": 0.3,
+        "consensus_feature_weight": 0.6, "length_scale": 2.0, "calibration": Calibration(0.7),
     }  # fmt: skip
     names = list(given)
     for some in (names[::2], names[1::2]):  # each is given once, and searched for once
@@ -105,7 +105,7 @@ def test_few_answers_leave_the_defaults_and_hold_nothing_out(per_person):
     assert found.n_held_out < 20
     prior = PopulationPrior.of(found.hyperparameters, FeatureSpace.empty(4))
     assert found.hyperparameters.strength == max(30.0, 0.5 * dimension(prior))
-    assert 0.2 / 20 < found.hyperparameters.scale < 0.2 * 20  # the evidence and its weak prior
+    assert 0.2 / 20 < found.hyperparameters.variance < 0.2 * 20  # the evidence and its weak prior
     model = Population(n_jobs=1).fit(answers)
     assert model.hyperparameters_ == found.hyperparameters
 
@@ -115,7 +115,9 @@ def test_the_strength_follows_the_number_of_directions_that_matter():
     # of each of the 198 items counts half against the noise of an answer.
     left = np.arange(0, 198, 2)
     frame = {"user": np.arange(99) % 2, "left": left, "right": left + 1, "winner": left}
-    model = Population(n_jobs=1, scale=1.0, consensus_scale=1.0).fit(Comparisons.from_frame(frame).take(np.arange(15)))
+    model = Population(n_jobs=1, variance=1.0, consensus_variance=1.0).fit(
+        Comparisons.from_frame(frame).take(np.arange(15))
+    )
     assert model.hyperparameters_.strength == pytest.approx(49.5)
 
 
@@ -158,7 +160,7 @@ def test_a_prior_too_weak_for_its_people_is_not_among_the_trials():
 
 @pytest.mark.slow  # three searches
 def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
-    free = ["strength", "scale"]
+    free = ["strength", "variance"]
     found = select(CROWD, free)
     for n_threads in (1, 2):
         with ThreadPoolExecutor(n_threads) as executor:

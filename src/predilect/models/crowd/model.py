@@ -37,21 +37,23 @@ class CrowdHyperparameters:
     ----------
     kernel : Kernel
         k of item features.
-    consensus_scale : float
-        s_t, the inverse prior variance of the consensus; infinite without one.
-    component_scales : tuple of float
-        s_c; the inverse prior variance of each component.
+    consensus_variance : float
+        1/s_t, the prior variance of the consensus; 0 without one.
+    component_variances : tuple of float
+        1/s_c, the prior variance of each component.
     """
 
     kernel: Kernel
-    consensus_scale: float
-    component_scales: tuple[float, ...]
+    consensus_variance: float
+    component_variances: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         values = hyperparameters_by_name(self.kernel)
-        scales = {"consensus_scale": self.consensus_scale, "component_scales": list(self.component_scales)}
-        return scales | values
+        variances = {
+            "consensus_variance": self.consensus_variance, "component_variances": list(self.component_variances),
+        }  # fmt: skip
+        return values | variances
 
 
 class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
@@ -234,7 +236,9 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
             found = fit_crowd(self, training, delta, watch)
         self.traits_ = found.traits
         return Learned(
-            found.posterior, CrowdHyperparameters(found.kernel, found.consensus_scale, found.component_scales),
+            found.posterior, CrowdHyperparameters(
+                found.kernel, 1.0 / found.consensus_scale, tuple(1.0 / s for s in found.component_scales)
+            ),
             found.personal, found.delta, found.evidence, found.report, found.search,
         )  # fmt: skip
 

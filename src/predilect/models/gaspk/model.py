@@ -89,7 +89,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         Or "matern-1/2", "matern-3/2", "matern-5/2": a product over dimensions.
     length_scale : str, float or array of float, default "median"
         "median", "median-sqrt-half" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
-    amplitude : float, "auto" or "evidence", default "auto"
+    variance : float, "auto" or "evidence", default "auto"
         Prior variance of a characteristic (half of it if antisymmetric); "auto": 1, 3, 10 or 30, by held-out answers.
     antisymmetric : bool or "auto", default "auto"
         Whether f(-t) = -f(t), so that swapping left and right says nothing. If not, the item with the smaller id is
@@ -167,7 +167,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     >>> answers = {"user": ["ann", "bob"] * 2, "left": ["a", "a", "b", "b"], "right": ["b", "b", "c", "c"],
     ...            "winner": ["a", "b", "b", "c"]}
     >>> cars = {"item": ["a", "b", "c"], "price": [30.0, 20.0, 25.0], "doors": [5, 3, 5]}
-    >>> model = predilect.GaSPK(n_components=2, amplitude=3.0).fit(answers, items=cars)
+    >>> model = predilect.GaSPK(n_components=2, variance=3.0).fit(answers, items=cars)
     >>> model.rank("ann")["item"].to_list()[0]
     'a'
     """
@@ -186,7 +186,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         levels: Any = None,
         kernel: str = "squared-exponential",
         length_scale: Any = "median",
-        amplitude: float | str = "auto",
+        variance: float | str = "auto",
         antisymmetric: bool | str = "auto",
         backend: str = "auto",
         variances: str = "auto",
@@ -211,7 +211,7 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         self.levels = levels
         self.kernel = kernel
         self.length_scale = length_scale
-        self.amplitude = amplitude
+        self.variance = variance
         self.antisymmetric = antisymmetric
         self.backend = backend
         self.variances = variances

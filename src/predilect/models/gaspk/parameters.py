@@ -46,7 +46,7 @@ def resolve(model: Any) -> Resolved:
     swap = model.antisymmetric
     return Resolved(
         antisymmetric=(not paper) if isinstance(swap, str) else bool(swap),
-        amplitude=1.0 if paper and isinstance(model.amplitude, str) and model.amplitude == "auto" else model.amplitude,
+        amplitude=1.0 if paper and isinstance(model.variance, str) and model.variance == "auto" else model.variance,
         backend="grid" if paper and model.backend == "auto" else model.backend,
         variances="paper" if paper and model.variances == "auto" else model.variances,
         damping=(1.0 if paper else 0.7) if isinstance(model.damping, str) else float(model.damping),
@@ -66,7 +66,7 @@ def check_gaspk(model: Any) -> None:
     for name, words in (("n_restarts", ()), ("max_iter", ()), ("n_eigenpairs", ()), ("n_dimensions", (None,))):
         check_count(name, getattr(model, name), 1, *words)
     check_count("random_state", model.random_state, 0)
-    check_positive("amplitude", model.amplitude, "auto", "evidence")
+    check_positive("variance", model.variance, "auto", "evidence")
     check_positive("tol", model.tol)
     check_positive("damping", model.damping, "auto")
     check_positive("spread", model.spread, "auto")

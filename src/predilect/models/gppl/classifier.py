@@ -48,7 +48,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     Parameters
     ----------
     inference : {"ep", "laplace", "variational"}, default "ep"
-    kernel, kernel_form, length_scale, median, scale, scale_prior
+    kernel, kernel_form, length_scale, median, variance, scale_prior
         As in :class:`~predilect.models.gppl.single_user.SingleUserGP`.
     own_share : float, default 0.0
         Share of the prior variance of a utility that is item-specific.
@@ -96,7 +96,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.0,
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         scale_prior: tuple[float, float] = (1.0, 1.0),
         tie_threshold: float | str = "auto",
         tol: float | str = "auto",
@@ -111,7 +111,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
-        self.scale = scale
+        self.variance = variance
         self.scale_prior = scale_prior
         self.tie_threshold = tie_threshold
         self.tol = tol
@@ -123,7 +123,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     def _check(self) -> None:
         check_process(self, learned=True)
         check_choice("inference", self.inference, INFERENCE)
-        check_positive("scale", self.scale, "auto")
+        check_positive("variance", self.variance, "auto")
         check_gamma("scale_prior", self.scale_prior)
         check_count("max_iter", self.max_iter, 1)
 
@@ -133,7 +133,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         settings = SimpleNamespace(**_SETTINGS | self.get_params(deep=False) | {"kernel": kernel})
         found = fit_pooled_gppl(settings, training, delta, watch)
         return Learned(
-            found.posterior, GPPLHyperparameters(found.scale, found.kernel), False, found.delta, found.evidence,
+            found.posterior, GPPLHyperparameters(1.0 / found.scale, found.kernel), False, found.delta, found.evidence,
             found.report, found.search,
         )  # fmt: skip
 
@@ -146,7 +146,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
-        return [f"Prior variance of a utility {1.0 / self.hyperparameters_.scale:.2g}."]
+        return [f"Prior variance of a utility {self.hyperparameters_.variance:.2g}."]
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         assert isinstance(self.posterior_, SparsePosterior)

@@ -43,19 +43,19 @@ class GPPLHyperparameters:
 
     Attributes
     ----------
-    scale : float
-        s: utilities are N(0, K/s), in units of the noise of one answer.
+    variance : float
+        1/s: utilities are N(0, K/s), in units of the noise of one answer.
     kernel : Kernel
         k of item features; of features of users and items where ``users="joint"``.
     """
 
-    scale: float
+    variance: float
     kernel: Kernel
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         values = hyperparameters_by_name(self.kernel)
-        return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
+        return {**values, "variance": self.variance}
 
 
 class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
@@ -93,8 +93,8 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         The exact expectation of the log-likelihood, or the paper's linearisation, in which a tie is half a win each.
     surrogate : {"corrected", "2020"}, default "corrected"
         Variance of the linearisation.
-    scale : float or "auto", default "auto"
-        s, or learn it.
+    variance : float or "auto", default "auto"
+        Prior variance 1/s of a utility, or learn it.
     scale_prior : pair of float, default (1.0, 1.0)
         Shape and rate of the Gamma prior of s. The paper's settings are (1, 100) and (2, 200).
     noise_variance : float, default 0.5
@@ -167,7 +167,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         inference: str = "auto",
         sites: str = "expected",
         surrogate: str = "corrected",
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         scale_prior: tuple[float, float] = (1.0, 1.0),
         noise_variance: float = 0.5,
         batch_size: int | str = "auto",
@@ -190,7 +190,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         self.inference = inference
         self.sites = sites
         self.surrogate = surrogate
-        self.scale = scale
+        self.variance = variance
         self.scale_prior = scale_prior
         self.noise_variance = noise_variance
         self.batch_size = batch_size
@@ -213,8 +213,8 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)
         return Learned(
-            found.posterior, GPPLHyperparameters(found.scale, found.kernel), personal, found.delta, found.evidence,
-            found.report, found.search,
+            found.posterior, GPPLHyperparameters(1.0 / found.scale, found.kernel), personal, found.delta,
+            found.evidence, found.report, found.search,
         )  # fmt: skip
 
     def _check(self) -> None:
@@ -226,7 +226,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("batch_size", self.batch_size, 1, "auto")
         check_count("max_iter", self.max_iter, 1)
-        check_positive("scale", self.scale, "auto")
+        check_positive("variance", self.variance, "auto")
         check_gamma("scale_prior", self.scale_prior)
         for name in ("noise_variance", "forgetting_rate"):
             check_positive(name, getattr(self, name))
@@ -250,7 +250,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         h, points = self.hyperparameters_, self.report_["prior"].get("n_inducing")
-        lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}."]
+        lines = [f"Prior variance of a utility {h.variance:.2g}."]
         if self.features_ is not None:
             how = {"median": "by the median heuristic", "optimise": "optimised"}
             told = how.get(self.length_scale, "as given") if isinstance(self.length_scale, str) else "as given"
@@ -279,7 +279,7 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         h, space = self.hyperparameters_, self.space_
         if "site_precision" in arrays:
-            return unpack_separate(arrays, h.kernel, h.scale, space)
+            return unpack_separate(arrays, h.kernel, 1.0 / h.variance, space)
         if "user_rows" in arrays:
             return unpack_joint(values, arrays, h.kernel)
         return unpack_sparse(values, arrays, h.kernel, space.matrix, space.known)

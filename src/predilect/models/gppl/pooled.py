@@ -101,10 +101,10 @@ def fit_sparse_gppl(
 
 def scale_prior(model: Any) -> ScalePrior:
     """Prior of s from a model's parameters, or s itself."""
-    if isinstance(model.scale, str):
+    if isinstance(model.variance, str):
         shape, rate = map(float, model.scale_prior)
         return ScalePrior(shape, rate, float(model.noise_variance))
-    return ScalePrior(float(model.scale), 1.0, learned=False)
+    return ScalePrior(1.0 / float(model.variance), 1.0, learned=False)
 
 
 def _schedule(model: Any, n_rows: int, n_points: int) -> Schedule:

@@ -258,7 +258,7 @@ def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> 
     assert isinstance(posterior, SeparatePosterior)
     if new is not None:
         prior = Projection.of(h.kernel, space.matrix, space.known, None)
-        posterior = posterior.with_items(prior.with_items(new.matrix, new.known), h.scale)
+        posterior = posterior.with_items(prior.with_items(new.matrix, new.known), 1.0 / h.variance)
     with workers(model.n_jobs) as executor:
         return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
 

@@ -44,7 +44,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         As in :class:`~predilect.GPPL`.
     own_share : float, default 0.5
         Share of the prior variance of a utility that is item-specific. The paper's is 0.
-    scale : float or "auto", default "auto"
+    variance : float or "auto", default "auto"
         s, or learn it. The paper's is 1.
     scale_prior : pair of float, default (1.0, 1.0)
         Shape and rate of the Gamma prior of s.
@@ -92,7 +92,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.5,
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         scale_prior: tuple[float, float] = (1.0, 1.0),
         tie_threshold: float | str = "auto",
         tol: float | str = "auto",
@@ -106,7 +106,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
-        self.scale = scale
+        self.variance = variance
         self.scale_prior = scale_prior
         self.tie_threshold = tie_threshold
         self.tol = tol
@@ -117,7 +117,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _check(self) -> None:
         check_process(self, learned=True)
-        check_positive("scale", self.scale, "auto")
+        check_positive("variance", self.variance, "auto")
         check_gamma("scale_prior", self.scale_prior)
         check_count("max_iter", self.max_iter, 1)
 
@@ -129,7 +129,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         with workers(self.n_jobs) as executor:
             found = fit_separate_gppl(settings, training, delta, executor, watch)
         return Learned(
-            found.posterior, GPPLHyperparameters(found.scale, found.kernel), training.personal, found.delta,
+            found.posterior, GPPLHyperparameters(1.0 / found.scale, found.kernel), training.personal, found.delta,
             found.evidence, found.report, found.search,
         )  # fmt: skip
 
@@ -138,7 +138,7 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
-        return [f"Prior variance of a utility {1.0 / self.hyperparameters_.scale:.2g}, the same for every person."]
+        return [f"Prior variance of a utility {self.hyperparameters_.variance:.2g}, the same for every person."]
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         assert isinstance(self.posterior_, SeparatePosterior)
@@ -150,4 +150,4 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         h = self.hyperparameters_
-        return unpack_separate(arrays, h.kernel, h.scale, self.space_)
+        return unpack_separate(arrays, h.kernel, 1.0 / h.variance, self.space_)

@@ -79,8 +79,8 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     user_share, item_share : float or "auto", default "auto"
         w, the user- or item-specific share of the variance, beyond the features; "auto" learns it.
     noise : float, default 3.0
-        α, standard deviation of the noise of one answer, the unit of ``amplitude``.
-    amplitude : float or "auto", default "auto"
+        α, standard deviation of the noise of one answer, the unit of ``variance``.
+    variance : float or "auto", default "auto"
         Prior variance a of a utility, or learn it. Only a/α² is identified by answers: with "auto", α has no effect.
     n_tuning : int, optional
         Number of randomly drawn users by whose answers hyper-parameters are tuned: by default all; 0: they stay as
@@ -136,7 +136,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         user_share: float | str = "auto",
         item_share: float | str = "auto",
         noise: float = 3.0,
-        amplitude: float | str = "auto",
+        variance: float | str = "auto",
         n_tuning: int | None = None,
         max_evaluations: int = 50,
         tie_threshold: float | str = "auto",
@@ -154,7 +154,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.user_share = user_share
         self.item_share = item_share
         self.noise = noise
-        self.amplitude = amplitude
+        self.variance = variance
         self.n_tuning = n_tuning
         self.max_evaluations = max_evaluations
         self.tie_threshold = tie_threshold
@@ -198,8 +198,8 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     def _start(self) -> Start:
         """Start of the search; ValueError if an argument is out of its range."""
         check_positive("noise", self.noise)
-        check_positive("amplitude", self.amplitude, "auto")
-        held = [] if isinstance(self.amplitude, str) else ["variance"]
+        check_positive("variance", self.variance, "auto")
+        held = [] if isinstance(self.variance, str) else ["variance"]
         shares = []
         for name, start in (("user_share", _USER_SHARE), ("item_share", _ITEM_SHARE)):
             value = getattr(self, name)
@@ -210,7 +210,7 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
             else:
                 shares.append(float(value))
                 held.append(name)
-        variance = 1.0 if isinstance(self.amplitude, str) else float(self.amplitude) / float(self.noise) ** 2
+        variance = 1.0 if isinstance(self.variance, str) else float(self.variance) / float(self.noise) ** 2
         return Start(shares[0], shares[1], variance, None, tuple(held))
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:

@@ -46,13 +46,13 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     personal : bool, default True
         False gives the pooled model: one utility function for everybody. It is used anyway where the data name fewer
         than two people.
-    strength, scale, consensus_scale, feature_weight, consensus_feature_weight, length_scale : float or "auto"
+    strength, variance, consensus_variance, feature_weight, consensus_feature_weight, length_scale : float or "auto"
         Prior: ν₀ (people's worth of belief in the prior covariance), s₀ and s_t (prior variance of a person's utility
         about the consensus, and of the consensus), w and w_t (share of these variances that item features explain, 0 to
         1) and ℓ (length scale of the features' kernel, in standard deviations). "auto", the default, takes s₀, s_t, w
         and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
         and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
-        ``consensus_scale=inf`` is a flat prior (variance 1e10).
+        ``consensus_variance=inf`` is a flat prior (variance 1e10).
     calibration : "auto", None or Calibration, default "auto"
         How probabilities of answers follow from margins: "auto" is chosen on held-out answers, and none for the pooled
         model; None is as the posterior has them; or a :class:`~predilect.Calibration`.
@@ -128,8 +128,8 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         self,
         personal: bool = True,
         strength: Auto = "auto",
-        scale: Auto = "auto",
-        consensus_scale: Auto = "auto",
+        variance: Auto = "auto",
+        consensus_variance: Auto = "auto",
         feature_weight: Auto = "auto",
         consensus_feature_weight: Auto = "auto",
         length_scale: Auto = "auto",
@@ -147,8 +147,8 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     ) -> None:
         self.personal = personal
         self.strength = strength
-        self.scale = scale
-        self.consensus_scale = consensus_scale
+        self.variance = variance
+        self.consensus_variance = consensus_variance
         self.feature_weight = feature_weight
         self.consensus_feature_weight = consensus_feature_weight
         self.length_scale = length_scale

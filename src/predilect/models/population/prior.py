@@ -31,9 +31,9 @@ class Hyperparameters:
     ----------
     strength : float
         ν₀, weight of the prior of the population covariance, in people.
-    scale : float
+    variance : float
         s₀, prior variance of a person's utility about the consensus.
-    consensus_scale : float
+    consensus_variance : float
         s_t, prior variance of a consensus utility.
     feature_weight : float
         w, share of the prior variance that item features explain.
@@ -51,8 +51,8 @@ class Hyperparameters:
     """
 
     strength: float
-    scale: float
-    consensus_scale: float
+    variance: float
+    consensus_variance: float
     feature_weight: float
     length_scale: float
     consensus_feature_weight: float | None = None
@@ -90,9 +90,9 @@ class PopulationPrior:
         K₀: how alike items are, unit diagonal (M = n_items), or the prior shape of Σ on the functions of a basis.
     strength : float
         ν₀, the weight of the prior of Σ, in people.
-    scale : float
+    variance : float
         s₀, prior variance of a person's utility about the consensus.
-    consensus_scale : float
+    consensus_variance : float
         s_t, prior variance of a consensus utility.
     K_consensus : array of float, shape (M, M), optional
         K_t; K₀ unless given.
@@ -108,8 +108,8 @@ class PopulationPrior:
 
     K: FloatArray
     strength: float
-    scale: float
-    consensus_scale: float
+    variance: float
+    consensus_variance: float
     K_consensus: FloatArray | None = None
     Phi: FloatArray | None = None
     own_share: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -130,11 +130,11 @@ class PopulationPrior:
             Phi = functions.rows(space) if Phi is None else Phi
             share = functions.own_share(Phi, space.known, h.feature_weight)
             K = functions.prior_covariance(h.feature_weight)
-            return cls(K, h.strength, h.scale, h.consensus_scale, None, Phi, share, traits, h.tie_spread)
+            return cls(K, h.strength, h.variance, h.consensus_variance, None, Phi, share, traits, h.tie_spread)
         K = space.covariance(h.feature_weight, h.length_scale)
         shared = h.consensus_weight == h.feature_weight
         K_t = None if shared else space.covariance(h.consensus_weight, h.length_scale)
-        return cls(K, h.strength, h.scale, h.consensus_scale, K_t, trait_scale=traits, tie_spread=h.tie_spread)
+        return cls(K, h.strength, h.variance, h.consensus_variance, K_t, trait_scale=traits, tie_spread=h.tie_spread)
 
     @property
     def n_functions(self) -> int:
@@ -144,7 +144,7 @@ class PopulationPrior:
 
 def dimension(prior: PopulationPrior) -> float:
     """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
-    return _dimension(prior.scale * _spectrum(prior.K))
+    return _dimension(prior.variance * _spectrum(prior.K))
 
 
 def n_free_functions(prior: PopulationPrior) -> float:
@@ -170,7 +170,7 @@ def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> f
 
 
 def first_scale(prior: PopulationPrior, n_people: int) -> float:
-    """Prior scale of the Σ from which a search starts, for a crowd of so many people who answered.
+    """Prior variance of the Σ from which a search starts, for a crowd of so many people who answered.
 
     Notes
     -----
@@ -178,8 +178,8 @@ def first_scale(prior: PopulationPrior, n_people: int) -> float:
     is large in more directions than people and prior can hold, the search goes to another maximum of J, where a few
     directions, far beyond the prior, hold every answer of everybody by heart; it takes hundreds of passes to get there.
     """
-    if prior.scale >= _SMALLEST_FIRST_SCALE:
-        return prior.scale
+    if prior.variance >= _SMALLEST_FIRST_SCALE:
+        return prior.variance
     most = (prior.strength + n_people) / LEAST_STRENGTH
     if min(prior.n_functions, _SMALLEST_FIRST_SCALE * float(np.trace(prior.K))) <= most:  # a bound of the dimension
         return _SMALLEST_FIRST_SCALE
@@ -188,10 +188,10 @@ def first_scale(prior: PopulationPrior, n_people: int) -> float:
     def excess(log_scale: float) -> float:
         return _dimension(math.exp(log_scale) * values) - most
 
-    low, high = math.log(prior.scale), math.log(_SMALLEST_FIRST_SCALE)
+    low, high = math.log(prior.variance), math.log(_SMALLEST_FIRST_SCALE)
     if excess(high) <= 0.0:
         return _SMALLEST_FIRST_SCALE
-    return prior.scale if excess(low) >= 0.0 else math.exp(brentq(excess, low, high))
+    return prior.variance if excess(low) >= 0.0 else math.exp(brentq(excess, low, high))
 
 
 def _spectrum(K: FloatArray) -> FloatArray:
@@ -241,14 +241,14 @@ class Candidate:
 # Name: smallest and largest value allowed.
 _RANGES = {
     "strength": (1e-6, 1e12),
-    "scale": (1e-8, 1e8),
-    "consensus_scale": (1e-8, float("inf")),
+    "variance": (1e-8, 1e8),
+    "consensus_variance": (1e-8, float("inf")),
     "feature_weight": (0.0, 1.0),
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
     "tie_spread": (0.0, 10.0),
 }
-_SEARCHED = ("strength", "scale", "consensus_scale", "length_scale")
+_SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
 
 
 def given_hyperparameters(model: Any) -> dict[str, Any]:

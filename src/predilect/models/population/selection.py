@@ -42,13 +42,13 @@ from predilect.people.maximisation import tie_spread_of
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-DEFAULTS = {"strength": 30.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
+DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
 
 # The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
 # comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
-_STEPS = {"strength": math.sqrt(10.0), "scale": 2.0, "length_scale": 2.0, "feature_weight": 8.0}
-_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
-_WALK = ("strength", "scale", "feature_weight", "strength")
+_STEPS = {"strength": math.sqrt(10.0), "variance": 2.0, "length_scale": 2.0, "feature_weight": 8.0}
+_RANGES = {"strength": (1.0, 1e4), "variance": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
+_WALK = ("strength", "variance", "feature_weight", "strength")
 _WALK_WITH_KERNEL = ("length_scale", "feature_weight", "strength")
 _MAX_TRIALS = 10
 _FEWEST_HELD_OUT = 20.0
@@ -319,11 +319,11 @@ class _Search:
 
     def or_pooled(self, best: _Found, delta: float | None, executor: ThreadPoolExecutor | None) -> _Found:
         """The same if it gains on the limit in which everybody is the crowd, and else that limit."""
-        far = best.setting.scale > _LARGEST_SCALE_NEAR_POOLED and not self.has_few_people(best)
-        if far or not {"strength", "scale"} <= set(self.free):
+        far = best.setting.variance > _LARGEST_SCALE_NEAR_POOLED and not self.has_few_people(best)
+        if far or not {"strength", "variance"} <= set(self.free):
             return best
-        setting = replace(best.setting, strength=_RANGES["strength"][1], scale=_POOLED_SCALE, trait_scale=0.0)
-        free = [name for name in self.free if name == "consensus_scale"]
+        setting = replace(best.setting, strength=_RANGES["strength"][1], variance=_POOLED_SCALE, trait_scale=0.0)
+        free = [name for name in self.free if name == "consensus_variance"]
         setting = rigid_hyperparameters(
             self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
         )
@@ -376,7 +376,7 @@ def _by_evidence(
 
 
 def _first_trait_scale(setting: Hyperparameters, traits: FloatArray) -> float:
-    return _FIRST_TRAIT_SHARE * setting.scale / max(int(traits.shape[1]), 1)
+    return _FIRST_TRAIT_SHARE * setting.variance / max(int(traits.shape[1]), 1)
 
 
 def _step(setting: Hyperparameters, name: str, direction: int, least_strength: float) -> Hyperparameters | None:
