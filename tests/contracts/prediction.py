@@ -14,7 +14,7 @@ from sklearn.metrics import get_scorer, log_loss
 from contracts.estimator import EstimatorContract
 from contracts.votes import ROWS, item_ids, questions, swapped, user_ids, votes, without_user
 from predilect.errors import DataError, DataWarning
-from tolerances import EXACT
+from tolerances import EXACT, ITERATIVE
 
 KINDS = {
     "pandas": (pd.DataFrame, pd.DataFrame),
@@ -137,6 +137,8 @@ class PredictionContract(EstimatorContract):
         columns, y = votes()
         log_proba = np.log(model.predict_proba(columns))[np.arange(len(y)), 1 - y]
         assert abs(model.score(columns, y) - log_proba.mean()) < EXACT
+        people = {"user": [*sorted(set(columns["user"]))]}
+        assert model.score(columns, y, users=people | {"age": [1.0] * len(people["user"])}) == model.score(columns, y)
         weight = np.random.default_rng(3).integers(1, 5, size=len(y)).astype(float)
         weighted = model.score(columns | {"weight": weight.tolist()}, y)
         assert abs(weighted - np.average(log_proba, weights=weight)) < EXACT
@@ -212,3 +214,16 @@ class PredictionContract(EstimatorContract):
     def test_the_board_of_someone_unknown(self, model):
         with pytest.raises(DataError, match="user ids are not known"):
             model.rank("nobody")
+
+    def test_without_a_name_the_crowd_is_meant_and_by_an_unseen_name_an_unseen_user(self, model):
+        assert model.utilities().equals(model.consensus())
+        for one, other in zip(model.utility_distribution(), model.consensus_distribution(), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert model.utilities()["n"].to_list() == model.n_answers_by_item().tolist()
+        with pytest.warns(DataWarning, match="without answers"):
+            frame = model.utilities("nobody")
+        with pytest.warns(DataWarning, match="without answers"):
+            mean, covariance = model.utility_distribution("nobody")
+        np.testing.assert_allclose(frame["mean"].to_numpy(), mean, atol=ITERATIVE)
+        np.testing.assert_allclose(frame["sd"].to_numpy() ** 2, np.diagonal(covariance), atol=ITERATIVE)
+        assert (frame["n"].sum() == 0) == self.personal

@@ -395,6 +395,7 @@ def use(folder: Path, seed: int) -> np.ndarray:
         board("rank", model.rank())
         board("rank of one", model.rank("u1"))
         board("utilities", model.utilities())
+        board("utilities of somebody new", model.utilities("new"))
         finite("consensus", *model.consensus_distribution(), *model.utility_distribution("u2"))
 
     def ask() -> None:

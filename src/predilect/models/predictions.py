@@ -96,7 +96,7 @@ class Predicting(ABC):
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
         return self.classes_[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
 
-    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> float:
+    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None) -> float:
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
         check_is_fitted(self, "posterior_")
         answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0)
@@ -106,7 +106,8 @@ class Predicting(ABC):
                 "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=2,
             )  # fmt: skip
             return -math.inf
-        log_p = self.predict_log_proba(answers, items=items)[np.arange(answers.n_rows), 1 - answers.outcome]
+        log_proba = self.predict_log_proba(answers, items=items, users=users)
+        log_p = log_proba[np.arange(answers.n_rows), 1 - answers.outcome]
         return float(np.average(log_p, weights=answers.weight))
 
     def _asked(self, X: Any, items: Any, users: Any) -> tuple[Self, FloatArray, FloatArray, Queries]:

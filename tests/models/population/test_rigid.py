@@ -157,4 +157,4 @@ def test_scales_and_threshold_that_must_rise_or_fall_together_are_found():
 
 
 def test_the_weak_prior_of_the_scales_is_highest_where_people_differ_half_as_much_as_items():
-    assert rigid._log_prior_of_scales(3.0, 0.7) < rigid._log_prior_of_scales(0.2, 0.8) == 0.0
+    assert rigid._log_prior_of_variances(3.0, 0.7) < rigid._log_prior_of_variances(0.2, 0.8) == 0.0
