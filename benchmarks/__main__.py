@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--models", default=",".join(MODELS),
         help=f"separated by commas: {', '.join(MODELS)}, or the groups {', '.join(MODEL_GROUPS)}; with options as "
-        "population@strength=10@scale=4",
+        "population@strength=10@variance=4",
     )  # fmt: skip
     parser.add_argument("--seeds", default="default", help="such as 0-9 or 0,3,5-7; by default those of the task")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")

@@ -60,11 +60,8 @@ def as_found(model: Any) -> Any:
     if not isinstance(model, Population):
         return model.__class__(**model.get_params())
     h = model.hyperparameters_
-    names = (
-        "strength", "scale", "consensus_scale", "feature_weight", "consensus_feature_weight", "length_scale",
-        "variance_factor",
-    )  # fmt: skip
-    found = {name: getattr(h, name) for name in names} | {"variance_factor_unseen": h.unseen_factor} | model.choices_
+    names = ("strength", "variance", "consensus_variance", "feature_weight", "consensus_feature_weight", "length_scale")
+    found = {name: getattr(h, name) for name in names} | model.choices_
     return Population(**(model.get_params() | found))
 
 

@@ -18,8 +18,8 @@ CONFIDENCE = 0.90
 LABELS = {
     "gaspk": "GaSPK, heuristic",
     "gaspk-exact": "GaSPK, exact M step",
-    "gaspk@n_characteristics=auto": "GaSPK, heuristic, number chosen",
-    "gaspk@n_characteristics=1": "GP classification, pooled",
+    "gaspk@n_components=auto": "GaSPK, heuristic, number chosen",
+    "gaspk@n_components=1": "GP classification, pooled",
     "gp-person": "GP classification, each person",
     "bi": "hierarchical GP",
     "cp": "collaborative GP",

@@ -64,9 +64,9 @@ SIZES = {
 }
 GAMMAS = ("heuristic", "exact")
 ESTIMATORS = (
-    "gaspk@backend=grid@amplitude=3.0@n_restarts=1", "gaspk@backend=function@amplitude=3.0@n_restarts=1", "gaspk",
+    "gaspk@backend=grid@variance=3.0@n_restarts=1", "gaspk@backend=function@variance=3.0@n_restarts=1", "gaspk",
 )  # fmt: skip
-PLANE_MODEL = "gaspk@backend=grid@amplitude=3.0@n_restarts=1@levels={levels}"
+PLANE_MODEL = "gaspk@backend=grid@variance=3.0@n_restarts=1@levels={levels}"
 # Dimensions, levels of the continuous ones, people.
 PLANES = [
     *((d, levels, 50) for d in (6, 8, 9) for levels in (3, 5, 7)), *((6, levels, 50) for levels in (9, 11)),
@@ -190,7 +190,7 @@ def _plane_jobs(seeds: int) -> Iterator[Job]:
 
 def _eigenpair_jobs(seeds: int) -> Iterator[Job]:
     for task, options in EIGEN_TASKS.items():
-        base = f"gaspk{options}@backend=grid@amplitude=3.0@variances="
+        base = f"gaspk{options}@backend=grid@variance=3.0@variances="
         models = [f"{base}{how}@n_eigenpairs={n}" for how in ("paper", "consistent") for n in EIGENPAIRS]
         for model in [*models, f"{base}exact"]:
             for seed in range(seeds):

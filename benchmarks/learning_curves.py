@@ -30,7 +30,7 @@ HERE = Path(__file__).parent / "results"
 SHARES = (10, 20, 40, 60, 80)
 TASKS = ("amt-cars", "uk-election-2010", "tax-plans", "electricity")
 MODELS = (
-    "gaspk", "gaspk-exact", "gaspk@n_characteristics=auto", "gaspk@n_characteristics=1", "gp-person", "bi", "cp",
+    "gaspk", "gaspk-exact", "gaspk@n_components=auto", "gaspk@n_components=1", "gp-person", "bi", "cp",
     "population",
 )  # fmt: skip
 # Attributes that models of trade-offs get: dimensions of their kernels cost them.

@@ -190,8 +190,8 @@ VARIANTS = TABLE3 | {
     "crowdGPPL, arguments": "crowd-gppl@median=arguments@n_components=5",
     "GPPL, texts": "gppl-texts",
     "crowdGPPL, texts": "crowd-gppl-texts@n_components=5@n_restarts=1@max_iter=20",
-    "crowdGPPL optimised": "crowd-gppl@length_scales=optimise",
-    "GPPL optimised": "gppl@length_scales=optimise",
+    "crowdGPPL optimised": "crowd-gppl@length_scale=optimise",
+    "GPPL optimised": "gppl@length_scale=optimise",
 }
 PEERS: dict[str, Callable[..., Fitted]] = {
     "choix": _peer("choix_pooled"),
@@ -224,7 +224,7 @@ NEEDS = {
 
 
 def build(name: str) -> Callable[[Task], Fitted]:
-    """The model of a name; options may follow, as in ``population@strength=10@scale=4``.
+    """The model of a name; options may follow, as in ``population@strength=10@variance=4``.
 
     Raises
     ------

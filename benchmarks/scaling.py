@@ -58,10 +58,10 @@ _CROWD = "crowd-gppl@n_components=5@n_inducing="
 _FIXED = f"@n_inducing={N_INDUCING}@max_iter="
 IN_BATCHES = [
     f"gppl@inference=stochastic@sites=linearised@batch_size=1000{_FIXED}70",
-    f"crowd-gppl@preset=paper@n_components=5@batch_size=1000@tolerance=1e-9{_FIXED}70",
+    f"crowd-gppl@preset=paper@n_components=5@batch_size=1000@tol=1e-9{_FIXED}70",
 ]
 CURVES = {
-    "pairs": [*IN_BATCHES, f"crowd-gppl@n_components=5@n_restarts=1@tolerance=1e-9{_FIXED}20", f"gppl{NO_SVI}"],
+    "pairs": [*IN_BATCHES, f"crowd-gppl@n_components=5@n_restarts=1@tol=1e-9{_FIXED}20", f"gppl{NO_SVI}"],
     "inducing": [_SVI + "{x}", _CROWD + "{x}"],
     "large": [f"{_SVI}{N_INDUCING}"],
 }

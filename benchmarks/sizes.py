@@ -89,7 +89,7 @@ def measure_once(size: Size, seed: int) -> dict[str, Any]:
         "cpu_s": cpu, "wall_s": wall, "peak_mb": peak, "passes": model.report_["fit"]["iterations"],
         "trials": len(model.report_["prior"]["trials"]), "truth": task.oracle_log_loss,
         "log_loss": answer_scores(task.test, model.predict_log_proba(task.test))["log_loss"],
-        "strength": model.hyperparameters_.strength, "scale": model.hyperparameters_.scale,
+        "strength": model.hyperparameters_.strength, "variance": model.hyperparameters_.variance,
         "warnings": sorted({str(warning.message) for warning in caught}),
     }  # fmt: skip
 

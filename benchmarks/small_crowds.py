@@ -112,8 +112,8 @@ def run(cell: Cell, seed: int, setting: str) -> dict[str, Any]:
         "cell": list(cell), "seed": seed, "setting": setting,
         "loss": crowd.loss(np.asarray(model.predict_log_proba(crowd.questions))), "least": crowd.least,
         "cpu_s": seconds, "passes": model.report_["fit"]["iterations"],
-        "converged": model.report_["fit"]["converged"], "strength": chosen.strength, "scale": chosen.scale,
-        "consensus_scale": chosen.consensus_scale,
+        "converged": model.report_["fit"]["converged"], "strength": chosen.strength, "variance": chosen.variance,
+        "consensus_variance": chosen.consensus_variance,
     }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ class TextModel(PredilectModel):
             raise ValueError(f"{task.name} has no features of items, and so no length-scales of their columns")
         self.setting = {"multiple": multiple, "stretch": stretch}
         scales = text_length_scales(ItemFeatures.from_frame(task.items), multiple, stretch)
-        super().__init__(task, name, length_scales=scales, **options)
+        super().__init__(task, name, length_scale=scales, **options)
 
     def report(self) -> dict[str, Any]:
         """As for any estimator, and the two numbers."""

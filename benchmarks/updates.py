@@ -26,7 +26,7 @@ from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle_all
 
 N_ITEMS, PER_PERSON = 200, 20
-SETTINGS = {"strength": 50.0, "scale": 2.0, "consensus_scale": 4.0, "max_iter": 20, "n_jobs": 1}
+SETTINGS = {"strength": 50.0, "variance": 2.0, "consensus_variance": 4.0, "max_iter": 20, "n_jobs": 1}
 KINDS: dict[str, dict[str, Any]] = {  # of people, with the share of ties
     "personal": {"tie_threshold": 0.0},
     "own thresholds": {"tie_spread": 0.5},
@@ -120,7 +120,7 @@ def main() -> None:
             print(row(model, n, repeats, ties))
     print("pooled; " + " | ".join(head[:3]))
     for n in (10_000, 100_000):
-        pooled = Population(personal=False, n_jobs=1, consensus_scale=4.0).fit(Comparisons.from_frame(answers(n, 2)))
+        pooled = Population(personal=False, n_jobs=1, consensus_variance=4.0).fit(Comparisons.from_frame(answers(n, 2)))
         cells = one_by_one(pooled, 30, 4, n // PER_PERSON)
         print(f"{n:>9} | " + " | ".join(f"{cell:8.0f}" for cell in cells))
 

@@ -34,14 +34,14 @@ class Shared(NamedTuple):
 
 
 def simulate_shared(
-    seed=0, n_users=8, n_items=6, n_functions=2, n_answers=90, length_scale=1.0, delta=0.0, weight=None, strength=1.0
+    seed=0, n_users=8, n_items=6, n_components=2, n_answers=90, length_scale=1.0, delta=0.0, weight=None, strength=1.0
 ):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_items, 2))
     kernel = Sum((Stationary(np.array([length_scale]), "squared-exponential"), White(1e-4)))
     projection = Projection.of(kernel, X, np.ones(n_items, bool), None)
-    H = strength * projection.factor.lower @ rng.normal(size=(n_items, n_functions))
-    F = rng.normal(size=(n_users, n_functions)) @ H.T
+    H = strength * projection.factor.lower @ rng.normal(size=(n_items, n_components))
+    F = rng.normal(size=(n_users, n_components)) @ H.T
     user = rng.integers(n_users, size=n_answers)
     left, right, outcome = probit_answers(rng, F, user, delta)
     outcome = outcome.astype(np.int8)

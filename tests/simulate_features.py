@@ -39,7 +39,7 @@ def featured_crowd(
     scale: float,
     feature_weight: float,
     strength: float = 40.0,
-    consensus_scale: float = 4.0,
+    consensus_variance: float = 4.0,
     length_scale: float = 1.5,
     delta: float = 0.0,
 ) -> FeaturedCrowd:
@@ -50,10 +50,10 @@ def featured_crowd(
     distance = ((x[:, None] - x) ** 2).sum(axis=-1)
     K = feature_weight * np.exp(-0.5 * distance / length_scale**2) + (1 - feature_weight) * np.eye(n_items)
     Sigma = invwishart(df=strength + n_items + 1, scale=strength * scale * K).rvs(random_state=rng)
-    m = rng.multivariate_normal(np.zeros(n_items), consensus_scale * K)
+    m = rng.multivariate_normal(np.zeros(n_items), consensus_variance * K)
     true = {
-        "strength": strength, "scale": scale, "consensus_scale": consensus_scale, "feature_weight": feature_weight,
-        "consensus_feature_weight": feature_weight, "length_scale": length_scale,
+        "strength": strength, "variance": scale, "consensus_variance": consensus_variance,
+        "feature_weight": feature_weight, "consensus_feature_weight": feature_weight, "length_scale": length_scale,
     }  # fmt: skip
     items = {"item": np.arange(n_items), "a": x[:, 0], "b": x[:, 1]}
     return FeaturedCrowd(rng, items, true, m, rng.multivariate_normal(m, Sigma, size=n_users), delta)

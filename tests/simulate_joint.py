@@ -34,8 +34,8 @@ def joint_crowd(seed=0):
 def joint_model(nugget="user"):
     """A joint process; with "observation" one whose rows are margins."""
     X, y, users, items, _ = joint_crowd()
-    given = {"n_tuning": 0, "length_scales": "median"}
-    model = JointGP(amplitude=20.0, **given) if nugget == "user" else BonillaGP(nugget=nugget, **given)
+    given = {"n_tuning": 0, "length_scale": "median"}
+    model = JointGP(variance=20.0, **given) if nugget == "user" else BonillaGP(nugget=nugget, **given)
     return model.fit(X, y, users=users, items=items)
 
 
@@ -47,10 +47,10 @@ def other_models():
         "population": Population(n_jobs=1).fit(X, y),
         "population-basis": Population(n_jobs=1, basis="inducing", n_inducing=4).fit(X, y, items=items),
         "crowd-gppl": CrowdGPPL(n_components=2, component_prior=(10.0, 10.0), n_jobs=1).fit(X, y),
-        "collaborative": CollaborativeGP(n_functions=2, n_jobs=1).fit(X, y, items=items),
-        "gppl-separate": GPPL(users="separate", length_scales="median").fit(X, y, items=items),
-        "gppl-joint": GPPL(users="joint", length_scales="median").fit(X, y, items=items, users=users),
-        "gppl": GPPL(length_scales="median").fit(X, y, items=items),
+        "collaborative": CollaborativeGP(n_components=2, n_jobs=1).fit(X, y, items=items),
+        "gppl-separate": GPPL(users="separate", length_scale="median").fit(X, y, items=items),
+        "gppl-joint": GPPL(users="joint", length_scale="median").fit(X, y, items=items, users=users),
+        "gppl": GPPL(length_scale="median").fit(X, y, items=items),
         "pooled": Population(personal=False).fit(X, y),
     }
 

@@ -28,7 +28,7 @@ class PerPerson(PredilectModel):
     """``Population`` held to a process a person."""
 
     def __init__(self, task: Task) -> None:
-        super().__init__(task, strength=STRENGTH, consensus_scale=CONSENSUS_SCALE)
+        super().__init__(task, strength=STRENGTH, consensus_variance=CONSENSUS_SCALE)
 
     def log_proba(self, test: Comparisons) -> npt.NDArray[np.float64]:
         """See :class:`benchmarks.models.Fitted`."""

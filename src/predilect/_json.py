@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import is_dataclass
+from dataclasses import asdict, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -16,6 +16,8 @@ def plain(value: Any, *, words: bool = True) -> Any:
     """Plain values: lists and Python's numbers; those not finite become words, or null without ``words``."""
     if isinstance(value, Mapping):
         return {str(key): plain(part, words=words) for key, part in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value), words=words)
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist(), words=words)
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):

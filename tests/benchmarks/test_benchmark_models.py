@@ -62,8 +62,8 @@ def test_scores_are_utilities_up_to_a_constant() -> None:
 
 
 def test_options_follow_the_name() -> None:
-    model = build("population@strength=10@scale=4")(crowd()).model
-    assert (model.strength, model.scale) == (10.0, 4.0)
+    model = build("population@strength=10@variance=4")(crowd()).model
+    assert (model.strength, model.variance) == (10.0, 4.0)
     with pytest.raises(KeyError, match="no model"):
         build("nobody")
 
@@ -114,8 +114,8 @@ def test_a_run_is_plain_and_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_failure_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TASKS, "crowd", crowd)
-    record = measuring.measure("crowd", "population@scale=-1", 0)
-    assert record["error"].startswith("ValueError: scale")
+    record = measuring.measure("crowd", "population@variance=-1", 0)
+    assert record["error"].startswith("ValueError: variance")
     assert "scores" not in record
 
 

@@ -16,9 +16,9 @@ from predilect.errors import DataError
 N_ITEMS, N_USERS = 6, 30
 FIXED = {
     "strength": 5.0,
-    "scale": 4.0,
-    "consensus_scale": 4.0,
-    "variance_factor": 1.0,
+    "variance": 4.0,
+    "consensus_variance": 4.0,
+    "calibration": None,
     "tie_threshold": 0.0,
     "n_jobs": 1,
 }

@@ -121,7 +121,7 @@ def test_a_run_holds_what_the_figure_shows() -> None:
     ((_, y, error),) = drawn["population@max_iter=20"]
     assert y == pytest.approx(record["tau_person"] + 0.1, abs=EXACT)
     assert error == pytest.approx(0.1, abs=EXACT)
-    assert run(crowd, "population@scale=-1", 5)["error"].startswith("ValueError")
+    assert run(crowd, "population@variance=-1", 5)["error"].startswith("ValueError")
 
 
 def test_components_of_a_model_without_any_span_how_people_differ() -> None:

@@ -89,7 +89,7 @@ def test_somebody_new_is_asked_too(personal):
 
 def test_a_model_of_another_kind_of_frame_and_one_that_holds_no_answers(votes_frame, tmp_path):
     frame = votes_frame.to_pandas()[["judge", "model_a", "model_b", "winner"]]
-    Population(personal=False, consensus_scale=1.0).fit(frame).save(tmp_path / "m")
+    Population(personal=False, consensus_variance=1.0).fit(frame).save(tmp_path / "m")
     table, said = asked(tmp_path / "m", "--user", "p03", "-n", 2)
     assert len(table) == 2
     assert "may be asked again. Name them with --exclude ANSWERS" in said

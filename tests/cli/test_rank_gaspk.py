@@ -12,7 +12,7 @@ from predilect import GaSPK, load_model, read_comparisons
 from predilect.report.plot import can_plot
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
-FEW = ("--model", "gaspk", "--characteristics", "2")
+FEW = ("--model", "gaspk", "--components", "2")
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +26,14 @@ def test_the_numbers_are_those_of_the_library(votes, features):
     document = rank_json(
         votes, "--items", features, *FEW, "--weights", "exact", "--attributes", "size, kind", "--levels", "5"
     )
-    model = GaSPK(n_characteristics=2, gamma="exact", attributes=["size", "kind"], levels=5)
+    model = GaSPK(n_components=2, gamma="exact", attributes=["size", "kind"], levels=5)
     expected = model.fit(read_comparisons(votes), items=FEATURES).rank()
     assert pl.DataFrame(document["board"]).equals(pl.DataFrame(expected))
     assert document["model"]["name"] == "gaspk"
-    assert document["model"]["hyperparameters"]["n_characteristics"] == 2
+    assert document["model"]["hyperparameters"]["n_components"] == 2
     assert document["verdict"] is None
     options = document["provenance"]["options"]
-    assert options["characteristics"] == "2"
+    assert options["components"] == "2"
     assert options["weights"] == "exact"
 
 
@@ -92,8 +92,8 @@ def test_without_items_and_without_people(votes, tmp_path):
     [
         (("--model", "gaspk", "--pooled"), "--no-user"),
         (("--model", "gaspk", "--personal", "no"), "--no-user"),
-        (("--model", "gaspk", "--characteristics", "many"), "takes a number from 1, or auto"),
-        (("--model", "gaspk", "--characteristics", "0"), "takes a number from 1, or auto"),
+        (("--model", "gaspk", "--components", "many"), "takes a number from 1, or auto"),
+        (("--model", "gaspk", "--components", "0"), "takes a number from 1, or auto"),
         (("--model", "gppl", "--weights", "exact"), "--weights is for --model gaspk"),
         (("--levels", "5"), "--levels is for --model gaspk"),
         (("--model", "gaspk", "--attributes", "size"), "need features"),

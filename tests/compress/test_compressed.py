@@ -187,9 +187,9 @@ def test_a_population_says_what_it_gains(models, tmp_path):
 
 def test_it_is_an_estimator(models):
     X, y, _users, items, _ = joint_crowd()
-    found = CompressedModel(predilect.GPPL(users="separate", length_scales="median"), keep=3, loss="log")
+    found = CompressedModel(predilect.GPPL(users="separate", length_scale="median"), keep=3, loss="log")
     found.fit(X, y, items=items)
-    expected = compress(predilect.GPPL(users="separate", length_scales="median").fit(X, y, items=items), 3, "log")
+    expected = compress(predilect.GPPL(users="separate", length_scale="median").fit(X, y, items=items), 3, "log")
     np.testing.assert_array_equal(found.predict_proba(pairs(found)), expected.predict_proba(pairs(found)))
     assert found.report_["compressed"]["criterion"] == "ivm"
     with pytest.raises(DataError, match="no estimator to fit"):
@@ -251,9 +251,9 @@ def test_what_is_damaged_is_refused(small, tmp_path):
 
 
 def test_what_is_kept_is_as_certain_as_in_the_full_model(tmp_path):
-    fixed = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0, "variance_factor": 0.7, "n_jobs": 1}
-    more = {"variance_factor_implied": 0.05, "variance_factor_unseen": 2.0, "noise_factor": 0.5}
-    full = predilect.Population(**fixed, **more).fit(comparisons(crowd(1, 20, 8, 10)))
+    fixed = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "n_jobs": 1}
+    calibration = predilect.Calibration(0.7, 2.0, 0.05, noise_factor=0.5)
+    full = predilect.Population(**fixed, calibration=calibration).fit(comparisons(crowd(1, 20, 8, 10)))
     found = compress(full, 4, precision="double")
     rows = [(user, *pair) for user in range(20) for pair in permutations(found.kept(user), 2)]
     asked = dict(zip(("user", "left", "right"), map(np.array, zip(*rows, strict=True)), strict=True))

@@ -9,11 +9,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.metrics import get_scorer, log_loss
 
 from contracts.estimator import EstimatorContract
 from contracts.votes import ROWS, item_ids, questions, swapped, user_ids, votes, without_user
 from predilect.errors import DataError, DataWarning
-from tolerances import EXACT
+from tolerances import EXACT, ITERATIVE
 
 KINDS = {
     "pandas": (pd.DataFrame, pd.DataFrame),
@@ -84,7 +85,7 @@ class PredictionContract(EstimatorContract):
             integers.predict_proba({"user": [1, 2], "left": [0, "1"], "right": [2, 3]})
 
     def test_probabilities(self, model):
-        assert list(model.classes_) == ["left", "tie", "right"]
+        assert model.classes_.tolist() == [1, 0, -1]
         asked = questions()
         proba = model.predict_proba(asked)
         assert proba.shape == (len(asked["user"]), 3)
@@ -93,6 +94,19 @@ class PredictionContract(EstimatorContract):
         np.testing.assert_allclose(model.predict_proba(swapped(asked)), proba[:, ::-1], atol=EXACT)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(asked)), proba, atol=EXACT)
         np.testing.assert_array_equal(model.predict(asked), np.array([1, 0, -1])[proba.argmax(axis=1)])
+
+    @pytest.mark.parametrize("with_ties", [True, False])
+    def test_scikit_learn_scores_it(self, model, with_ties):
+        columns, y = votes()
+        if not with_ties:
+            columns, y = {name: np.asarray(column)[y != 0] for name, column in columns.items()}, y[y != 0]
+            model = self.make().fit(columns, y)
+        proba, predicted = model.predict_proba(columns), model.predict(columns)
+        np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], predicted)
+        assert get_scorer("accuracy")(model, columns, y) == np.mean(predicted == y)
+        order = np.argsort(model.classes_)  # scikit-learn wants columns in the order of sorted labels
+        loss = log_loss(y, proba[:, order], labels=model.classes_[order])
+        assert abs(loss + model.score(columns, y)) < EXACT
 
     def test_margins(self, model):
         asked = questions()
@@ -123,6 +137,8 @@ class PredictionContract(EstimatorContract):
         columns, y = votes()
         log_proba = np.log(model.predict_proba(columns))[np.arange(len(y)), 1 - y]
         assert abs(model.score(columns, y) - log_proba.mean()) < EXACT
+        people = {"user": [*sorted(set(columns["user"]))]}
+        assert model.score(columns, y, users=people | {"age": [1.0] * len(people["user"])}) == model.score(columns, y)
         weight = np.random.default_rng(3).integers(1, 5, size=len(y)).astype(float)
         weighted = model.score(columns | {"weight": weight.tolist()}, y)
         assert abs(weighted - np.average(log_proba, weights=weight)) < EXACT
@@ -198,3 +214,16 @@ class PredictionContract(EstimatorContract):
     def test_the_board_of_someone_unknown(self, model):
         with pytest.raises(DataError, match="user ids are not known"):
             model.rank("nobody")
+
+    def test_without_a_name_the_crowd_is_meant_and_by_an_unseen_name_an_unseen_user(self, model):
+        assert model.utilities().equals(model.consensus())
+        for one, other in zip(model.utility_distribution(), model.consensus_distribution(), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert model.utilities()["n"].to_list() == model.n_answers_by_item().tolist()
+        with pytest.warns(DataWarning, match="without answers"):
+            frame = model.utilities("nobody")
+        with pytest.warns(DataWarning, match="without answers"):
+            mean, covariance = model.utility_distribution("nobody")
+        np.testing.assert_allclose(frame["mean"].to_numpy(), mean, atol=ITERATIVE)
+        np.testing.assert_allclose(frame["sd"].to_numpy() ** 2, np.diagonal(covariance), atol=ITERATIVE)
+        assert (frame["n"].sum() == 0) == self.personal

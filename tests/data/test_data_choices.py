@@ -178,7 +178,7 @@ def test_a_few_rows_in_a_row_are_no_choices():
 
 def test_a_model_is_the_same_with_the_column_and_without():
     frame = choices(n_users=8, n_tasks=6)
-    settings = {"strength": 5.0, "scale": 1.0, "consensus_scale": 1.0, "n_jobs": 1}
+    settings = {"strength": 5.0, "variance": 1.0, "consensus_variance": 1.0, "n_jobs": 1}
     with_column, without = (Population(**settings).fit(data) for data in (frame, frame.drop("task")))
     questions = frame.head(20).select("user", "left", "right")
     assert np.array_equal(with_column.predict_proba(questions), without.predict_proba(questions))
@@ -187,7 +187,7 @@ def test_a_model_is_the_same_with_the_column_and_without():
 
 def test_cross_validation_over_a_frame_and_updates_go_on():
     frame = choices(n_users=6, n_tasks=15).drop("task").to_pandas()
-    model = Population(strength=5.0, scale=1.0, consensus_scale=1.0, n_jobs=1)
+    model = Population(strength=5.0, variance=1.0, consensus_variance=1.0, n_jobs=1)
     assert np.isfinite(cross_val_score(model, frame, cv=KFold(3, shuffle=True, random_state=0))).all()
     model.fit(frame.iloc[:200])
     assert model.update(frame.iloc[200:]).n_answers_ == len(frame)

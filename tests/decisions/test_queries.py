@@ -24,17 +24,17 @@ from predilect.likelihoods.probit import outcome_probabilities
 from referees.information import bald_by_quadrature
 from tolerances import EXACT
 
-FIXED = {"strength": 5.0, "scale": 2.0, "consensus_scale": 2.0, "variance_factor": 1.0, "tie_threshold": 0.4}
+FIXED = {"strength": 5.0, "variance": 2.0, "consensus_variance": 2.0, "calibration": None, "tie_threshold": 0.4}
 ITEMS = {"item": item_ids(range(6)), "x": [0.3, -1.0, 0.5, 2.0, 0.1, -0.4], "y": [1.0, 0.0, -1.0, 0.5, 2.0, 0.3]}
 USERS = {"user": user_ids(range(20)), "age": np.linspace(-1.0, 1.0, 20).tolist()}
 MODELS = {
     "population": lambda: Population(**FIXED),
-    "pooled": lambda: Population(personal=False, consensus_scale=2.0, tie_threshold=0.4),
+    "pooled": lambda: Population(personal=False, consensus_variance=2.0, tie_threshold=0.4),
     "basis": lambda: Population(**FIXED, basis="inducing", n_inducing=4, feature_weight=0.5, length_scale=1.0),
     "gppl": lambda: GPPL(n_inducing=4, tie_threshold=0.4),
     "gppl-separate": lambda: GPPL(users="separate", tie_threshold=0.4, max_iter=20),
     "gppl-joint": lambda: GPPL(users="joint", tie_threshold=0.4, max_iter=20),
-    "gaspk": lambda: GaSPK(n_characteristics=2, tie_threshold=0.4),
+    "gaspk": lambda: GaSPK(n_components=2, tie_threshold=0.4),
     "crowd-gppl": lambda: CrowdGPPL(n_components=2, tie_threshold=0.4, max_iter=20),
 }
 

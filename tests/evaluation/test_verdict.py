@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect import Comparisons, Population
+from predilect import Calibration, Comparisons, Population
 from predilect.data import ItemFeatures, k_folds_answers
 from predilect.errors import ConvergenceWarning, DataError
 from predilect.evaluation import Contest, Verdict, answer_losses, judge
@@ -19,11 +19,7 @@ from simulate import Answers, answers, comparisons, crowd, random_pairs
 from tolerances import EXACT
 
 # Nothing to search for, so that a test is quick.
-FIXED = {"strength": 30.0, "scale": 1.0, "consensus_scale": 1.0, "variance_factor": 1.0, "n_jobs": 1}
-CALIBRATION = (
-    "variance_factor", "variance_factor_unseen", "variance_factor_implied", "variance_power", "noise_factor",
-    "lapse_rate", "lapse_noise",
-)  # fmt: skip
+FIXED = {"strength": 30.0, "variance": 1.0, "consensus_variance": 1.0, "calibration": None, "n_jobs": 1}
 
 
 def camps(seed: int, n_users: int = 40, n_items: int = 6, per_person: int = 12, delta: float = 0.0) -> Answers:
@@ -60,10 +56,10 @@ def test_camps_are_better_ranked_one_by_one_and_all_numbers_fit(divided):
     assert personal.baseline_log_loss > 0.95 * np.log(2)
 
 
-@pytest.mark.parametrize("factor", [0.6, "auto"])
-def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(factor):
+@pytest.mark.parametrize("calibration", [Calibration(0.6), "auto"])
+def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(calibration):
     data = comparisons(camps(3))
-    fixed = FIXED | {"tolerance": 1e-4, "variance_factor": factor}
+    fixed = FIXED | {"tol": 1e-4, "calibration": calibration}
     fold = k_folds_answers(data, 5, random_state=np.random.SeedSequence(7).spawn(3)[0])
     verdict = judge(Population(**fixed), data, random_state=7)
     for own, said in ((True, verdict.personal.log_loss), (False, verdict.personal.baseline_log_loss)):
@@ -72,19 +68,19 @@ def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(factor):
         for k in range(5):
             # There is nothing to choose but the calibration: that of the first fold holds for all.
             model = Population(personal=own, **setting).fit(data.take(fold != k))
-            chosen = model.hyperparameters_.to_dict()
-            setting |= {name: chosen[name] for name in CALIBRATION}
+            setting["calibration"] = model.hyperparameters_.calibration
             asked = data.take(fold == k)
             with np.errstate(divide="ignore"):
                 losses[fold == k] = answer_losses(asked.outcome, np.log(model.predict_proba(asked)))
         assert abs(np.average(losses, weights=data.weight) - said) < EXACT
-        expected = factor if factor != "auto" else None if own else 1.0  # nothing chooses one for the pooled model
-        assert expected is None or setting["variance_factor"] == expected
-        assert (setting["variance_factor"] != 1.0) or not own
+        # Nothing chooses one for the pooled model.
+        expected = calibration if calibration != "auto" else None if own else Calibration()
+        assert expected is None or setting["calibration"] == expected
+        assert (setting["calibration"].variance_factor != 1.0) or not own
 
 
 def test_a_prior_that_takes_people_for_all_different_is_worse_where_they_agree():
-    stubborn = Population(strength=1e4, scale=30.0, n_jobs=1)
+    stubborn = Population(strength=1e4, variance=30.0, n_jobs=1)
     verdict = judge(stubborn, comparisons(agreeing(1)))
     assert (verdict.personal.outcome, verdict.favours) == ("worse", "pooled")
     assert verdict.personal.lower < verdict.personal.gain < verdict.personal.upper < 0.0
@@ -134,7 +130,7 @@ def one_feature_that_says_everything() -> tuple[Comparisons, np.ndarray, np.rand
 def test_features_that_say_everything():
     data, x, _ = one_feature_that_says_everything()
     told = ItemFeatures.from_frame({"item": np.arange(30), "x": x})
-    verdict = judge(Population(**FIXED | {"scale": 4.0}), data, told)  # with the weight of features searched for
+    verdict = judge(Population(**FIXED | {"variance": 4.0}), data, told)  # with the weight of features searched for
     assert (verdict.personal.outcome, verdict.features.outcome) == ("better", "better")
     assert [contest.question for contest in verdict.contests] == ["personal", "features"]
     assert judge(Population(**FIXED), data).features is None
@@ -268,7 +264,7 @@ def test_islands_fitted_apart_are_as_good_as_one_fit():
     by_pair = replace(answers, task=None)  # the winner of a pair that is held out may be known from the other
     fold = k_folds_answers(by_pair, 5, random_state=1)
     trial = held_out.Trial(by_pair, fold, 0.0, None)
-    model = Population(personal=False, consensus_scale=2.0, n_jobs=1)
+    model = Population(personal=False, consensus_variance=2.0, n_jobs=1)
     apart = trial.run("apart", model, None, trial.islands())
     np.testing.assert_allclose(apart, trial.run("together", model, None), atol=1e-6)
 

@@ -68,12 +68,13 @@ def kinds() -> dict[str, Callable[[], Any]]:
 
     given: dict[str, Any] = {
         "strength": 10.0,
-        "scale": 2.0,
-        "consensus_scale": 4.0,
-        "variance_factor": 1.0,
+        "variance": 2.0,
+        "consensus_variance": 4.0,
+        "calibration": None,
         "n_jobs": 1,
     }
-    spk = {"n_characteristics": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2, "n_jobs": 1}
+    careless = given | {"calibration": predilect.Calibration(lapse_rate=0.05)}
+    spk = {"n_components": 2, "n_restarts": 1, "variance": 4.0, "spread": 1.2, "n_jobs": 1}
     plain, features, both = {}, {"items": ITEMS}, {"items": ITEMS, "users": PEOPLE}  # type: ignore[var-annotated]
 
     def fit(make: Any, more: dict[str, Any], ties: bool = True, **settings: Any) -> Callable[[], Any]:
@@ -94,7 +95,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "population": fit(Population, plain, False, **given),
         "population, everything chosen": fit(Population, plain, n_jobs=1),
         "population, features": fit(Population, features, **given, feature_weight=0.7),
-        "population, ties": fit(Population, plain, **given, tie_spread=0.3, lapse_rate=0.05),
+        "population, ties": fit(Population, plain, **careless, tie_spread=0.3),
         "population, traits": fit(Population, both, **given, user_features=True),
         "population, attributes": fit(Population, features, **given, basis="attributes"),
         "population, inducing": fit(Population, both, **given, basis="attributes+inducing", user_features=True),
@@ -105,19 +106,19 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "gppl joint": fit(GPPL, both, users="joint", n_jobs=1),
         "crowd-gppl": fit(CrowdGPPL, both, n_components=2, user_features=True, n_jobs=1),
         "crowd-gppl, paper": fit(CrowdGPPL, both, preset="paper", n_components=2, user_features=True, n_jobs=1),
-        "collaborative": fit(CollaborativeGP, both, n_functions=2, user_features=True, n_jobs=1),
-        "collaborative, paper": fit(CollaborativeGP, features, preset="paper", n_functions=2, n_jobs=1),
+        "collaborative": fit(CollaborativeGP, both, n_components=2, user_features=True, n_jobs=1),
+        "collaborative, paper": fit(CollaborativeGP, features, preset="paper", n_components=2, n_jobs=1),
         "gaspk": fit(GaSPK, features, **spk),
         "gaspk, items": fit(GaSPK, plain, **spk, gamma="exact"),
         "gaspk, grid": fit(GaSPK, features, **spk, levels=3, backend="grid"),
-        "gaspk, paper": fit(GaSPK, features, n_characteristics=2, n_restarts=1, preset="paper", n_jobs=1, levels=3),
+        "gaspk, paper": fit(GaSPK, features, n_components=2, n_restarts=1, preset="paper", n_jobs=1, levels=3),
         "gaspk, relative": fit(GaSPK, features, **spk, tau="relative", n_dimensions=2),
         "joint": fit(JointGP, both, n_tuning=0),
         "bonilla-gp": fit(BonillaGP, both, n_tuning=0, item_nugget=0.05, user_nugget=1.0),
         "single-user-gp": fit(SingleUserGP, features, n_jobs=1),
         "gp-classifier": fit(GPClassifier, features, n_jobs=1),
         "hierarchical-gp": fit(HierarchicalGP, plain, n_jobs=1),
-        "gpvu": fit(GPVU, plain, n_jobs=1, n_factors=2, own_share=0.5),
+        "gpvu": fit(GPVU, plain, n_jobs=1, n_components=2, own_share=0.5),
         "compressed, half": small("half"),
         "compressed, single": small("single"),
         "compressed, double": small("double"),
@@ -394,6 +395,7 @@ def use(folder: Path, seed: int) -> np.ndarray:
         board("rank", model.rank())
         board("rank of one", model.rank("u1"))
         board("utilities", model.utilities())
+        board("utilities of somebody new", model.utilities("new"))
         finite("consensus", *model.consensus_distribution(), *model.utility_distribution("u2"))
 
     def ask() -> None:

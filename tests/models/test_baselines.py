@@ -22,9 +22,9 @@ FAST = {
     "joint": lambda **c: JointGP(**({"n_tuning": 0} | c)),
     "bonilla": lambda **c: BonillaGP(**({"n_tuning": 0} | c)),
     "observation": lambda **c: BonillaGP(**({"n_tuning": 0, "nugget": "observation"} | c)),
-    "hierarchical": lambda **c: HierarchicalGP(**({"n_jobs": 1, "tolerance": 1e-3} | c)),
-    "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tolerance": 1e-3, "n_factors": 2} | c)),
-    "single": lambda **c: SingleUserGP(**({"n_jobs": 1, "tolerance": 1e-3} | c)),
+    "hierarchical": lambda **c: HierarchicalGP(**({"n_jobs": 1, "tol": 1e-3} | c)),
+    "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tol": 1e-3, "n_components": 2} | c)),
+    "single": lambda **c: SingleUserGP(**({"n_jobs": 1, "tol": 1e-3} | c)),
     "classifier": GPClassifier,
 }
 ROWS = crowd(1, 8, 5, 8, delta=0.3)
@@ -93,20 +93,20 @@ def test_somebody_without_answers_and_answers_that_say_nothing(name):
         (JointGP, {"user_share": 1.5}, 'user_share must be "auto" or a number from 0 to 1'),
         (JointGP, {"item_share": "much"}, "item_share must be"),
         (JointGP, {"noise": 0.0}, "noise must be a positive number"),
-        (JointGP, {"amplitude": -1.0}, "amplitude must be"),
+        (JointGP, {"variance": -1.0}, "variance must be"),
         (JointGP, {"n_tuning": -1}, "n_tuning must be"),
         (JointGP, {"max_evaluations": 0}, "max_evaluations must be"),
         (JointGP, {"user_kernel": "smooth"}, "kernel must be one of"),
-        (JointGP, {"length_scales": [1.0, -1.0]}, "length_scales must be"),
+        (JointGP, {"length_scale": [1.0, -1.0]}, "length_scale must be"),
         (BonillaGP, {"nugget": "item"}, "nugget must be one of"),
         (BonillaGP, {"user_nugget": 0.0}, "user_nugget must be"),
-        (BonillaGP, {"scale": "big"}, "scale must be"),
+        (BonillaGP, {"variance": "big"}, "variance must be"),
         (HierarchicalGP, {"preset": "old"}, "preset must be one of"),
         (HierarchicalGP, {"strength": -1.0}, "strength must be"),
         (HierarchicalGP, {"own_share": 2.0}, "own_share must be a number from 0 to 1"),
-        (HierarchicalGP, {"length_scales": "optimise"}, "length_scales must be"),
-        (GPVU, {"n_factors": 0}, "n_factors must be"),
-        (GPVU, {"scale": 0.0}, "scale must be"),
+        (HierarchicalGP, {"length_scale": "optimise"}, "length_scale must be"),
+        (GPVU, {"n_components": 0}, "n_components must be"),
+        (GPVU, {"variance": 0.0}, "variance must be"),
         (SingleUserGP, {"scale_prior": (1.0,)}, "scale_prior must be"),
         (GPClassifier, {"inference": "sampling"}, "inference must be one of"),
     ],
@@ -123,19 +123,19 @@ def test_features_that_do_not_fit():
         model = JointGP(n_tuning=0).fit(columns, y, users=few)
     mean, _ = model.predict_margin({"user": ["person 0006"], "left": ["item 0"], "right": ["item 1"]})
     assert np.isfinite(mean).all()
-    with pytest.raises(ValueError, match="length_scales holds 3 numbers"):
-        JointGP(length_scales=[1.0, 1.0, 1.0], n_tuning=0).fit(columns, y, items=SIZES)
+    with pytest.raises(ValueError, match="length_scale holds 3 numbers"):
+        JointGP(length_scale=[1.0, 1.0, 1.0], n_tuning=0).fit(columns, y, items=SIZES)
 
 
 def test_noise_and_amplitude_are_one_number():
     """(α, a) and (1, a/α²): T2.8."""
     columns, y = votes(ROWS)
     asked = questions(8, np.array([(0, 1), (2, 4)]))
-    models = [JointGP(**DELTA, n_tuning=0, noise=n, amplitude=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]
+    models = [JointGP(**DELTA, n_tuning=0, noise=n, variance=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]
     same = [model.predict_margin(asked) for model in models]
     for a, b in zip(*same, strict=True):
         np.testing.assert_allclose(a, b, atol=EXACT)
-    other = JointGP(**DELTA, n_tuning=0, noise=3.0, amplitude=1.0).fit(columns, y).predict_margin(asked)
+    other = JointGP(**DELTA, n_tuning=0, noise=3.0, variance=1.0).fit(columns, y).predict_margin(asked)
     assert np.abs(other[0] - same[0][0]).max() > 0.05
     assert models[0].hyperparameters_.item_kernel.variance == pytest.approx(2.0, abs=EXACT)
 
@@ -144,10 +144,10 @@ def test_bonilla_is_a_setting_of_the_joint_process():
     """(k_u + σ_u²) ⊗ (k_x / s + σ_x²) is a process with shares σ_u² / (1 + σ_u²) and σ_x² / (1/s + σ_x²)."""
     columns, y = votes(ROWS)
     asked, known = questions(8, np.array([(0, 1), (2, 4)])), {"items": SIZES, "users": AGES}
-    one = BonillaGP(**DELTA, n_tuning=0, user_nugget=0.5, item_nugget=0.25, scale=2.0).fit(columns, y, **known)
+    one = BonillaGP(**DELTA, n_tuning=0, user_nugget=0.5, item_nugget=0.25, variance=0.5).fit(columns, y, **known)
     whole = 1.5 * 0.75
     other = JointGP(
-        tie_threshold=0.3, n_tuning=0, user_share=0.5 / 1.5, item_share=0.25 / 0.75, noise=1.0, amplitude=whole
+        tie_threshold=0.3, n_tuning=0, user_share=0.5 / 1.5, item_share=0.25 / 0.75, noise=1.0, variance=whole
     )
     other.fit(columns, y, **known)
     for a, b in zip(one.predict_margin(asked), other.predict_margin(asked), strict=True):
@@ -162,9 +162,7 @@ def test_hyperparameters_are_learned_and_those_given_are_kept():
     learned = JointGP(**DELTA, max_evaluations=10).fit(columns, y, **known)
     assert learned.log_evidence_ > start.log_evidence_ + 0.1
     assert learned.report_["prior"]["n_tuning"] == 8
-    held = JointGP(**DELTA, user_share=0.3, amplitude=9.0, length_scales=2.0, max_evaluations=8).fit(
-        columns, y, **known
-    )
+    held = JointGP(**DELTA, user_share=0.3, variance=9.0, length_scale=2.0, max_evaluations=8).fit(columns, y, **known)
     h = held.hyperparameters_
     assert isinstance(h.user_kernel, Own)
     assert h.user_kernel.share == pytest.approx(0.3, abs=EXACT)
@@ -193,7 +191,7 @@ def test_shares_at_their_ends(share, others):
 def test_new_people_by_features():
     """Somebody as old as one who answered is like them, but for what is one's own."""
     columns, y = votes(ROWS)
-    model = JointGP(**DELTA, n_tuning=0, user_share=0.05, length_scales="median").fit(columns, y, users=AGES)
+    model = JointGP(**DELTA, n_tuning=0, user_share=0.05, length_scale="median").fit(columns, y, users=AGES)
     pair = {"left": ["item 0"], "right": ["item 4"]}
     with pytest.warns(DataWarning, match="without answers"):
         mean, var = model.predict_margin(pair | {"user": ["new"]}, users={"user": ["new"], "age": [70.0]})
@@ -207,23 +205,23 @@ def test_new_people_by_features():
 def test_no_convergence(name):
     columns, y = votes(ROWS)
     with pytest.warns(ConvergenceWarning, match="tolerance"):
-        FAST[name](max_iter=1, tolerance=1e-9).fit(columns, y)
+        FAST[name](max_iter=1, tol=1e-9).fit(columns, y)
     with pytest.raises(ConvergenceError, match="tolerance"):
-        FAST[name](max_iter=1, tolerance=1e-9, strict=True).fit(columns, y)
+        FAST[name](max_iter=1, tol=1e-9, strict=True).fit(columns, y)
 
 
 def test_the_paper_preset_of_the_hierarchical_process():
     columns, y = votes(ROWS)
     with pytest.warns(ConvergenceWarning):
-        model = HierarchicalGP(preset="paper", max_iter=3, tolerance=1e-9, n_jobs=1).fit(columns, y, items=SIZES)
+        model = HierarchicalGP(preset="paper", max_iter=3, tol=1e-9, n_jobs=1).fit(columns, y, items=SIZES)
     h = model.hyperparameters_
-    assert (h.scale, h.strength, h.consensus_strength) == (1.0, 0.0, 0.0)
+    assert (h.variance, h.strength, h.consensus_strength) == (1.0, 0.0, 0.0)
     same_scale = [value for name, value in h.to_dict().items() if "length_scale" in name]
     assert same_scale == [1.0]
 
 
 def test_more_factors_than_differences():
-    model = GPVU(n_factors=30, n_jobs=1, tolerance=1e-3).fit(*votes(ROWS))
+    model = GPVU(n_components=30, n_jobs=1, tol=1e-3).fit(*votes(ROWS))
     assert model.factors_.shape == (5, 4)
 
 

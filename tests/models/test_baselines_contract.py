@@ -18,14 +18,14 @@ from predilect.models.hierarchical import HierarchicalGP
 from predilect.models.joint.bonilla import BonillaGP
 from predilect.models.reading import read_answers
 
-FIXED: dict[str, Any] = {"scale": 4.0, "length_scales": 1.0, "tie_threshold": 0.4}
-TRUSTING: dict[str, Any] = {"length_scales": 2.0, "own_share": 0.1}
+FIXED: dict[str, Any] = {"variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}
+TRUSTING: dict[str, Any] = {"length_scale": 2.0, "own_share": 0.1}
 
 
 @pytest.mark.slow
 class TestHierarchical(PredictionContract, SavingContract):
     personal = True
-    fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8}
+    fixed = FIXED | {"own_share": 0.2, "tol": 1e-8}
     trusting_features = TRUSTING
     beyond_json: ClassVar[dict[str, Any]] = {"strength": 7.0}
 
@@ -42,18 +42,18 @@ class TestHierarchical(PredictionContract, SavingContract):
 
 @pytest.mark.slow  # the same predictions, posterior and files as TestHierarchical
 class TestFactors(TestHierarchical):
-    fixed = FIXED | {"own_share": 0.2, "tolerance": 1e-8, "max_iter": 3000}
-    beyond_json: ClassVar[dict[str, Any]] = {"n_factors": 2}
+    fixed = FIXED | {"own_share": 0.2, "tol": 1e-8, "max_iter": 3000}
+    beyond_json: ClassVar[dict[str, Any]] = {"n_components": 2}
 
     @classmethod
     def make(cls, **changes: Any) -> GPVU:
-        return GPVU(**({"n_jobs": 1, "n_factors": 2, "own_share": 0.5} | changes))
+        return GPVU(**({"n_jobs": 1, "n_components": 2, "own_share": 0.5} | changes))
 
 
 @pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part
 class TestSingleUser(SettingContract):
     personal = True
-    fixed = FIXED | {"tolerance": 1e-13, "max_iter": 5000}
+    fixed = FIXED | {"variance": 0.25, "tol": 1e-13, "max_iter": 5000}
     trusting_features = TRUSTING
     beyond_json: ClassVar[dict[str, Any]] = {"scale_prior": (2.0, 3.0)}
 
@@ -62,15 +62,15 @@ class TestSingleUser(SettingContract):
         return SingleUserGP(**({"n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iter=1, tolerance=1e-12, **changes)
+        return self.make(max_iter=1, tol=1e-12, **changes)
 
 
 @pytest.mark.slow  # the same
 class TestClassifier(SettingContract):
     personal = False
-    fixed = FIXED
+    fixed = FIXED | {"variance": 0.25}
     rounding = 1e-13
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     features_say_all = True
     beyond_json: ClassVar[dict[str, Any]] = {"scale_prior": (2.0, 3.0)}
 
@@ -86,11 +86,11 @@ class TestClassifier(SettingContract):
 class TestJoint(PredictionContract, SavingContract):
     personal = True
     fixed: ClassVar[dict[str, Any]] = {
-        "n_tuning": 0, "amplitude": 2.25, "length_scales": 1.0, "tie_threshold": 0.4, "tolerance": 1e-9
+        "n_tuning": 0, "variance": 2.25, "length_scale": 1.0, "tie_threshold": 0.4, "tol": 1e-9
     }  # fmt: skip
     rounding = 1e-11
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
-    beyond_json: ClassVar[dict[str, Any]] = {"length_scales": (0.5,)}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
+    beyond_json: ClassVar[dict[str, Any]] = {"length_scale": (0.5,)}
     for_threads = (20, 12, 20)
 
     @classmethod
@@ -104,9 +104,9 @@ class TestJoint(PredictionContract, SavingContract):
 @pytest.mark.slow  # a setting of JointGP
 class TestBonilla(SettingContract):
     personal = True
-    fixed = FIXED | {"tolerance": 1e-9}
+    fixed = FIXED | {"variance": 0.25, "tol": 1e-9}
     rounding = 1e-11
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"user_nugget": 0.3}
 
     @classmethod

@@ -224,7 +224,7 @@ def test_copies_of_a_model_do_not_wait_for_each_other():
 @pytest.mark.slow  # GaSPK goes on iterating at each update
 def test_choices_that_come_from_many_threads_are_all_taken_in(restless):
     shown = {name: ITEMS[name] for name in ("item", "x", "z")}
-    model = GaSPK(n_characteristics=1, amplitude=2.0, max_iter=20, n_jobs=1).fit(columns(AT_FIT), items=shown)
+    model = GaSPK(n_components=1, variance=2.0, max_iter=20, n_jobs=1).fit(columns(AT_FIT), items=shown)
     parts = [LATER[k::N_THREADS] for k in range(N_THREADS)]
     errors: list[BaseException] = []
 

@@ -34,9 +34,9 @@ def fitted(rows, n_items=N_ITEMS, seed=0):
     return PopulationPosterior(m, C_m, Sigma, people, sites)
 
 
-def with_items(posterior, A, R, consensus_scale, **prior):
+def with_items(posterior, A, R, consensus_variance, **prior):
     """New items under one kernel for people and consensus."""
-    consensus = GaussianPosterior(*posterior.consensus()).extended(A, R, consensus_scale=consensus_scale)
+    consensus = GaussianPosterior(*posterior.consensus()).extended(A, R, consensus_variance=consensus_variance)
     return posterior.extended(A, R, consensus=consensus, **prior)
 
 
@@ -163,7 +163,7 @@ def test_new_items_of_the_consensus_are_gaussian_conditioning():
     K, A, R = kernel_parts(3, n_old, 3)
     H, linear = random_covariance(rng, n_old, 2.0), rng.standard_normal(n_old)
     C = np.linalg.inv(np.linalg.inv(s * K[:n_old, :n_old]) + H)
-    extended = GaussianPosterior(C @ linear, C).extended(A, R, consensus_scale=s)
+    extended = GaussianPosterior(C @ linear, C).extended(A, R, consensus_variance=s)
     information = np.linalg.inv(s * K)
     information[:n_old, :n_old] += H
     covariance = np.linalg.inv(information)

@@ -20,7 +20,7 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def model():
     answers, items = linear_choices(n_users=12)
-    settings = {"n_characteristics": 2, "amplitude": 10.0, "n_restarts": 1, "n_jobs": 1, "spread": 1.3}
+    settings = {"n_components": 2, "variance": 10.0, "n_restarts": 1, "n_jobs": 1, "spread": 1.3}
     return GaSPK(**settings, units={"price": "EUR"}, max_iter=300).fit(answers, items=items)
 
 

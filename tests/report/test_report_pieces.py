@@ -74,7 +74,7 @@ def test_plain_values_survive_json():
 
 def test_everybodys_file_does_not_depend_on_the_chunks(tmp_path):
     rows = crowd(3, n_users=30, n_items=6, per_person=8)
-    model = Population(strength=5.0, scale=1.0).fit(comparisons(rows))
+    model = Population(strength=5.0, variance=1.0).fit(comparisons(rows))
     files = []
     for chunk in (1, 50, 10**6):
         path = tmp_path / f"{chunk}.parquet"

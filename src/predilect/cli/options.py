@@ -180,10 +180,10 @@ class WeightsName(StrEnum):
 class GaSPKOptions:
     """Options of ``--model gaspk``."""
 
-    characteristics: Annotated[
+    components: Annotated[
         str | None,
         typer.Option(
-            "--characteristics",
+            "--components",
             metavar="N",
             rich_help_panel=GASPK,
             show_default="10",
@@ -232,8 +232,8 @@ class GaSPKOptions:
         if given and not is_asked_for:
             raise DataError(f"--{next(iter(given))} is for --model gaspk. Say that too, or leave it out")
         settings: dict[str, Any] = {}
-        if self.characteristics is not None:
-            settings["n_characteristics"] = _number_or_auto(self.characteristics)
+        if self.components is not None:
+            settings["n_components"] = _number_or_auto(self.components)
         if self.weights is not None:
             settings["gamma"] = self.weights.value
         if self.attributes is not None:
@@ -247,7 +247,7 @@ def _number_or_auto(text: str) -> int | str:
     if text == "auto":
         return text
     if not text.isdecimal() or int(text) < 1:
-        raise DataError(f'--characteristics takes a number from 1, or auto, not "{text}"')
+        raise DataError(f'--components takes a number from 1, or auto, not "{text}"')
     return int(text)
 
 

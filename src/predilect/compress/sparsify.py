@@ -22,7 +22,6 @@ from predilect.latent.sparse.posterior import SparsePosterior
 from predilect.likelihoods.views import Probit
 from predilect.models.gppl.joint import JointPosterior
 from predilect.models.joint.process import JointProcess, kept_process, people_of
-from predilect.models.population.calibration import Calibration
 from predilect.models.population.prior import Hyperparameters
 from predilect.people.pair_kinds import IMPLIED
 from predilect.people.posterior import PopulationPosterior
@@ -263,13 +262,13 @@ def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Util
         p = posterior.projection
         prior = item_covariance(p.kernel, p.features, p.known) / posterior.scale
         return Utilities.of(np.zeros(p.n_items), prior), None, None
-    if isinstance(posterior, GaussianPosterior) and hasattr(model.hyperparameters_, "consensus_scale"):
+    if isinstance(posterior, GaussianPosterior) and hasattr(model.hyperparameters_, "consensus_variance"):
         h, functions = model.hyperparameters_, model.functions_
         zero = np.zeros(len(model.items_))
         if functions is None:
-            prior = h.consensus_scale * model.space_.covariance(h.consensus_weight, h.length_scale)
+            prior = h.consensus_variance * model.space_.covariance(h.consensus_weight, h.length_scale)
             return Utilities.of(zero, prior), None, None
-        prior = h.consensus_scale * functions.prior_covariance(h.consensus_weight)
+        prior = h.consensus_variance * functions.prior_covariance(h.consensus_weight)
         return Utilities(zero, prior, posterior.Phi, np.zeros(0, dtype=np.int64), np.zeros(0)), None, None
     raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
 
@@ -314,8 +313,8 @@ def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
     posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
     if not isinstance(posterior, PopulationPosterior) or not isinstance(model.hyperparameters_, Hyperparameters):
         return nothing
-    chances = Calibration.of(model.hyperparameters_)
-    if chances.factor_implied == chances.factor:
+    chances = model.hyperparameters_.calibration
+    if chances.variance_factor_implied == chances.variance_factor:
         return nothing
     marks = []
     for user in range(len(selection.ptr) - 1):

@@ -157,7 +157,7 @@ def select_attributes(
     ... }
     >>> items = {"item": [0, 1, 2, 3], "price": [1.0, 2.0, 3.0, 4.0], "red": [1.0, 0.0, 0.0, 1.0]}
     >>> found = predilect.select_attributes(
-    ...     lambda chosen: predilect.GaSPK(1, attributes=chosen, amplitude=3.0, spread=1.0), answers, items
+    ...     lambda chosen: predilect.GaSPK(1, attributes=chosen, variance=3.0, spread=1.0), answers, items
     ... )
     >>> found.attributes
     ('price',)

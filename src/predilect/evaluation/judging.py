@@ -241,9 +241,9 @@ def judge(
         return verdict({q: not_judged(q, why if q == "personal" else _SAME) for q in questions})
 
     trial = Trial(some, fold, tie_threshold, watch)
-    given = estimator.tolerance
+    given = estimator.tol
     tolerance = _TOLERANCE if isinstance(given, str) else max(given, _TOLERANCE)
-    base = clone(estimator).set_params(strict=False, tolerance=tolerance)
+    base = clone(estimator).set_params(strict=False, tol=tolerance)
     seed = int(seeds[2].generate_state(1)[0])
     contests: dict[str, Contest] = {}
 

@@ -55,11 +55,11 @@ class GaussianPosterior:
         """The same as :meth:`person`."""
         return self.person()
 
-    def extended(self, A: FloatArray, R: FloatArray, *, consensus_scale: float) -> GaussianPosterior:
+    def extended(self, A: FloatArray, R: FloatArray, *, consensus_variance: float) -> GaussianPosterior:
         """With new items: mean A f, covariance s_t R + A C Aᵀ (population.md section 6).
 
-        A = K_*o K_oo⁻¹ (n_new, n_items), R = K_** - A K_o* (n_new, n_new); ``consensus_scale`` is s_t.
+        A = K_*o K_oo⁻¹ (n_new, n_items), R = K_** - A K_o* (n_new, n_new); ``consensus_variance`` is s_t.
         """
         cross = A @ self.covariance
-        block = np.block([[self.covariance, cross.T], [cross, consensus_scale * R + cross @ A.T]])
+        block = np.block([[self.covariance, cross.T], [cross, consensus_variance * R + cross @ A.T]])
         return GaussianPosterior(np.concatenate([self.mean, A @ self.mean]), symmetrise(block))

@@ -67,12 +67,12 @@ class PooledPrior(NamedTuple):
     Phi: FloatArray | None = None
 
     @classmethod
-    def of(cls, K: FloatArray, consensus_scale: float, Phi: FloatArray | None = None) -> PooledPrior:
+    def of(cls, K: FloatArray, consensus_variance: float, Phi: FloatArray | None = None) -> PooledPrior:
         """Prior with covariance s_t K; K has shape (M, M), M = n_items without Φ."""
         if Phi is None and len(K) >= _MANY_ITEMS and is_diagonal(K):
-            variances = consensus_scale * np.diagonal(K)
+            variances = consensus_variance * np.diagonal(K)
             return cls(1.0 / variances, float(np.log(variances).sum()), 0.0)
-        factor = factorise(consensus_scale * K)
+        factor = factorise(consensus_variance * K)
         return cls(factor.inverse(), factor.log_det(), factor.jitter, Phi)
 
     def times(self, m: FloatArray) -> FloatArray:
@@ -160,7 +160,7 @@ def laplacian(n_items: int, left: npt.ArrayLike, right: npt.ArrayLike, weight: F
 def fit_pooled(
     comparisons: Comparisons,
     K: FloatArray,
-    consensus_scale: float,
+    consensus_variance: float,
     *,
     delta: float | None = None,
     Phi: FloatArray | None = None,
@@ -174,7 +174,7 @@ def fit_pooled(
     """
     began = time.perf_counter()
     rows = PooledAnswers.of(comparisons.pooled())
-    prior = PooledPrior.of(K, consensus_scale, Phi)
+    prior = PooledPrior.of(K, consensus_variance, Phi)
     total_steps = 0
     m = np.zeros(len(K))
 

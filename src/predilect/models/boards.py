@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, Self
 
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
+from predilect.errors import DataWarning
 from predilect.gaussian.pooled import centre
 from predilect.gaussian.utilities import Utilities
 
@@ -69,6 +71,18 @@ class Ranking(ABC):
         code = self.added_users_.get(self.users_.own(user), -1)
         return code if code >= 0 else int(self.users_.codes([user], what="user")[0])
 
+    def _user_or_unseen(self, user: Any) -> int:
+        """Code of a person; -1, with a warning, of somebody without answers in this model."""
+        if self.users_ is None or self.added_users_.get(self.users_.own(user), -1) >= 0:
+            return self._user_code(user)
+        code = int(self.users_.codes([user], unknown="minus_one", what="user")[0])
+        if code < 0:
+            warnings.warn(
+                f"{user!r:.100} is someone without answers in this model: the utilities are those of an unseen user",
+                DataWarning, stacklevel=3,
+            )  # fmt: skip
+        return code
+
     def rank(self, user: Any = None) -> Any:
         """The board of the crowd, or of one person, best first.
 
@@ -89,17 +103,21 @@ class Ranking(ABC):
         return now._frame(now._board(now.posterior_.person(now._user_code(user))), now.n_answers_by_item(user))
 
     def utilities(self, user: Any = None) -> Any:
-        """One person's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`.
+        """Utilities of the crowd, or of one person: the frame of :meth:`rank`, in the order of :attr:`items_`.
 
         Parameters
         ----------
         user : id, optional
-            A person; by default an unseen user, drawn from the population distribution.
+            A person; by default the crowd. A name that the model has no answers of is an unseen user, drawn from the
+            population distribution; it comes with a warning.
         """
+        if user is None:
+            return self.consensus()
         now = self._now()
-        board = now._board(now.posterior_.person(now._user_code(user)))
-        n = np.zeros(len(now.items_)) if user is None else now.n_answers_by_item(user)
-        return now._frame(board.by_item(), n)
+        code = now._user_or_unseen(user)
+        is_unseen = code < 0 and now.personal_
+        n = np.zeros(len(now.items_)) if is_unseen else now.n_answers_by_item(user)
+        return now._frame(now._board(now.posterior_.person(code)).by_item(), n)
 
     def consensus(self) -> Any:
         """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
@@ -107,19 +125,21 @@ class Ranking(ABC):
         return now._frame(now._board(now.posterior_.crowd()).by_item(), now.n_by_item_)
 
     def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Joint posterior of one person's utilities, centred, over :attr:`items_`.
+        """Joint posterior of the utilities of the crowd, or of one person, centred, over :attr:`items_`.
 
         Parameters
         ----------
         user : id, optional
-            A person; by default an unseen user, drawn from the population distribution.
+            As in :meth:`utilities`.
 
         Returns
         -------
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
         """
+        if user is None:
+            return self.consensus_distribution()
         now = self._now()
-        return _centred(*now.posterior_.utilities(now._user_code(user)))
+        return _centred(*now.posterior_.utilities(now._user_or_unseen(user)))
 
     def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
@@ -133,7 +153,7 @@ class Ranking(ABC):
         return build_frame(board_columns(board, self.items_, n_answers), self.backend_)
 
     def n_answers_by_item(self, user: Any = None) -> FloatArray:
-        """Number of answers on each item, of everybody or of one person; shape (n_items,)."""
+        """Number of answers on each item, of the crowd or of one person; shape (n_items,)."""
         now = self._now()
         if user is None or not now.personal_:
             return now.n_by_item_.copy()

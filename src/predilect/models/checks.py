@@ -76,26 +76,26 @@ def check_search(model: Any, *, medians: Iterable[str] = MEDIAN_RULES) -> None:
     """Check length-scales and computing parameters that several models share; ValueError if out of range."""
     check_choice("kernel_form", model.kernel_form, FORMS)
     check_choice("median", model.median, ("auto", *medians))
-    scales = model.length_scales
+    scales = model.length_scale
     if isinstance(scales, str):
-        check_choice("length_scales", scales, ("median", "optimise"))
+        check_choice("length_scale", scales, ("median", "optimise"))
     else:
         numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise ValueError(f'length_scales must be "median", "optimise" or positive numbers, not {scales!r}')
-    check_positive("tolerance", model.tolerance, "auto")
+            raise ValueError(f'length_scale must be "median", "optimise" or positive numbers, not {scales!r}')
+    check_positive("tol", model.tol, "auto")
     check_count("random_state", model.random_state, 0)
 
 
-def make_kernel(model: Any, kernel: Any, features: FloatArray, length_scales: Any = None) -> Kernel:
+def make_kernel(model: Any, kernel: Any, features: FloatArray, length_scale: Any = None) -> Kernel:
     """Kernel of a model's parameters, at the start of a search of length-scales; ``features`` (n, d) of what has some.
 
-    ``length_scales`` are the model's by default. ValueError if there are several, but not one for each feature.
+    ``length_scale`` is the model's by default. ValueError if there are several, but not one for each feature.
     """
     if isinstance(kernel, Kernel):
         return kernel
     n_features = features.shape[1]
-    scales = model.length_scales if length_scales is None else length_scales
+    scales = model.length_scale if length_scale is None else length_scale
     if not n_features or not len(features):
         scales = np.ones(1)
     elif isinstance(scales, str):
@@ -107,7 +107,7 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, length_scales: An
         scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(scales) not in (1, n_features):
             raise ValueError(
-                f"length_scales holds {len(scales)} numbers, but the features make {n_features} columns. Give one "
+                f"length_scale holds {len(scales)} numbers, but the features make {n_features} columns. Give one "
                 "number for all, or one for each column"
             )
     return Stationary(scales, kernel, model.kernel_form)
@@ -115,7 +115,7 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, length_scales: An
 
 def optimises(model: Any) -> bool:
     """Whether length-scales are learned."""
-    return isinstance(model.length_scales, str) and model.length_scales == "optimise"
+    return isinstance(model.length_scale, str) and model.length_scale == "optimise"
 
 
 def scales_of(kernel: Kernel, n_features: int) -> FloatArray:
@@ -161,8 +161,8 @@ def check_process(model: Any, *, learned: bool, share_is_searched: bool = False)
     """Check kernel, length-scales ("optimise" if ``learned``), own share, tolerance and seed, or raise ValueError."""
     check_kernel("kernel", model.kernel)
     check_search(model)
-    if isinstance(model.length_scales, str) and not learned:
-        check_choice("length_scales", model.length_scales, ("median",))
+    if isinstance(model.length_scale, str) and not learned:
+        check_choice("length_scale", model.length_scale, ("median",))
     own = model.own_share
     if share_is_searched and isinstance(own, str):
         check_choice("own_share", own, ("auto",))
@@ -170,9 +170,9 @@ def check_process(model: Any, *, learned: bool, share_is_searched: bool = False)
         raise ValueError(f"own_share must be a number from 0 to 1, not {own!r}")
 
 
-def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any = None) -> Kernel:
-    """(1 - w) k + w 1[same item], w = ``own``, with a model's kernel and its length-scales, or ``length_scales``."""
-    kernel = make_kernel(model, model.kernel, space.matrix[space.known], length_scales)
+def item_kernel(model: Any, space: FeatureSpace, own: float, length_scale: Any = None) -> Kernel:
+    """(1 - w) k + w 1[same item], w = ``own``, with a model's kernel and its length-scales, or ``length_scale``."""
+    kernel = make_kernel(model, model.kernel, space.matrix[space.known], length_scale)
     if own >= 1.0:
         return White(1.0)
     return Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own")) if own > 0.0 else kernel

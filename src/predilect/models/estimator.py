@@ -263,7 +263,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        model = cls(**{name: _parameter(value) for name, value in document["parameters"].items()})
+        model = cls(**cls._parameters(document["parameters"]))
         model.hyperparameters_ = cls._hyperparameters(document["hyperparameters"])
         model._check()
         given_threshold(model.tie_threshold)
@@ -276,6 +276,11 @@ class Estimator(Predicting, Ranking, BaseEstimator):
         model.posterior_ = model._unpack(document["posterior"], arrays)
         model.describe()  # what the report lacks is found here, and not when somebody asks
         return model
+
+    @classmethod
+    def _parameters(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Arguments of the constructor from a saved model."""
+        return {name: _parameter(value) for name, value in values.items()}
 
     @classmethod
     def _hyperparameters(cls, values: dict[str, Any]) -> Any:

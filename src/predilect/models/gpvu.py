@@ -42,7 +42,7 @@ class KhanFit:
     """Fitted factor analysis."""
 
     posterior: PopulationPosterior
-    factors: FloatArray  # V, (n_items, n_factors), up to a rotation; columns by the variance they explain
+    factors: FloatArray  # V, (n_items, n_components), up to a rotation; columns by the variance they explain
     scale: float  # g
     delta: float
     evidence: float  # Σ_u log Z_u, in nats: what EM raises
@@ -50,9 +50,9 @@ class KhanFit:
 
 
 def best_factors(
-    found: Moments, root: Factor, n_factors: int, scale: float | None = None
+    found: Moments, root: Factor, n_components: int, scale: float | None = None
 ) -> tuple[FloatArray, FloatArray, float]:
-    """M step of probabilistic principal component analysis: shift of μ (n_items,), V (n_items, n_factors), and g.
+    """M step of probabilistic principal component analysis: shift of μ (n_items,), V (n_items, n_components), and g.
 
     ``root`` is L with K = L Lᵀ. With T = L⁻¹ (Σ_u E (f_u - μ')(f_u - μ')ᵀ / U) L⁻ᵀ = Q Λ Qᵀ (Tipping and Bishop 1999) g
     is the mean of the eigenvalues that are left out, V = L Q_C (Λ_C - g)^½. n_items³ operations.
@@ -61,15 +61,15 @@ def best_factors(
     half = root.solve_lower(found.about(shift) / found.n_users)
     values, vectors = eigenpairs(symmetrise(root.solve_lower(half.T)))
     if scale is None:
-        scale = max(float(values[n_factors:].mean()), _LEAST_SCALE)
-    size = np.sqrt(np.maximum(values[:n_factors] - scale, 0.0))
-    return shift, root.lower @ (vectors[:, :n_factors] * size), scale
+        scale = max(float(values[n_components:].mean()), _LEAST_SCALE)
+    size = np.sqrt(np.maximum(values[:n_components] - scale, 0.0))
+    return shift, root.lower @ (vectors[:, :n_components] * size), scale
 
 
 def fit_khan(
     people: People,
     root: Factor,
-    n_factors: int,
+    n_components: int,
     *,
     scale: float | None = None,
     delta: float | None = None,
@@ -88,8 +88,8 @@ def fit_khan(
     learn_delta = delta is None and bool(np.any(people.outcome == 0))
     threshold = starting_threshold(people.outcome, people.weight) if delta is None else delta
     K, n_items = root.lower @ root.lower.T, people.n_items
-    n_factors = min(n_factors, n_items - 1)
-    mu, V, g = np.zeros(n_items), np.zeros((n_items, n_factors)), 1.0 if scale is None else scale
+    n_components = min(n_components, n_items - 1)
+    mu, V, g = np.zeros(n_items), np.zeros((n_items, n_components)), 1.0 if scale is None else scale
     Sigma, sites = g * K, Sites.flat(people.n_rows)
     loose = sites_tolerance(tolerance)
     last, rise, iterations = -math.inf, math.inf, 0
@@ -101,7 +101,7 @@ def fit_khan(
         iterations += 1
         if progress:
             progress(iterations)
-        shift, V, g = best_factors(moments(found, Sigma, people.n_active), root, n_factors, scale)
+        shift, V, g = best_factors(moments(found, Sigma, people.n_active), root, n_components, scale)
         mu, Sigma = mu + shift, symmetrise(V @ V.T + g * K)
         if learn_delta:
             threshold = threshold_step(threshold, found)
@@ -123,17 +123,17 @@ class FactorHyperparameters:
     ----------
     kernel : Kernel
         k of item features.
-    scale : float
+    variance : float
         g: each user's own process is N(0, g K).
     """
 
     kernel: Kernel
-    scale: float
+    variance: float
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         values = hyperparameters_by_name(self.kernel)
-        return {"scale": self.scale, **values}
+        return {**values, "variance": self.variance}
 
 
 class GPVU(Estimator):
@@ -143,19 +143,19 @@ class GPVU(Estimator):
 
     Parameters
     ----------
-    n_factors : int, default 3
+    n_components : int, default 3
         C; at most one less than there are items is used.
     kernel : str or Kernel, default "squared-exponential"
         Of item features; items without features are uncorrelated with all others.
-    kernel_form, length_scales, median
+    kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`; length-scales are not learned.
     own_share : float, default 0.5
         Item-specific share of K. The paper's is 0.
-    scale : float or "auto", default "auto"
+    variance : float or "auto", default "auto"
         g, or learn it.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the evidence rises by less in an iteration, in nats per answer; "auto": 3e-5.
     max_iter : int, default 300
     n_jobs : int, optional
@@ -169,7 +169,7 @@ class GPVU(Estimator):
     ----------
     posterior_ : PopulationPosterior
         ``m`` is μ, ``Sigma`` is V Vᵀ + g K.
-    factors_ : array of float, shape (n_items, n_factors)
+    factors_ : array of float, shape (n_items, n_components)
         V, up to a rotation; columns in the order of the variance they explain.
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
         As in :class:`~predilect.GPPL`.
@@ -184,7 +184,7 @@ class GPVU(Estimator):
     --------
     >>> from predilect import GPVU
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "tea"]}
-    >>> GPVU(n_factors=1).fit(answers).rank()["item"].to_list()
+    >>> GPVU(n_components=1).fit(answers).rank()["item"].to_list()
     ['tea', 'milk']
     """
 
@@ -194,29 +194,29 @@ class GPVU(Estimator):
 
     def __init__(
         self,
-        n_factors: int = 3,
+        n_components: int = 3,
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.5,
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
-        self.n_factors = n_factors
+        self.n_components = n_components
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
-        self.scale = scale
+        self.variance = variance
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -224,9 +224,9 @@ class GPVU(Estimator):
 
     def _check(self) -> None:
         check_process(self, learned=False)
-        check_count("n_factors", self.n_factors, 1)
+        check_count("n_components", self.n_components, 1)
         check_count("max_iter", self.max_iter, 1)
-        check_positive("scale", self.scale, "auto")
+        check_positive("variance", self.variance, "auto")
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, space = training.comparisons, training.space
@@ -235,9 +235,9 @@ class GPVU(Estimator):
         root = Projection.of(kernel, space.matrix, space.known, None).factor
         with workers(self.n_jobs) as executor:
             found = fit_khan(
-                lay_out(answers), root, int(self.n_factors),
-                scale=None if isinstance(self.scale, str) else float(self.scale), delta=delta,
-                tolerance=3e-5 if isinstance(self.tolerance, str) else float(self.tolerance),
+                lay_out(answers), root, int(self.n_components),
+                scale=None if isinstance(self.variance, str) else float(self.variance), delta=delta,
+                tolerance=3e-5 if isinstance(self.tol, str) else float(self.tol),
                 max_iter=self.max_iter, executor=executor,
                 progress=None if watch is None else lambda done: watch("learning factors", done),
             )  # fmt: skip
@@ -249,13 +249,13 @@ class GPVU(Estimator):
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
         if new is not None:
             prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
-            posterior = with_new_items(posterior, prior, new, spread=h.scale, consensus_spread=h.scale)
+            posterior = with_new_items(posterior, prior, new, spread=h.variance, consensus_spread=h.variance)
         return crowd_margins(self, queries, posterior)
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         shared = float(np.mean(np.sum(self.factors_**2, axis=1)))
-        own = self.hyperparameters_.scale
+        own = self.hyperparameters_.variance
         return [
             f"{self.factors_.shape[1]} factors have {shared / (shared + own):.0%} of the variance between people; "
             "the rest is each person's own."

@@ -50,14 +50,14 @@ class HierarchicalHyperparameters:
     ----------
     kernel : Kernel
         k of item features, with the item-specific share.
-    scale : float
+    variance : float
         s: the prior mode of Σ is s K.
     strength, consensus_strength : float
         ν₀ and κ₀, in users.
     """
 
     kernel: Kernel
-    scale: float
+    variance: float
     strength: float
     consensus_strength: float
 
@@ -65,7 +65,7 @@ class HierarchicalHyperparameters:
         """As plain values."""
         values = hyperparameters_by_name(self.kernel)
         strengths = {"strength": self.strength, "consensus_strength": self.consensus_strength}
-        return {"scale": self.scale} | strengths | values
+        return values | {"variance": self.variance} | strengths
 
 
 class HierarchicalGP(Estimator):
@@ -74,12 +74,12 @@ class HierarchicalGP(Estimator):
     Parameters
     ----------
     preset : {"modern", "paper"}, default "modern"
-        "modern": a normal-inverse-Wishart prior of μ and Σ, set by ``strength``, ``consensus_strength``, ``scale`` and
-        ``own_share``. "paper": plain maximum likelihood from Σ = K on, with length-scale 1 and 20 iterations. "auto" in
-        the other arguments is the preset's value.
+        "modern": a normal-inverse-Wishart prior of μ and Σ, set by ``strength``, ``consensus_strength``,
+        ``variance`` and ``own_share``. "paper": plain maximum likelihood from Σ = K on, with length-scale 1 and 20
+        iterations. "auto" in the other arguments is the preset's value.
     kernel : str or Kernel, default "squared-exponential"
         Of item features; items without features are uncorrelated with all others.
-    kernel_form, length_scales, median
+    kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`; length-scales are not learned, and "median" is 1 for "paper".
     own_share : float or "auto", default "auto"
         w, the item-specific share of K; "auto" is the one of .1, .5 and 1 with the highest objective where items have
@@ -88,11 +88,11 @@ class HierarchicalGP(Estimator):
         ν₀, weight of the prior Σ = sK in numbers of users; "auto" is 20, for "paper" 0.
     consensus_strength : float or "auto", default "auto"
         κ₀, weight of the prior μ = 0 in numbers of users; "auto" is 1, for "paper" 0.
-    scale : float or "auto", default "auto"
+    variance : float or "auto", default "auto"
         s; "auto" learns it, for "paper" 1.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the objective rises by less in an iteration, in nats per answer; "auto": 1e-5, for "paper" 1e-3.
     max_iter : int or "auto", default "auto"
         "auto": 300, for "paper" 20.
@@ -134,14 +134,14 @@ class HierarchicalGP(Estimator):
         preset: str = "modern",
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float | str = "auto",
         strength: float | str = "auto",
         consensus_strength: float | str = "auto",
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -150,14 +150,14 @@ class HierarchicalGP(Estimator):
         self.preset = preset
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.strength = strength
         self.consensus_strength = consensus_strength
-        self.scale = scale
+        self.variance = variance
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -168,14 +168,14 @@ class HierarchicalGP(Estimator):
         refuse_many_items(answers.n_items)
         people, paper = lay_out(answers), self.preset == "paper"
         tolerance, most = _STOP[self.preset]
-        tolerance = number_or(self.tolerance, tolerance)
+        tolerance = number_or(self.tol, tolerance)
         strength = number_or(self.strength, 0.0 if paper else _STRENGTH)
         consensus_strength = number_or(self.consensus_strength, 0.0 if paper else 1.0)
-        automatic = isinstance(self.scale, str)
+        automatic = isinstance(self.variance, str)
         shares: tuple[float, ...] = (number_or(self.own_share, _PAPER_NUGGET),)
         if isinstance(self.own_share, str) and not paper:
             shares = _SHARES if space.informative and strength else (1.0,)
-        of_paper = 1.0 if paper and isinstance(self.length_scales, str) else None
+        of_paper = 1.0 if paper and isinstance(self.length_scale, str) else None
         kernels = [item_kernel(self, space, own, of_paper) for own in shares]
         with workers(self.n_jobs) as executor:
 
@@ -183,7 +183,7 @@ class HierarchicalGP(Estimator):
                 K = Projection.of(kernel, space.matrix, space.known, None).factor.lower
                 return fit_hierarchical(
                     people, GaussianPrior(K @ K.T, strength, consensus_strength),
-                    scale=(1.0 if paper else _START) if automatic else float(self.scale),
+                    scale=(1.0 if paper else _START) if automatic else float(self.variance),
                     learn_scale=automatic and strength > 0.0, delta=delta, tolerance=tolerance,
                     max_iter=int(number_or(self.max_iter, most)), executor=executor,
                     progress=None if watch is None else lambda done: watch(stage, done),
@@ -204,7 +204,7 @@ class HierarchicalGP(Estimator):
         check_choice("preset", self.preset, PRESETS)
         check_process(self, learned=False, share_is_searched=True)
         check_count("max_iter", self.max_iter, 1, "auto")
-        check_positive("scale", self.scale, "auto")
+        check_positive("variance", self.variance, "auto")
         for name in ("strength", "consensus_strength"):
             value = getattr(self, name)
             if isinstance(value, str) or value != 0.0:  # 0: no prior
@@ -217,7 +217,7 @@ class HierarchicalGP(Estimator):
             n, half = posterior.n_items, prior.factor.solve_lower(posterior.Sigma)
             # Variance over users of a new item: the inverse-Wishart's mean given Σ of the others.
             trace = float(np.trace(prior.factor.solve_lower(half.T)))
-            spread = (h.strength * h.scale + trace) / (h.strength + n)
+            spread = (h.strength * h.variance + trace) / (h.strength + n)
             posterior = with_new_items(
                 posterior, prior, new, spread=spread, consensus_spread=spread / (h.consensus_strength or 1.0)
             )
@@ -230,7 +230,7 @@ class HierarchicalGP(Estimator):
         spread = (np.trace(posterior.Sigma) - posterior.Sigma.sum() / n) / max(n - 1, 1)
         lines = [f"People differ by {np.sqrt(spread):.2g} noise units in a utility (standard deviation)."]
         if h.strength:
-            lines.append(f"Prior variance of a utility {h.scale:.2g}, worth {h.strength:g} people.")
+            lines.append(f"Prior variance of a utility {h.variance:.2g}, worth {h.strength:g} people.")
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:

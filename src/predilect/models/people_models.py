@@ -72,7 +72,7 @@ def with_new_items(
     everything = prior.with_items(new.matrix, new.known)
     assert everything.A is not None
     A, R = everything.A[n:], everything.residual()[n:, n:]
-    consensus = GaussianPosterior(posterior.m, posterior.C_m).extended(A, R, consensus_scale=consensus_spread)
+    consensus = GaussianPosterior(posterior.m, posterior.C_m).extended(A, R, consensus_variance=consensus_spread)
     # ``extended`` takes the spread apart as scale (strength + trace) / (strength + n).
     return posterior.extended(A, R, consensus=consensus, scale=spread, strength=0.0, trace=float(n))
 

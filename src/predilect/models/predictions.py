@@ -42,9 +42,9 @@ class Predicting(ABC):
         """Mean and variance of the margins; ``items`` and ``users`` as :meth:`predict_margin` takes them."""
 
     @property
-    def classes_(self) -> list[str]:
-        """Order of the columns of :meth:`predict_proba`."""
-        return ["left", "tie", "right"]
+    def classes_(self) -> npt.NDArray[np.int64]:
+        """What :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`: left, tie, right."""
+        return np.array([1, 0, -1])
 
     def predict_margin(self, X: Any, *, items: Any = None, users: Any = None) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right) for each pair.
@@ -94,9 +94,9 @@ class Predicting(ABC):
 
     def predict(self, X: Any, *, items: Any = None, users: Any = None) -> npt.NDArray[np.int64]:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
-        return np.array([1, 0, -1])[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
+        return self.classes_[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
 
-    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> float:
+    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None) -> float:
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
         check_is_fitted(self, "posterior_")
         answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0)
@@ -106,7 +106,8 @@ class Predicting(ABC):
                 "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=2,
             )  # fmt: skip
             return -math.inf
-        log_p = self.predict_log_proba(answers, items=items)[np.arange(answers.n_rows), 1 - answers.outcome]
+        log_proba = self.predict_log_proba(answers, items=items, users=users)
+        log_p = log_proba[np.arange(answers.n_rows), 1 - answers.outcome]
         return float(np.average(log_p, weights=answers.weight))
 
     def _asked(self, X: Any, items: Any, users: Any) -> tuple[Self, FloatArray, FloatArray, Queries]:

@@ -77,8 +77,8 @@ class Basis:
         """Consensus of the items, (n_items,), from that of the functions."""
         return self.Phi @ m + self.offset if self.has_own else np.asarray(self.Phi @ m)
 
-    def extended(self, Phi: FloatArray, share: FloatArray, consensus_scale: float) -> Basis:
-        """With new items without answers: rows ``Phi``, residual ``share`` (n_new,); ``consensus_scale`` is s_t."""
+    def extended(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> Basis:
+        """With new items without answers: rows ``Phi``, residual ``share`` (n_new,); ``consensus_variance`` is s_t."""
         rows = np.vstack([self.Phi, Phi])
         if not self.has_own and not len(share):
             return Basis(rows, self.rho, self.offset, self.offset_variance, self.own_scale)
@@ -90,7 +90,7 @@ class Basis:
 
         return Basis(
             rows, join(self.rho, self.own_scale * share), join(self.offset, zero),
-            join(self.offset_variance, consensus_scale * share), self.own_scale,
+            join(self.offset_variance, consensus_variance * share), self.own_scale,
         )  # fmt: skip
 
 

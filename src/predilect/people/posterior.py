@@ -197,10 +197,10 @@ class PopulationPosterior:
             consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay
         )
 
-    def with_items(self, Phi: FloatArray, share: FloatArray, consensus_scale: float) -> PopulationPosterior:
+    def with_items(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> PopulationPosterior:
         """With new items appended as linear functions of the basis; parameters as :meth:`Basis.extended`."""
         assert self.basis is not None
-        basis = self.basis.extended(Phi, share, consensus_scale)
+        basis = self.basis.extended(Phi, share, consensus_variance)
         return replace(self, people=replace(self.people, n_items=len(basis.Phi)), basis=basis)
 
     def _where(self, users: IntArray) -> Iterator[tuple[IntArray | slice, People, Sites, IntArray]]:

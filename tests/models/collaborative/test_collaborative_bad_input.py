@@ -25,7 +25,7 @@ def test_one_observation_in_all(preset, named):
     assert left + right == pytest.approx(1.0, abs=EXACT)
     assert left >= 0.5
     assert np.isfinite(model.log_evidence_)
-    assert len(model.function_importances_) == 1  # one person's taste is one function
+    assert len(model.component_importances_) == 1  # one person's taste is one function
     if preset == "modern":  # its functions have no sign to choose: what was answered is the likelier answer
         assert left > 0.5
         assert list(model.rank()["item"]) == ["tea", "milk"]
@@ -34,9 +34,9 @@ def test_one_observation_in_all(preset, named):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_more_functions_than_people_or_pairs_and_a_person_without_answers(preset):
     rows = {"user": ["ann", "ann", "bob", "bob"], "left": ["p", "q", "p", "q"], "right": ["q", "r", "r", "r"]}
-    model = CollaborativeGP(preset=preset, n_functions=20, **QUICK).fit(rows | {"winner": ["p", "q", "p", "q"]})
-    assert model.function_importances_.shape == (20,)
-    assert np.isfinite(model.function_importances_).all()
+    model = CollaborativeGP(preset=preset, n_components=20, **QUICK).fit(rows | {"winner": ["p", "q", "p", "q"]})
+    assert model.component_importances_.shape == (20,)
+    assert np.isfinite(model.component_importances_).all()
     pair = {"left": ["p"], "right": ["r"]}
     assert np.isfinite(model.predict_margin(pair)).all()
     with pytest.warns(DataWarning, match="without answers"):
@@ -50,7 +50,7 @@ def test_more_functions_than_people_or_pairs_and_a_person_without_answers(preset
 def test_items_that_are_alike_in_everything_are_a_draw_and_are_asked_about_last(preset):
     answers = {"user": ["ann", "ann", "bob"], "left": ["a", "b", "a"], "right": ["b", "c", "c"]}
     features = {"item": ["a", "b", "c"], "x": [1.0, 1.0, 3.0]}
-    model = CollaborativeGP(preset=preset, n_functions=2, own_share=0.0, **QUICK)
+    model = CollaborativeGP(preset=preset, n_components=2, own_share=0.0, **QUICK)
     model.fit(answers | {"winner": ["a", "c", "c"]}, items=features)
     left, _, right = model.predict_proba({"user": ["ann"], "left": ["a"], "right": ["b"]})[0]
     assert left == pytest.approx(0.5, abs=1e-6)

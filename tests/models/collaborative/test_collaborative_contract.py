@@ -10,7 +10,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CollaborativeGP
 
-FIXED = {"length_scales": 1.0, "tolerance": 1e-9, "max_iter": 2000, "tie_threshold": 0.4, "n_functions": 1}
+FIXED = {"length_scale": 1.0, "tol": 1e-9, "max_iter": 2000, "tie_threshold": 0.4, "n_components": 1}
 
 
 @pytest.mark.slow
@@ -18,12 +18,12 @@ class TestModern(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED
     rounding = 1e-12
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
-    beyond_json: ClassVar[dict[str, Any]] = {"length_scales": (0.5,)}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
+    beyond_json: ClassVar[dict[str, Any]] = {"length_scale": (0.5,)}
 
     @classmethod
     def make(cls, **changes: Any) -> CollaborativeGP:
-        return CollaborativeGP(**({"n_functions": 3, "n_jobs": 1} | changes))
+        return CollaborativeGP(**({"n_components": 3, "n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iter=1, tie_threshold=0.4, **changes)
@@ -32,9 +32,9 @@ class TestModern(PredictionContract, SavingContract):
 @pytest.mark.slow  # the same estimator as TestModern, with another loop
 class TestPaper(TestModern):
     features_say_all = True
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0, "own_share": 0.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0, "own_share": 0.0}
     fixed = FIXED | {"damping_decay": 1.0}
 
     @classmethod
     def make(cls, **changes: Any) -> CollaborativeGP:
-        return CollaborativeGP(**({"preset": "paper", "n_functions": 3, "n_jobs": 1, "max_iter": 500} | changes))
+        return CollaborativeGP(**({"preset": "paper", "n_components": 3, "n_jobs": 1, "max_iter": 500} | changes))

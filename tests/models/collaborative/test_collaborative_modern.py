@@ -29,7 +29,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fit(data):
-    return fit_modern(data.answers, data.projection, n_functions=2, **TIGHT)
+    return fit_modern(data.answers, data.projection, n_components=2, **TIGHT)
 
 
 def test_it_ends_where_every_block_is_what_the_others_ask_for(data, fit):
@@ -78,9 +78,9 @@ def test_the_mean_of_the_weights_is_that_of_the_people(fit):
 @pytest.mark.slow
 def test_the_threshold_of_ties_is_at_the_top_of_the_evidence():
     data = simulate_shared(seed=2, strength=0.7, delta=0.3)
-    fit = fit_modern(data.answers, data.projection, n_functions=2, **TIGHT)
+    fit = fit_modern(data.answers, data.projection, n_components=2, **TIGHT)
     values = [
-        fit_modern(data.answers, data.projection, n_functions=2, delta=delta, **TIGHT).evidence
+        fit_modern(data.answers, data.projection, n_components=2, delta=delta, **TIGHT).evidence
         for delta in (0.8 * fit.delta, fit.delta, 1.25 * fit.delta)
     ]
     assert values[1] == max(values)
@@ -93,13 +93,13 @@ def test_copies_are_weights(data):
     columns = (data.user, data.left, data.right, data.outcome)
     heavy = FactorAnswers.of(*columns, np.full(90, 3.0), 8)
     thrice = FactorAnswers.of(*(column[pair] for column in columns), None, 8)
-    one, other = (fit_modern(answers, data.projection, n_functions=2) for answers in (heavy, thrice))
+    one, other = (fit_modern(answers, data.projection, n_components=2) for answers in (heavy, thrice))
     assert one.evidence == other.evidence
 
 
 def test_very_many_copies(data):
     heavy = FactorAnswers.of(data.user, data.left, data.right, data.outcome, np.full(90, 1e4), 8)
-    found = fit_modern(heavy, data.projection, n_functions=2)
+    found = fit_modern(heavy, data.projection, n_components=2)
     assert np.isfinite(found.evidence)
     assert np.all(found.sites.precision >= 0.0)
 
@@ -107,22 +107,22 @@ def test_very_many_copies(data):
 @pytest.mark.slow
 def test_inducing_points_at_the_items_change_little_and_few_are_finite(data):
     kernel, known = data.projection.kernel, np.ones(6, bool)
-    full = fit_modern(data.answers, data.projection, n_functions=2, delta=0.3, **TIGHT)
+    full = fit_modern(data.answers, data.projection, n_components=2, delta=0.3, **TIGHT)
     at = Projection.of(kernel, data.X, known, data.X + 1e-9)
-    near = fit_modern(data.answers, at, n_functions=2, delta=0.3, **TIGHT)
+    near = fit_modern(data.answers, at, n_components=2, delta=0.3, **TIGHT)
     for a, b in zip(near.posterior.margins(*rows_of(data)), full.posterior.margins(*rows_of(data)), strict=True):
         np.testing.assert_allclose(a, b, atol=2e-3)  # the nugget of 1e-4, which points do not know of
-    few = fit_modern(data.answers, Projection.of(kernel, data.X, known, data.X[:3]), n_functions=2)
+    few = fit_modern(data.answers, Projection.of(kernel, data.X, known, data.X[:3]), n_components=2)
     assert np.isfinite(few.evidence)
 
 
 def test_features_of_people_move_their_weights():
-    data = simulate_shared(seed=9, n_users=40, n_functions=1, n_answers=800, strength=1.5)
+    data = simulate_shared(seed=9, n_users=40, n_components=1, n_answers=800, strength=1.5)
     rng = np.random.default_rng(0)
     truth = np.array([np.mean(data.margin[data.user == u] ** 2) for u in range(40)])
-    first = fit_modern(data.answers, data.projection, n_functions=1)
+    first = fit_modern(data.answers, data.projection, n_components=1)
     x = first.posterior.w_mean[:, 0] + 0.1 * rng.standard_normal(40)
-    found = fit_modern(data.answers, data.projection, n_functions=1, traits=(x - x.mean())[:, None] / x.std())
+    found = fit_modern(data.answers, data.projection, n_components=1, traits=(x - x.mean())[:, None] / x.std())
     law = found.posterior.weights
     assert law.effects.shape == (1, 2)
     likes, dislikes = law.law(1, np.array([[1.5], [-1.5]]))[0][:, 0]
@@ -133,7 +133,7 @@ def test_features_of_people_move_their_weights():
 
 @pytest.mark.slow
 def test_predictions_are_near_those_of_the_sampler():
-    data = simulate_shared(seed=3, n_users=30, n_items=10, n_functions=3, n_answers=360, strength=1.4)
+    data = simulate_shared(seed=3, n_users=30, n_items=10, n_components=3, n_answers=360, strength=1.4)
     rng = np.random.default_rng(0)
     a = rng.integers(10, size=300)
     test = rng.integers(30, size=300), a, (a + rng.integers(1, 10, size=300)) % 10
@@ -142,6 +142,6 @@ def test_predictions_are_near_those_of_the_sampler():
     )  # fmt: skip
     doubled = Projection.of(2.0 * data.projection.kernel, data.X, np.ones(10, bool), None)
     ours = outcome_probabilities(
-        *fit_modern(data.answers, doubled, n_functions=3, tolerance=1e-4).posterior.margins(*test)
+        *fit_modern(data.answers, doubled, n_components=3, tolerance=1e-4).posterior.margins(*test)
     )
     assert np.mean(np.abs(ours[:, 0] - truth)) < 0.04  # the sampler's weights have mean zero

@@ -33,7 +33,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fit(data):
-    return fit_paper(data.answers, data.functions, n_functions=2, **TIGHT)
+    return fit_paper(data.answers, data.functions, n_components=2, **TIGHT)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.5])
@@ -42,10 +42,10 @@ def test_one_function_that_everybody_weighs_alike_is_gp_classification(preset, d
     """T6.4, evidence included."""
     data = simulate_shared(seed=1, n_users=1, n_answers=40, delta=delta, weight=np.arange(40) % 3 + 1.0)
     if preset == "paper":
-        found = fit_paper(data.answers, data.functions, n_functions=1, fixed_weights=True, delta=delta, **TIGHT)
+        found = fit_paper(data.answers, data.functions, n_components=1, fixed_weights=True, delta=delta, **TIGHT)
     else:
         found = fit_modern(
-            data.answers, data.projection, n_functions=1, fixed_weights=True, delta=delta, tolerance=1e-10,
+            data.answers, data.projection, n_components=1, fixed_weights=True, delta=delta, tolerance=1e-10,
             max_iter=500,
         )  # fmt: skip
     a = data.answers
@@ -105,7 +105,7 @@ def test_the_evidence_is_the_printed_one():
     """collaborative.md 3, "Evidence", term by term, on weak answers of which all cavities are proper."""
     data = simulate_shared(seed=4, n_users=6, n_answers=40, strength=0.2)
     data.projection.factor.lower[:] *= 0.6  # a weak prior
-    fit = fit_paper(data.answers, data.functions, n_functions=2, **TIGHT)
+    fit = fit_paper(data.answers, data.functions, n_components=2, **TIGHT)
     a, p, K = data.answers, fit.posterior, data.K
     D, h, s = at_pairs(data, fit)
     w, v = p.w_mean, p.w_covariance
@@ -147,7 +147,7 @@ def test_features_that_say_nothing_are_no_features(data, fit):
     """T6.7: CPU with K_users = I is CP."""
     rows = np.arange(8.0)[:, None] * 1e3
     people = Projection.of(Stationary(np.ones(1), "squared-exponential"), rows, np.ones(8, bool), None)
-    found = fit_paper(data.answers, data.functions, n_functions=2, people=ExactWeights.of(people), **TIGHT)
+    found = fit_paper(data.answers, data.functions, n_components=2, people=ExactWeights.of(people), **TIGHT)
     np.testing.assert_allclose(found.evidence, fit.evidence, atol=ITERATIVE)
     for ours, theirs in zip(
         found.posterior.margins(*rows_of(data)), fit.posterior.margins(*rows_of(data)), strict=True
@@ -159,7 +159,7 @@ def test_people_who_are_alike_share_their_weights(data, fit):
     rows = np.repeat([[0.0], [50.0]], 4, axis=0)
     kernel = Sum((Stationary(np.ones(1), "squared-exponential"), White(1e-3)))
     people = ExactWeights.of(Projection.of(kernel, rows, np.ones(8, bool), None))
-    w = fit_paper(data.answers, data.functions, n_functions=2, people=people).posterior.w_mean
+    w = fit_paper(data.answers, data.functions, n_components=2, people=people).posterior.w_mean
     apart = fit.posterior.w_mean
     for group in (slice(0, 4), slice(4, 8)):
         assert np.ptp(w[group], axis=0).max() < 0.2 * np.ptp(apart[group], axis=0).max()
@@ -173,14 +173,14 @@ def test_pseudo_pairs_that_span_the_items_change_nothing(data, fit):
     smooth = data._replace(projection=Projection.of(kernel, data.X, known, None))
     pseudo = spanning_pairs(a.left, a.right, 5, np.random.default_rng(0))
     sparse = PseudoFunctions.of(kernel, data.X, known, a.left, a.right, pseudo)
-    found = fit_paper(a, sparse, n_functions=2, **TIGHT)
-    full = fit_paper(a, smooth.functions, n_functions=2, **TIGHT)
+    found = fit_paper(a, sparse, n_components=2, **TIGHT)
+    full = fit_paper(a, smooth.functions, n_components=2, **TIGHT)
     np.testing.assert_allclose(found.evidence, full.evidence, atol=ITERATIVE)
     for ours, theirs in zip(
         found.posterior.margins(*rows_of(data)), full.posterior.margins(*rows_of(data)), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, atol=ITERATIVE)
-    few = fit_paper(a, PseudoFunctions.of(kernel, data.X, known, a.left, a.right, pseudo[:2]), n_functions=2)
+    few = fit_paper(a, PseudoFunctions.of(kernel, data.X, known, a.left, a.right, pseudo[:2]), n_components=2)
     assert np.isfinite(few.evidence)
 
 
@@ -188,27 +188,27 @@ def test_a_constant_in_the_kernel_says_nothing(data, fit):
     constant = Scaled(Stationary(1e9, "squared-exponential"), 3.0)  # 3 to the last bit
     shifted = Sum((*data.projection.kernel.kernels, constant))
     other = data._replace(projection=Projection.of(shifted, data.X, np.ones(6, bool), None))
-    found = fit_paper(other.answers, other.functions, n_functions=2, **TIGHT)
+    found = fit_paper(other.answers, other.functions, n_components=2, **TIGHT)
     np.testing.assert_allclose(found.evidence, fit.evidence, atol=ITERATIVE)
 
 
 def test_sides_and_copies(data, fit):
     """T6.6, and a duplicate is a weight of 2, exactly."""
     swapped = FactorAnswers.of(data.user, data.right, data.left, -data.outcome, None, 8)
-    found = fit_paper(swapped, data.functions, n_functions=2, **TIGHT)
+    found = fit_paper(swapped, data.functions, n_components=2, **TIGHT)
     assert found.evidence == fit.evidence
     ones, pair = np.ones(90), np.tile(np.arange(90), 2)
     columns = (data.user, data.left, data.right, data.outcome)
     heavy = FactorAnswers.of(*columns, 2.0 * ones, 8)
     twice = FactorAnswers.of(*(column[pair] for column in columns), None, 8)
-    one, other = (fit_paper(answers, data.functions, n_functions=2, max_iter=5) for answers in (heavy, twice))
+    one, other = (fit_paper(answers, data.functions, n_components=2, max_iter=5) for answers in (heavy, twice))
     assert one.evidence == other.evidence
 
 
 def test_precisions_that_are_negative_are_counted_and_never_used():
     """T6.8."""
     data = simulate_shared(seed=3, n_answers=200, strength=4.0)
-    found = fit_paper(data.answers, data.functions, n_functions=10)
+    found = fit_paper(data.answers, data.functions, n_components=10)
     assert found.n_rejected > 0
     assert np.all(found.sites.precision >= 0.0)
     assert np.all(found.posterior.w_covariance > 0.0)
@@ -218,7 +218,7 @@ def test_precisions_that_are_negative_are_counted_and_never_used():
 
 def test_damping_that_dies_away_does_not_pass_for_convergence(data):
     found = fit_paper(
-        data.answers, data.functions, n_functions=2, damping=0.5, damping_decay=0.3, tolerance=1e-3, max_iter=60
+        data.answers, data.functions, n_components=2, damping=0.5, damping_decay=0.3, tolerance=1e-3, max_iter=60
     )
     assert found.report.iterations == 60
     assert not found.report.converged
@@ -226,8 +226,8 @@ def test_damping_that_dies_away_does_not_pass_for_convergence(data):
 
 
 def test_functions_that_are_not_needed_are_pruned():
-    data = simulate_shared(seed=6, n_users=30, n_functions=1, n_answers=600, strength=1.5)
-    found = fit_paper(data.answers, data.functions, n_functions=8)
+    data = simulate_shared(seed=6, n_users=30, n_components=1, n_answers=600, strength=1.5)
+    found = fit_paper(data.answers, data.functions, n_components=8)
     importances = np.sort(found.importances)
     assert importances[-1] > 1.0
     assert importances[3] < 0.01 * importances[-1]
@@ -243,7 +243,7 @@ def test_the_evidence_prefers_the_true_length_scale():
         for scale in (1.0, 0.1, 10.0):
             kernel = Sum((Stationary(np.array([scale]), "squared-exponential"), White(1e-4)))
             at = data._replace(projection=Projection.of(kernel, data.X, np.ones(12, bool), None))
-            evidence.append(fit_paper(at.answers, at.functions, n_functions=3, max_iter=20).evidence)
+            evidence.append(fit_paper(at.answers, at.functions, n_components=3, max_iter=20).evidence)
         assert np.isfinite(evidence).all()
         wins += evidence[0] > np.array(evidence[1:])
     assert np.all(wins >= 22)  # 22 of 30 by chance: p = .008
@@ -268,12 +268,12 @@ def test_predictive_moments_are_those_of_products_of_draws(data, fit):
 
 def test_fixed_weights_need_one_function(data):
     with pytest.raises(ValueError, match="one function"):
-        fit_paper(data.answers, data.functions, n_functions=2, fixed_weights=True)
+        fit_paper(data.answers, data.functions, n_components=2, fixed_weights=True)
     with pytest.raises(ValueError, match="one function"):
-        fit_modern(data.answers, data.projection, n_functions=2, fixed_weights=True)
+        fit_modern(data.answers, data.projection, n_components=2, fixed_weights=True)
 
 
 def test_the_same_seed_gives_the_same_bits(data):
-    one, other = (fit_paper(data.answers, data.functions, n_functions=12) for _ in range(2))
+    one, other = (fit_paper(data.answers, data.functions, n_components=12) for _ in range(2))
     assert one.evidence == other.evidence
     np.testing.assert_array_equal(one.posterior.w_mean, other.posterior.w_mean)

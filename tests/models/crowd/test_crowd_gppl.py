@@ -24,7 +24,7 @@ USERS = {"user": [f"u{k}" for k in range(N_USERS)], "side": SIDE, "noise": RNG.n
 QUICK: dict[str, Any] = {"n_components": 3, "component_prior": (1.0, 10.0), "n_restarts": 1}
 
 # Where points are few the scales of the linearised model drift for ever, and with them its bound.
-STOPPED: dict[str, Any] = {"preset": "paper", "max_iter": 30, "tolerance": 0.1}
+STOPPED: dict[str, Any] = {"preset": "paper", "max_iter": 30, "tol": 0.1}
 
 
 def answers(seed: int, n: int, users: Any = None) -> tuple[dict[str, list[str]], np.ndarray]:
@@ -96,7 +96,7 @@ def test_a_consensus_of_nobody_is_the_average_person():
     model = fitted(with_consensus=False)
     everybody = np.mean([model.utility_distribution(f"u{k}")[0] for k in range(N_USERS)], axis=0)
     np.testing.assert_allclose(model.consensus_distribution()[0], everybody, atol=CONVERGED)
-    assert model.hyperparameters_.consensus_scale == np.inf
+    assert model.hyperparameters_.consensus_variance == 0.0
 
 
 def test_components_that_matter_are_few():
@@ -107,9 +107,9 @@ def test_components_that_matter_are_few():
 
 def test_no_components_are_the_pooled_model():
     """T4.8: with t alone and the same s, CrowdGPPL is GPPL."""
-    given: dict[str, Any] = {"length_scales": 1.0, "tolerance": 1e-12, "max_iter": 500}
+    given: dict[str, Any] = {"length_scale": 1.0, "tol": 1e-12, "max_iter": 500}
     crowd = CrowdGPPL(n_components=0, own_share=0.0, consensus_prior=(1e7, 2e7), **given).fit(*TRAIN, items=ITEMS)
-    pooled = GPPL(scale=crowd.hyperparameters_.consensus_scale, **given).fit(*TRAIN, items=ITEMS)
+    pooled = GPPL(variance=crowd.hyperparameters_.consensus_variance, **given).fit(*TRAIN, items=ITEMS)
     for a, b in zip(crowd.predict_margin(TEST[0]), pooled.predict_margin(TEST[0]), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)  # two stop rules on a flat bound
 
@@ -178,11 +178,11 @@ def test_how_much_components_may_matter_is_chosen_by_held_out_answers():
 
 @pytest.mark.slow
 def test_length_scales_are_optimised(modern):
-    best = fitted(length_scales="optimise")
+    best = fitted(length_scale="optimise")
     assert best.log_evidence_ > modern.log_evidence_
     assert not np.allclose(best.hyperparameters_.kernel.theta, modern.hyperparameters_.kernel.theta)
-    with pytest.raises(ValueError, match="length_scales"):
-        fitted(preset="paper", length_scales="optimise")
+    with pytest.raises(ValueError, match="length_scale"):
+        fitted(preset="paper", length_scale="optimise")
 
 
 # Bad input
@@ -229,10 +229,11 @@ def test_one_answer_in_all():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("preset", "new"), ("n_components", -1), ("n_components", 2.5), ("user_features", "auto"), ("with_consensus", 1),
+        ("preset", "new"), ("n_components", -1), ("n_components", 2.5), ("user_features", "auto"),
+        ("with_consensus", 1),
         ("item_features", None), ("n_inducing", 0), ("own_share", 1.0), ("own_share", "half"), ("kernel", "rbf"),
         ("consensus_prior", (1.0, 0.0)), ("component_prior", "vague"), ("weight_prior", 3.0), ("noise_variance", -1.0),
-        ("surrogate", "2021"), ("batch_size", 0), ("n_restarts", 0), ("tolerance", 0.0), ("max_iter", 0),
+        ("surrogate", "2021"), ("batch_size", 0), ("n_restarts", 0), ("tol", 0.0), ("max_iter", 0),
     ],
 )  # fmt: skip
 def test_settings_out_of_range(name, value):

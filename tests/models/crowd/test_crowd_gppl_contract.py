@@ -10,7 +10,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CrowdGPPL
 
-FIXED = {"length_scales": 1.0, "tolerance": 1e-8, "max_iter": 500, "tie_threshold": 0.4, "n_components": 1}
+FIXED = {"length_scale": 1.0, "tol": 1e-8, "max_iter": 500, "tie_threshold": 0.4, "n_components": 1}
 
 
 @pytest.mark.slow  # half a minute of fits; test_crowd_gppl.py has quicker ones
@@ -19,7 +19,7 @@ class TestModern(PredictionContract, SavingContract):
     fixed = FIXED
     without_random_start: ClassVar[dict[str, Any]] = {"n_components": 0}
     rounding = 1e-12
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"consensus_prior": (2.0, 3.0)}
 
     @classmethod
@@ -34,7 +34,7 @@ class TestModern(PredictionContract, SavingContract):
 class TestPaper(TestModern):
     features_say_all = True
     # The linearisation does not survive its own vague priors where answers are few.
-    fixed = FIXED | {"tolerance": 1e-5, "consensus_prior": (2.0, 2.0), "component_prior": (2.0, 2.0)}
+    fixed = FIXED | {"tol": 1e-5, "consensus_prior": (2.0, 2.0), "component_prior": (2.0, 2.0)}
 
     @classmethod
     def make(cls, **changes: Any) -> CrowdGPPL:

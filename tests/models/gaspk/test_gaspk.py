@@ -12,7 +12,7 @@ from simulate import random_pairs
 from tolerances import CONVERGED, ITERATIVE
 
 LEVELS = np.array([0.0, 1.0, 2.0, 3.0])
-FIXED = {"amplitude": 3.0, "spread": 1.0, "n_jobs": 1, "n_restarts": 1}
+FIXED = {"variance": 3.0, "spread": 1.0, "n_jobs": 1, "n_restarts": 1}
 
 
 def items(n=12, seed=0):
@@ -50,7 +50,7 @@ def close(one, other, atol=CONVERGED):
 
 @pytest.mark.parametrize("antisymmetric", [True, False])
 def test_the_grid_and_function_space_are_the_same_model(antisymmetric):
-    settings = FIXED | {"n_characteristics": 3, "antisymmetric": antisymmetric, "levels": 25, "tolerance": 1e-6}
+    settings = FIXED | {"n_components": 3, "antisymmetric": antisymmetric, "levels": 25, "tol": 1e-6}
     grid = GaSPK(backend="grid", variances="exact", **settings).fit(ANSWERS, items=CARS)
     function = GaSPK(backend="function", **settings).fit(ANSWERS, items=CARS)
     assert grid.grid_ is not None
@@ -61,13 +61,13 @@ def test_the_grid_and_function_space_are_the_same_model(antisymmetric):
 
 
 def test_levels_that_lose_nothing_change_nothing():
-    plain = GaSPK(n_characteristics=2, **FIXED).fit(ANSWERS, items=CARS)
+    plain = GaSPK(n_components=2, **FIXED).fit(ANSWERS, items=CARS)
     assert plain.grid_ is None
-    close(GaSPK(n_characteristics=2, levels=25, **FIXED).fit(ANSWERS, items=CARS), plain, ITERATIVE)
+    close(GaSPK(n_components=2, levels=25, **FIXED).fit(ANSWERS, items=CARS), plain, ITERATIVE)
 
 
 def test_swapping_left_and_right_says_nothing():
-    model = GaSPK(n_characteristics=3, **FIXED).fit(ANSWERS, items=CARS)
+    model = GaSPK(n_components=3, **FIXED).fit(ANSWERS, items=CARS)
     turned = ASKED | {"left": ASKED["right"], "right": ASKED["left"]}
     p, q = model.predict_proba(ASKED), model.predict_proba(turned)
     np.testing.assert_allclose(p[:, 0] + q[:, 0], 1.0, atol=1e-12)
@@ -76,8 +76,8 @@ def test_swapping_left_and_right_says_nothing():
 @pytest.mark.parametrize("gamma", ["heuristic", "exact", "expected"])
 def test_two_groups_of_opposite_tastes_are_found(gamma):
     answers, test = choices(CARS, 30, 20), choices(CARS, 30, 20, seed=9)
-    model = GaSPK(n_characteristics=2, gamma=gamma, n_jobs=1, n_restarts=3).fit(answers, items=CARS)
-    pooled = GaSPK(n_characteristics=1, n_jobs=1).fit(answers, items=CARS)
+    model = GaSPK(n_components=2, gamma=gamma, n_jobs=1, n_restarts=3).fit(answers, items=CARS)
+    pooled = GaSPK(n_components=1, n_jobs=1).fit(answers, items=CARS)
 
     def accuracy(found):
         return np.mean(np.where(found.predict_proba(test)[:, 0] > 0.5, test["left"], test["right"]) == test["winner"])
@@ -93,9 +93,9 @@ def test_two_groups_of_opposite_tastes_are_found(gamma):
 def test_an_update_is_a_fit_to_all_answers():
     first = {name: column[:100] for name, column in ANSWERS.items()}
     rest = {name: column[100:] for name, column in ANSWERS.items()}
-    model = GaSPK(n_characteristics=1, **FIXED).fit(first, items=CARS)
+    model = GaSPK(n_components=1, **FIXED).fit(first, items=CARS)
     assert model.update(rest) is model
-    whole = GaSPK(n_characteristics=1, length_scales=model.hyperparameters_.kernel.kernel.kernel.length_scales, **FIXED)
+    whole = GaSPK(n_components=1, length_scale=model.hyperparameters_.kernel.kernel.kernel.length_scales, **FIXED)
     whole.fit(ANSWERS, items=CARS)
     close(model, whole)
     assert model.n_answers_ == whole.n_answers_
@@ -109,7 +109,7 @@ def test_an_update_is_a_fit_to_all_answers():
 def test_an_update_stands_still_where_the_iteration_does():
     first = {name: column[:150] for name, column in ANSWERS.items()}
     rest = {name: column[150:] for name, column in ANSWERS.items()}
-    settings = FIXED | {"tolerance": 1e-7, "max_iter": 2000, "n_characteristics": 2}
+    settings = FIXED | {"tol": 1e-7, "max_iter": 2000, "n_components": 2}
     model = GaSPK(**settings).fit(first, items=CARS).update(rest)
     before = model.weights_.copy()
     # Nothing new: the same answers, and one more round from where it stands.
@@ -119,7 +119,7 @@ def test_an_update_stands_still_where_the_iteration_does():
 
 
 def test_new_people_and_new_items_join_at_an_update(tmp_path):
-    model = GaSPK(n_characteristics=2, **FIXED).fit(ANSWERS, items=CARS)
+    model = GaSPK(n_components=2, **FIXED).fit(ANSWERS, items=CARS)
     more = {"user": ["new"], "left": ["car 00"], "right": ["van"], "winner": ["van"]}
     with pytest.raises(
         DataError, match=r"1 items are not known to the model and come without attributes \(first: 'van'"
@@ -140,12 +140,12 @@ def test_new_people_and_new_items_join_at_an_update(tmp_path):
 
 
 def test_updates_that_do_not_fit():
-    model = GaSPK(n_characteristics=2, **FIXED).fit(ANSWERS, items=CARS)
+    model = GaSPK(n_components=2, **FIXED).fit(ANSWERS, items=CARS)
     with pytest.raises(DataError, match="tells people apart, and the new answers nobody"):
         model.update({"left": ["car 00"], "right": ["car 01"], "winner": ["car 00"]})
     with pytest.raises(DataError, match="some new answers are ties"):
         model.update({"user": ["p00"], "left": ["car 00"], "right": ["car 01"], "winner": ["tie"]})
-    plain = GaSPK(n_characteristics=2, **FIXED).fit(ANSWERS)
+    plain = GaSPK(n_components=2, **FIXED).fit(ANSWERS)
     with pytest.raises(DataError, match="items are their own attributes"):
         plain.update({"user": ["p00"], "left": ["car 00"], "right": ["van"], "winner": ["van"]})
 
@@ -154,7 +154,7 @@ def test_updates_that_do_not_fit():
 
 
 def test_the_papers_preset():
-    model = GaSPK(preset="paper", n_jobs=1, n_restarts=1, n_characteristics=2).fit(ANSWERS, items=CARS)
+    model = GaSPK(preset="paper", n_jobs=1, n_restarts=1, n_components=2).fit(ANSWERS, items=CARS)
     assert model.grid_ is not None
     assert model.hyperparameters_.spread == 1.0
     assert model.hyperparameters_.to_dict()["variance"] == pytest.approx(1.0)
@@ -165,18 +165,18 @@ def test_the_papers_preset():
 
 @pytest.mark.slow
 def test_held_out_answers_choose_how_many_characteristics():
-    one = GaSPK(n_characteristics="auto", n_jobs=1).fit(choices(CARS, 20, 14, signs=(1.0,)), items=CARS)
-    two = GaSPK(n_characteristics="auto", n_jobs=1).fit(choices(CARS, 30, 20), items=CARS)
-    assert one.hyperparameters_.n_characteristics < 3 <= 10 >= two.hyperparameters_.n_characteristics > 1
+    one = GaSPK(n_components="auto", n_jobs=1).fit(choices(CARS, 20, 14, signs=(1.0,)), items=CARS)
+    two = GaSPK(n_components="auto", n_jobs=1).fit(choices(CARS, 30, 20), items=CARS)
+    assert one.hyperparameters_.n_components < 3 <= 10 >= two.hyperparameters_.n_components > 1
     losses = [trial["log_loss"] for trial in two.report_["prior"]["trials"]]
     chosen = [t for t in two.report_["prior"]["trials"] if t["log_loss"] == min(losses)]
-    assert chosen[0]["n_characteristics"] == two.hyperparameters_.n_characteristics
+    assert chosen[0]["n_components"] == two.hyperparameters_.n_components
 
 
 def test_the_evidence_learns_which_attribute_matters():
     rng = np.random.default_rng(3)
     cars = items(20, seed=4).with_columns(noise=pl.Series(rng.normal(size=20)))
-    settings = FIXED | {"amplitude": "evidence", "length_scales": "evidence", "n_characteristics": 1}
+    settings = FIXED | {"variance": "evidence", "length_scale": "evidence", "n_components": 1}
     model = GaSPK(**settings).fit(choices(cars, 12, 20, signs=(1.0,)), items=cars)
     scales = dict(zip(model.trade_offs_.names, model.hyperparameters_.kernel.kernel.kernel.length_scales, strict=True))
     assert scales["noise"] > 3.0 * scales["price"]
@@ -184,7 +184,7 @@ def test_the_evidence_learns_which_attribute_matters():
 
 @pytest.mark.parametrize("settings", [{}, {"antisymmetric": False}, {"levels": 25, "backend": "grid"}])
 def test_a_score_is_the_mean_evaluation_against_all_items(settings):
-    model = GaSPK(n_characteristics=2, **FIXED | settings).fit(ANSWERS, items=CARS)
+    model = GaSPK(n_components=2, **FIXED | settings).fit(ANSWERS, items=CARS)
     names = CARS["item"].to_list()
     pairs = [(a, b) for a in names for b in names if a != b]
     asked = {"user": ["p03"] * len(pairs), "left": [a for a, _ in pairs], "right": [b for _, b in pairs]}
@@ -194,7 +194,7 @@ def test_a_score_is_the_mean_evaluation_against_all_items(settings):
 
 
 def test_scores_covary_as_the_evaluations_they_are_made_of():
-    model = GaSPK(n_characteristics=2, **FIXED).fit(ANSWERS, items=CARS)
+    model = GaSPK(n_components=2, **FIXED).fit(ANSWERS, items=CARS)
     left, right = np.repeat(np.arange(12), 12), np.tile(np.arange(12), 12)
     t = model.trade_offs_.pairs(model.space_.matrix, left, right)
     posterior, kernel, gamma = model.posterior_, model.hyperparameters_.kernel, model.weights_[3]
@@ -211,13 +211,13 @@ def test_scores_covary_as_the_evaluations_they_are_made_of():
     ("change", "message"),
     [
         ({"gamma": "mean"}, "gamma must be one of"),
-        ({"n_characteristics": 0}, "n_characteristics must be 'auto' or a whole number"),
-        ({"amplitude": -1.0}, "amplitude must be"),
+        ({"n_components": 0}, "n_components must be 'auto' or a whole number"),
+        ({"variance": -1.0}, "variance must be"),
         ({"damping": 1.5}, "damping must be"),
         ({"spread": 0.5}, "spread must be"),
         ({"tau": "ratio"}, "tau must be one of"),
         ({"levels": "many"}, "levels must be"),
-        ({"length_scales": [-1.0]}, "length_scales must be"),
+        ({"length_scale": [-1.0]}, "length_scale must be"),
     ],
 )
 def test_arguments_out_of_range(change, message):
@@ -239,7 +239,7 @@ def test_attributes_that_never_differ():
 
 
 def test_a_trade_off_off_the_grid_is_evaluated_where_it_is():
-    settings = FIXED | {"n_characteristics": 2, "levels": 5, "variances": "exact"}
+    settings = FIXED | {"n_components": 2, "levels": 5, "variances": "exact"}
     model = GaSPK(backend="grid", **settings).fit(ANSWERS, items=CARS)
     new = {"item": ["odd", "near"], "price": [1.37, 1.36], "doors": [3, 3]}
     asked = {"user": ["p00"] * 2, "left": ["odd", "near"], "right": ["car 00", "car 00"]}
@@ -252,7 +252,7 @@ def test_a_trade_off_off_the_grid_is_evaluated_where_it_is():
 
 
 def test_somebody_without_choices_is_like_one_of_those_who_chose():
-    model = GaSPK(n_characteristics=2, **FIXED).fit(ANSWERS, items=CARS)
+    model = GaSPK(n_components=2, **FIXED).fit(ANSWERS, items=CARS)
     asked = {"user": ["nobody"], "left": ["car 00"], "right": ["car 01"]}
     with pytest.warns(DataWarning, match="without answers"):
         mean, var = model.predict_margin(asked)
@@ -264,7 +264,7 @@ def test_somebody_without_choices_is_like_one_of_those_who_chose():
 
 def test_more_characteristics_than_people():
     few = {name: column[:28] for name, column in ANSWERS.items()}
-    model = GaSPK(n_characteristics=10, **FIXED).fit(few, items=CARS)
+    model = GaSPK(n_components=10, **FIXED).fit(few, items=CARS)
     assert model.weights_.shape == (2, 10)
     np.testing.assert_allclose(model.weights_.sum(axis=1), 1.0)
 
@@ -273,4 +273,4 @@ def test_nobody_told_apart_is_one_characteristic():
     pooled = {name: column for name, column in ANSWERS.items() if name != "user"}
     model = GaSPK(**FIXED).fit(pooled, items=CARS)
     assert not model.personal_
-    assert model.hyperparameters_.n_characteristics == 1
+    assert model.hyperparameters_.n_components == 1

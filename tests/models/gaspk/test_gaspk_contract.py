@@ -11,7 +11,7 @@ from contracts.saving import SavingContract
 from predilect import GaSPK
 
 FIXED = {
-    "amplitude": 4.0, "length_scales": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tolerance": 1e-3,
+    "variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4, "spread": 1.2, "tol": 1e-3,
     "max_iter": 300,
 }  # fmt: skip
 
@@ -21,14 +21,14 @@ class TestGaSPK(PredictionContract, SavingContract):
     personal = True
     fixed = FIXED
     rounding = 1e-12
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
+    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
     features_say_all = True
     beyond_json: ClassVar[dict[str, Any]] = {"levels": None}
-    without_random_start: ClassVar[dict[str, Any]] = {"n_characteristics": 1}
+    without_random_start: ClassVar[dict[str, Any]] = {"n_components": 1}
 
     @classmethod
     def make(cls, **changes: Any) -> GaSPK:
-        quick = {"n_jobs": 1, "n_characteristics": 2, "n_restarts": 1, "amplitude": 4.0, "spread": 1.2}
+        quick = {"n_jobs": 1, "n_components": 2, "n_restarts": 1, "variance": 4.0, "spread": 1.2}
         return GaSPK(**(quick | changes))
 
     def cut_short(self, monkeypatch, **changes):

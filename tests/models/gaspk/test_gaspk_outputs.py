@@ -24,7 +24,7 @@ from simulate import random_pairs
 from simulate_trade_offs import WORTH, linear_choices
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 
-QUICK = {"n_characteristics": 2, "amplitude": 10.0, "n_restarts": 2, "n_jobs": 1, "max_iter": 300}
+QUICK = {"n_components": 2, "variance": 10.0, "n_restarts": 2, "n_jobs": 1, "max_iter": 300}
 
 
 def fitted(spread: float = 1.0, **changes) -> GaSPK:
@@ -222,7 +222,7 @@ def test_intervals_hold_the_truth_for_people_with_tastes_of_their_own(gamma, lea
     z = dear[user] * (price[left] - price[right]) + liked[user] * (comfort[left] - comfort[right])
     winner = np.where(z + rng.standard_normal(len(user)) > 0, "left", "right")
     items = {"item": np.arange(n_items), "price": price, "comfort": comfort}
-    model = GaSPK(gamma=gamma, n_characteristics=5, n_restarts=2, n_jobs=1, max_iter=500)
+    model = GaSPK(gamma=gamma, n_components=5, n_restarts=2, n_jobs=1, max_iter=500)
     model.fit({"user": user, "left": left, "right": right, "winner": winner}, items=items)
     found = model.willingness("price", "comfort", user=list(range(n_users)))
     truth = pl.Series(-liked / dear)
@@ -337,7 +337,7 @@ def test_trade_offs_outside_the_data_are_counted_and_evaluated(linear):
 
 def test_frames_come_back_in_the_callers_kind():
     answers, items = linear_choices(n_users=6)
-    model = GaSPK(**{**QUICK, "n_characteristics": 1}, spread=1.0).fit(answers.to_pandas(), items=items.to_pandas())
+    model = GaSPK(**{**QUICK, "n_components": 1}, spread=1.0).fit(answers.to_pandas(), items=items.to_pandas())
     assert isinstance(model.accept(pd.DataFrame({"price": [1.0]})), pd.DataFrame)
     assert isinstance(model.willingness("price"), pd.DataFrame)
     assert isinstance(model.segments(), pd.DataFrame)

@@ -73,7 +73,7 @@ def test_joint_models_are_saved_whole(tmp_path):
 def test_inferences_agree():
     """The same model by four approximations; Laplace's mode lies nearer to zero than the others' means."""
     found = {
-        how: GPPL(inference=how, scale=1.0).fit(*TRAIN, items=ITEMS).predict_margin(TEST[0])
+        how: GPPL(inference=how, variance=1.0).fit(*TRAIN, items=ITEMS).predict_margin(TEST[0])
         for how in ("variational", "stochastic", "ep", "laplace")
     }
     for how, (mean, var) in found.items():
@@ -84,9 +84,9 @@ def test_inferences_agree():
 def test_separate_is_the_population_model_without_a_population():
     """One process a person is the pooled expectation propagation of that person alone."""
     columns, y = TRAIN
-    model = GPPL(users="separate", scale=0.5).fit(columns, y, items=ITEMS)
+    model = GPPL(users="separate", variance=2.0).fit(columns, y, items=ITEMS)
     own = np.flatnonzero(np.array(columns["user"]) == "u7")
-    alone = GPPL(inference="ep", scale=0.5).fit(
+    alone = GPPL(inference="ep", variance=2.0).fit(
         {name: [column[i] for i in own] for name, column in columns.items()}, y[own], items=ITEMS
     )
     asked = {"user": ["u7"] * 3, "left": ["i0", "i1", "i5"], "right": ["i4", "i2", "i11"]}
@@ -97,7 +97,7 @@ def test_separate_is_the_population_model_without_a_population():
 @pytest.mark.parametrize("users", ["pooled", "separate"])
 def test_length_scales_are_optimised(users):
     plain = GPPL(users=users).fit(*TRAIN, items=ITEMS)
-    best = GPPL(users=users, length_scales="optimise").fit(*TRAIN, items=ITEMS)
+    best = GPPL(users=users, length_scale="optimise").fit(*TRAIN, items=ITEMS)
     assert best.log_evidence_ > plain.log_evidence_ + 1.0
     assert not np.allclose(best.hyperparameters_.kernel.theta, plain.hyperparameters_.kernel.theta)
 
@@ -105,7 +105,7 @@ def test_length_scales_are_optimised(users):
 @pytest.mark.parametrize("n_inducing", [None, 6])
 def test_a_kernel_of_ones_own_is_kept_learned_and_saved(n_inducing, tmp_path):
     kernel = Selected(matern([1.0]), (0,)) + Selected(matern([1.0]), (1,))
-    model = GPPL(kernel=kernel, length_scales="optimise", n_inducing=n_inducing).fit(*TRAIN, items=ITEMS)
+    model = GPPL(kernel=kernel, length_scale="optimise", n_inducing=n_inducing).fit(*TRAIN, items=ITEMS)
     assert model.get_params()["kernel"] is kernel
     learned = model.hyperparameters_.kernel
     assert learned.names == kernel.names
@@ -117,9 +117,9 @@ def test_a_kernel_of_ones_own_is_kept_learned_and_saved(n_inducing, tmp_path):
 
 
 def test_inducing_points_at_all_items_change_nothing():
-    model, exact = (GPPL(n_inducing=n, scale=1.0).fit(*TRAIN, items=ITEMS) for n in (N_ITEMS, None))
+    model, exact = (GPPL(n_inducing=n, variance=1.0).fit(*TRAIN, items=ITEMS) for n in (N_ITEMS, None))
     np.testing.assert_allclose(model.predict_proba(TEST[0]), exact.predict_proba(TEST[0]), atol=CONVERGED)
-    more = GPPL(n_inducing=500, scale=1.0).fit(*TRAIN, items=ITEMS)  # more points than items: the items
+    more = GPPL(n_inducing=500, variance=1.0).fit(*TRAIN, items=ITEMS)  # more points than items: the items
     np.testing.assert_allclose(more.predict_proba(TEST[0]), exact.predict_proba(TEST[0]), atol=CONVERGED)
 
 
@@ -196,11 +196,11 @@ def test_too_many_items_are_refused_with_advice():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("users", "alone"), ("kernel", "rbf"), ("kernel_form", "both"), ("length_scales", "guess"),
-        ("length_scales", [1.0, -1.0]), ("median", "mean"), ("n_inducing", 0), ("n_inducing", 2.5),
-        ("inference", "mcmc"), ("sites", "x"), ("surrogate", "2021"), ("scale", 0.0), ("scale_prior", (1.0,)),
+        ("users", "alone"), ("kernel", "rbf"), ("kernel_form", "both"), ("length_scale", "guess"),
+        ("length_scale", [1.0, -1.0]), ("median", "mean"), ("n_inducing", 0), ("n_inducing", 2.5),
+        ("inference", "mcmc"), ("sites", "x"), ("surrogate", "2021"), ("variance", 0.0), ("scale_prior", (1.0,)),
         ("scale_prior", (1.0, -1.0)), ("noise_variance", 0), ("batch_size", 0), ("forgetting_rate", -1.0),
-        ("tolerance", "small"), ("max_iter", 0), ("random_state", -1),
+        ("tol", "small"), ("max_iter", 0), ("random_state", -1),
     ],
 )  # fmt: skip
 def test_settings_out_of_range(name, value):
@@ -210,7 +210,7 @@ def test_settings_out_of_range(name, value):
 
 def test_length_scales_of_another_number():
     with pytest.raises(ValueError, match=r"3 numbers, but the features make 2 columns"):
-        GPPL(length_scales=[1.0, 2.0, 3.0]).fit(*TRAIN, items=ITEMS)
+        GPPL(length_scale=[1.0, 2.0, 3.0]).fit(*TRAIN, items=ITEMS)
 
 
 def test_another_models_folder_is_refused(tmp_path):
@@ -222,7 +222,7 @@ def test_another_models_folder_is_refused(tmp_path):
 @pytest.mark.slow
 def test_a_length_scale_at_its_bound_is_told():
     noise = {"item": ITEMS["item"], "x": X[:, 0], "noise": RNG.normal(size=N_ITEMS)}
-    model = GPPL(length_scales="optimise", inference="ep").fit(*TRAIN, items=noise)
+    model = GPPL(length_scale="optimise", inference="ep").fit(*TRAIN, items=noise)
     assert all(isinstance(text, str) for text in model.report_["prior"]["at_bound"])
 
 

@@ -12,8 +12,8 @@ from contracts.saving import SavingContract
 from contracts.votes import questions, votes
 from predilect import GPPL
 
-FIXED = {"scale": 0.3, "length_scales": 1.0, "tolerance": 1e-13, "max_iter": 5000, "tie_threshold": 0.4}
-TRUSTING = {"length_scales": 2.0}
+FIXED = {"variance": 1.0 / 0.3, "length_scale": 1.0, "tol": 1e-13, "max_iter": 5000, "tie_threshold": 0.4}
+TRUSTING = {"length_scale": 2.0}
 MORE = {"scale_prior": (2.0, 3.0)}
 
 
@@ -60,7 +60,7 @@ class TestSeparate(PredictionContract, SavingContract):
         return GPPL(**({"users": "separate", "n_jobs": 1} | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iter=1, tolerance=1e-12, **changes)
+        return self.make(max_iter=1, tol=1e-12, **changes)
 
     def check_shards(self, model):
         assert len(model.posterior_.people.people.shards) > 2

@@ -100,11 +100,11 @@ def test_the_objective_is_j(problem, long_run):
     assert abs(state.evidence - evidence) < ITERATIVE
     inverse = np.linalg.inv(prior.K)
     J = evidence - 0.5 * prior.strength * (
-        np.linalg.slogdet(state.Sigma)[1] + prior.scale * np.trace(prior.K @ np.linalg.inv(state.Sigma))
+        np.linalg.slogdet(state.Sigma)[1] + prior.variance * np.trace(prior.K @ np.linalg.inv(state.Sigma))
     )
-    J -= 0.5 * state.m @ inverse @ state.m / prior.consensus_scale
-    J -= 0.5 * np.sum(state.offset**2 / (prior.consensus_scale * prior.own_share))
-    J -= 0.5 * prior.strength * (np.log(state.own_scale) + prior.scale / state.own_scale) * bool(len(state.offset))
+    J -= 0.5 * state.m @ inverse @ state.m / prior.consensus_variance
+    J -= 0.5 * np.sum(state.offset**2 / (prior.consensus_variance * prior.own_share))
+    J -= 0.5 * prior.strength * (np.log(state.own_scale) + prior.variance / state.own_scale) * bool(len(state.offset))
     J -= 0.5 * np.trace(state.B.T @ inverse @ state.B) / prior.trait_scale
     assert abs(state.objective - J) < ITERATIVE
 
@@ -172,16 +172,16 @@ def test_a_long_run_ends_where_the_closed_form_steps_stand_still(problem, long_r
     state, prior, people = long_run, problem.prior, problem.people
     current = settle(people, state.sites.copy(), law_at(problem, state), state.delta)
     inverse, still = np.linalg.inv(prior.K), ITERATIVE * 20
-    m, C_m = consensus_step(state.m, inverse / prior.consensus_scale, current)
+    m, C_m = consensus_step(state.m, inverse / prior.consensus_variance, current)
     np.testing.assert_allclose(m, state.m, atol=still)
     np.testing.assert_allclose(C_m, state.C_m, atol=ITERATIVE)
-    Sigma = covariance_step(state.Sigma, current, people.n_users, prior.scale * prior.K, prior.strength)
+    Sigma = covariance_step(state.Sigma, current, people.n_users, prior.variance * prior.K, prior.strength)
     np.testing.assert_allclose(Sigma, state.Sigma, atol=still * np.abs(state.Sigma).max())
-    precision = 1.0 / (prior.consensus_scale * prior.own_share)
+    precision = 1.0 / (prior.consensus_variance * prior.own_share)
     np.testing.assert_allclose(offset_step(state.offset, precision, current), state.offset, atol=still)
     np.testing.assert_allclose(state.offset_variance, 1.0 / (precision + current.own_H), atol=ITERATIVE)
     n_own = len(people.item_idx)
-    own = own_scale_step(state.own_scale, prior.own_share, current, n_own, prior.scale, prior.strength)
+    own = own_scale_step(state.own_scale, prior.own_share, current, n_own, prior.variance, prior.strength)
     assert abs(own - state.own_scale) < still * state.own_scale
     if state.B.size:
         B, C_B = effects_step(state.B, inverse / prior.trait_scale, current)

@@ -122,7 +122,7 @@ def test_pairs_of_one_item_that_was_not_answered_on_lie_between_and_implied_ones
 @pytest.mark.parametrize("noise", [3.0, math.inf])
 @pytest.mark.parametrize("delta", [0.0, 0.6])
 def test_chances_are_those_of_answers_drawn_with_little_noise_or_much(delta, noise):
-    found = Calibration(0.5, noise_factor=0.3, lapse_rate=0.2, lapse_noise=noise)
+    found = Calibration(0.5, 1.0, 1.0, noise_factor=0.3, lapse_rate=0.2, lapse_noise=noise)
     mean, var = np.array([0.8, -2.0]), np.array([1.5, 0.4])
     log_p = found.log_chances(lambda v: outcome_log_probabilities(mean, v, delta), var)
     rng = np.random.default_rng(0)

@@ -38,11 +38,12 @@ def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
 def logs(found: Calibration, var) -> np.ndarray:
     """What has a prior about 0: a, d, c, e - 1, log γ, log τ², and λ and log k / 25 in units of their priors."""
     centre = np.log(var).mean()
-    a = math.log(found.factor) + (found.power - 1.0) * centre
+    factor = found.variance_factor
+    a = math.log(factor) + (found.variance_power - 1.0) * centre
     noise = math.log(found.lapse_noise / LAPSE_NOISE) if found.lapse_rate else 0.0
     return np.array([
-        a, math.log(found.factor_unseen / found.factor), math.log(found.factor_implied / found.factor),
-        found.power - 1.0, math.log(found.threshold_factor), math.log(found.noise_factor),
+        a, math.log(found.variance_factor_unseen / factor), math.log(found.variance_factor_implied / factor),
+        found.variance_power - 1.0, math.log(found.threshold_factor), math.log(found.noise_factor),
         found.lapse_rate / LAPSE_MEAN / PRIOR_RATE, noise / PRIOR_RATE,
     ])  # fmt: skip
 
@@ -110,27 +111,35 @@ def test_answers_that_are_as_the_model_says_change_nothing():
 
 def test_what_is_given_or_cannot_be_told_stays():
     columns = calibrated_margins(7, 20_000, Calibration(0.4, 1.5, 0.2, 1.4, 1.3), 0.6)
-    given = {"power": 1.2, "threshold_factor": 0.9, "noise_factor": 0.8, "lapse_rate": 0.05, "lapse_noise": 30.0}
+    given = {
+        "variance_power": 1.2,
+        "threshold_factor": 0.9,
+        "noise_factor": 0.8,
+        "lapse_rate": 0.05,
+        "lapse_noise": 30.0,
+    }
     found = calibration(*columns, **given)
     for name, value in given.items():
         assert abs(getattr(found, name) - value) < EXACT * value
-    assert found.factor_implied < found.factor < found.factor_unseen
+    assert found.variance_factor_implied < found.variance_factor < found.variance_factor_unseen
     *others, kind = columns
     for number in (0, 2):
         one = calibration(*others, np.full_like(kind, number))
-        assert one.factor == one.factor_unseen == one.factor_implied
+        assert one.variance_factor == one.variance_factor_unseen == one.variance_factor_implied
     *others, kind = calibrated_margins(7, 20_000, Calibration(0.2, 0.2, 1.5), 0.6)
-    assert (found := calibration(*others, kind)).factor_implied == found.factor  # no less certain for being implied
-    strict = calibrated_margins(8, 20_000, Calibration(0.4), 0.0)
+    assert (
+        found := calibration(*others, kind)
+    ).variance_factor_implied == found.variance_factor  # no less certain for being implied
+    strict = calibrated_margins(8, 20_000, Calibration(0.4, 1.0, 1.0), 0.0)
     assert calibration(*strict).threshold_factor == 1.0
     # Variances all the same say nothing of a power.
     same = (*columns[:2], np.full(20_000, 3.0), *columns[3:])
-    assert calibration(*same).power == 1.0
+    assert calibration(*same).variance_power == 1.0
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.6])
 def test_a_given_lapse_rate_may_have_any_noise(delta):
-    columns = calibrated_margins(8, 20_000, Calibration(0.4, lapse_rate=0.1, lapse_noise=50.0), delta)
+    columns = calibrated_margins(8, 20_000, Calibration(0.4, 1.0, 1.0, lapse_rate=0.1, lapse_noise=50.0), delta)
     coin, wide = (calibration(*columns, lapse_rate=0.1, lapse_noise=k) for k in (math.inf, 1e8))
     np.testing.assert_allclose(logs(coin, columns[2])[:6], logs(wide, columns[2])[:6], atol=TOLERANCE)
     assert math.isinf(coin.lapse_noise)
@@ -142,7 +151,7 @@ def test_a_given_lapse_rate_may_have_any_noise(delta):
 def test_a_power_is_bounded_and_rows_weigh_as_their_copies():
     outcome, mean, var, weight, delta, kind = calibrated_margins(9, 40_000, Calibration(0.3, 0.3, 0.3, 2.0), 0.3)
     steep = calibration(outcome, mean, np.sqrt(var), weight, delta, kind)  # asks for a power of 4
-    assert abs(steep.power - 2.0) < EXACT
+    assert abs(steep.variance_power - 2.0) < EXACT
     one = calibration(outcome, mean, var, 2.0 * weight, delta, kind)
     columns = (outcome, mean, var, weight, delta, kind)
     two = calibration(*(np.tile(column, 2) for column in columns))
@@ -155,9 +164,9 @@ def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta):
     columns = calibrated_margins(9, 20_000, truth, delta)
     slips = (np.ones(40, np.int8), np.full(40, -40.0), np.full(40, 0.01), np.ones(40), np.full(40, delta), np.zeros(40))
     together = [np.concatenate(pair).astype(pair[0].dtype) for pair in zip(columns, slips, strict=True)]
-    fixed = {"power": 1.0, "threshold_factor": 1.0, "noise_factor": 1.0}
+    fixed = {"variance_power": 1.0, "threshold_factor": 1.0, "noise_factor": 1.0}
     found = calibration(*together, **fixed)
-    assert abs(math.log(found.factor / truth.factor)) < 0.3
+    assert abs(math.log(found.variance_factor / truth.variance_factor)) < 0.3
     assert 0.001 < found.lapse_rate < 0.05  # answers that are nearly a toss-up hardly tell them
     without = calibration(*together, **fixed, lapse_rate=0.0)
-    assert without.factor > 2.0 * found.factor
+    assert without.variance_factor > 2.0 * found.variance_factor

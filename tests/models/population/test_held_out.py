@@ -7,12 +7,15 @@ import math
 import numpy as np
 import pytest
 
+from predilect import Calibration
 from predilect.models.population.held_out import Trial, is_better
 
 
 def trial(losses, weights=None):
     losses = np.asarray(losses, dtype=float)
-    return Trial(losses, np.ones(len(losses)) if weights is None else np.asarray(weights, dtype=float), [], 1.0)
+    return Trial(
+        losses, np.ones(len(losses)) if weights is None else np.asarray(weights, dtype=float), [], Calibration()
+    )
 
 
 def gains(mean, n=400):

@@ -59,7 +59,7 @@ def test_ties_where_there_were_none():
     strict = crowd(2, 6, 4, 8)
     frame = {"user": user_ids(strict.user), "left": item_ids(strict.left), "right": item_ids(strict.right)}
     for personal in (True, False):
-        settings = FIXED | {"tie_threshold": "auto", "personal": personal, "tolerance": 1e-2}
+        settings = FIXED | {"tie_threshold": "auto", "personal": personal, "tol": 1e-2}
         model = Population(**settings).fit(frame, strict.outcome.astype(int))
         before = state(model)
         tie = {"user": ["person 0001"] * 2, "left": ["item 1"] * 2, "right": ["item 2"] * 2, "winner": ["left", "tie"]}

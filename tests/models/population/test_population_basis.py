@@ -18,7 +18,7 @@ COLUMNS, OUTCOME = CROWD.answers(12, delta=0.3)
 ASKED = {
     "user": np.repeat(np.arange(20), 10), "left": np.tile(np.arange(10), 20), "right": np.tile(np.arange(10) + 2, 20)
 }  # fmt: skip
-GIVEN = {"strength": 20.0, "scale": 1.0, "consensus_scale": 2.0, "tie_spread": 0.3}
+GIVEN = {"strength": 20.0, "variance": 1.0, "consensus_variance": 2.0, "tie_spread": 0.3}
 FIXED = GIVEN | {"feature_weight": 0.5, "consensus_feature_weight": 0.5, "length_scale": 1.5}
 KINDS = ("auto", *BASES)
 
@@ -43,7 +43,9 @@ def assert_same_bits(one: Population, other: Population) -> None:
 
 @pytest.mark.slow  # two whole searches
 @pytest.mark.parametrize(
-    ("basis", "given"), [("auto", {}), ("attributes+inducing", {"strength": 20.0, "scale": 1.0})], ids=["auto", "given"]
+    ("basis", "given"),
+    [("auto", {}), ("attributes+inducing", {"strength": 20.0, "variance": 1.0})],
+    ids=["auto", "given"],
 )
 def test_search_and_fit_give_the_same_bits(basis, given, tmp_path):
     # Threads, seed, order of rows, sides, saving: through the whole search, traits of people included. The walk on two
@@ -93,7 +95,7 @@ def test_every_basis_fits_predicts_ranks_and_saves(basis, tmp_path):
     ["items", "attributes+inducing", *(pytest.param(b, marks=pytest.mark.slow) for b in ("attributes", "inducing"))],
 )
 def test_names_make_no_difference(basis):
-    settings = FIXED | {"tolerance": 1e-13, "max_iter": 2000, "user_features": True}
+    settings = FIXED | {"tol": 1e-13, "max_iter": 2000, "user_features": True}
     model = fitted(basis, users=CROWD.users, **settings)
     item, user = (np.random.default_rng(2).permutation(n) for n in (12, 60))
 
@@ -216,8 +218,8 @@ def test_an_unknown_item_has_the_prior_variance_after_a_search():
     # The search fits under other scales first, whose own variance must not stay behind where items have none.
     model = fitted("attributes", items=FEW_EACH)
     assert not model.functions_.own
-    assert len({trial["scale"] for trial in model.report_["prior"]["trials"]}) > 1
-    assert model.posterior_.basis.own_scale == model.hyperparameters_.scale
+    assert len({trial["variance"] for trial in model.report_["prior"]["trials"]}) > 1
+    assert model.posterior_.basis.own_scale == model.hyperparameters_.variance
 
 
 @pytest.mark.slow  # many fits

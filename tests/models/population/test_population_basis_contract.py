@@ -40,7 +40,7 @@ class Featured(Population):
 
 class OnABasis(PredictionContract):
     personal = True
-    fixed = FIXED | {"tolerance": 1e-12}
+    fixed = FIXED | {"tol": 1e-12}
     trusting_features = TRUSTING
     beyond_json = INFINITE
     rounding = EXACT  # queries of a person are one matrix product, which BLAS cuts by their number
@@ -49,11 +49,11 @@ class OnABasis(PredictionContract):
     @classmethod
     def make(cls, **changes: Any) -> Population:
         # What is given is chosen in the same way for every basis, and that would take most of the time.
-        given = {"strength": 10.0, "scale": 2.0, "tie_spread": 0.3}
+        given = {"strength": 10.0, "variance": 2.0, "tie_spread": 0.3}
         return Featured(**({"n_jobs": 1, "basis": cls.basis} | given | changes))
 
     def cut_short(self, monkeypatch, **changes):
-        return self.make(strength=10.0, scale=2.0, consensus_scale=4.0, max_iter=2, **changes)
+        return self.make(strength=10.0, variance=2.0, consensus_variance=4.0, max_iter=2, **changes)
 
     def check_shards(self, model):
         assert len(model.posterior_.people.shards) > 2
@@ -72,7 +72,7 @@ class TestAttributes(OnABasis):
         columns, y = votes()
         unseen = np.linspace(-2.0, 2.0, 80)
         items = {"item": item_ids([*range(6), *range(20, 100)]), "x": [*ROWS.truth.mean(axis=0), *unseen]}
-        model = cls.make(feature_weight=0.9, consensus_scale=4.0).fit(columns, y, items=items)
+        model = cls.make(feature_weight=0.9, consensus_variance=4.0).fit(columns, y, items=items)
         assert 2 * model.n_answers_ / 86 < 10
         return model
 

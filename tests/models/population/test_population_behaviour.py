@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from predilect import DataError, Population
+from predilect import DataError, DataWarning, Population
 from predilect._json import plain
 from simulate import comparisons, crowd
 from tolerances import EXACT, ITERATIVE, STATISTICAL
 
 CROWD = comparisons(crowd(1, 20, 6, 12, delta=0.4))
 MANY = 100_000
-GIVEN = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0}
+GIVEN = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0}
 both = pytest.mark.parametrize("personal", [True, False])
 
 
@@ -102,7 +102,9 @@ def test_the_numbers_of_a_fit_add_up(personal):
 
 def test_someone_without_answers_is_drawn_from_the_population():
     model = Population(n_jobs=1, **GIVEN).fit(CROWD.take(CROWD.user != 7))
-    for one, other in zip(model.utility_distribution(7), model.utility_distribution(), strict=True):
+    with pytest.warns(DataWarning, match="without answers"):
+        unseen = model.utility_distribution(99)
+    for one, other in zip(model.utility_distribution(7), unseen, strict=True):
         np.testing.assert_array_equal(one, other)
     assert model.rank(7)["n"].to_list() == [0] * 6
     np.testing.assert_allclose(model.utility_distribution(7)[0], model.consensus_distribution()[0], atol=EXACT)
@@ -249,8 +251,10 @@ def test_utilities_and_consensus_are_the_board_in_the_order_of_the_items():
     for frame, board in ((model.consensus(), model.rank()), (model.utilities("u"), model.rank("u"))):
         assert frame["item"].to_list() == model.items_.ids
         assert frame.sort("rank").equals(board)
-    stranger = model.utilities()
+    with pytest.warns(DataWarning, match="'w' is someone without answers"):
+        stranger = model.utilities("w")
     assert stranger["n"].sum() == 0
-    mean, covariance = model.utility_distribution()
+    with pytest.warns(DataWarning, match="'w' is someone without answers"):
+        mean, covariance = model.utility_distribution("w")
     np.testing.assert_allclose(stranger["mean"].to_numpy(), mean, atol=EXACT)
     np.testing.assert_allclose(stranger["sd"].to_numpy() ** 2, np.diagonal(covariance), atol=EXACT)

@@ -33,8 +33,8 @@ def alike(n_items: int, feature_weight: float = 0.5) -> np.ndarray:
 
 def log_prior(prior: PopulationPrior, Sigma, m) -> float:
     """The terms of J that hold no answer, as population.md section 4 prints them."""
-    spread = np.linalg.slogdet(Sigma)[1] + prior.scale * np.trace(prior.K @ np.linalg.inv(Sigma))
-    return -0.5 * prior.strength * spread - 0.5 * m @ np.linalg.solve(prior.consensus_scale * prior.K, m)
+    spread = np.linalg.slogdet(Sigma)[1] + prior.variance * np.trace(prior.K @ np.linalg.inv(Sigma))
+    return -0.5 * prior.strength * spread - 0.5 * m @ np.linalg.solve(prior.consensus_variance * prior.K, m)
 
 
 STRICT = crowd(1, 60, 6, 10)
@@ -148,10 +148,10 @@ def test_a_long_run_ends_where_the_closed_form_steps_stand_still(problem):
     # The fixed point of ECM and the maximum found by L-BFGS are one point, by two unrelated algorithms.
     _, people, prior, state = problem
     current = settle(people, state.sites.copy(), Law(state.Sigma, state.m), state.delta)
-    m, C_m = consensus_step(state.m, np.linalg.inv(prior.consensus_scale * prior.K), current)
+    m, C_m = consensus_step(state.m, np.linalg.inv(prior.consensus_variance * prior.K), current)
     np.testing.assert_allclose(m, state.m, atol=ITERATIVE * 10)
     np.testing.assert_allclose(C_m, state.C_m, atol=ITERATIVE)
-    Sigma = covariance_step(state.Sigma, current, people.n_users, prior.scale * prior.K, prior.strength)
+    Sigma = covariance_step(state.Sigma, current, people.n_users, prior.variance * prior.K, prior.strength)
     np.testing.assert_allclose(Sigma, state.Sigma, atol=ITERATIVE * 10 * np.abs(state.Sigma).max())
     if state.delta:
         assert abs(current.slope_delta) < 1e-3 * people.n_answers
@@ -164,7 +164,7 @@ def test_the_consensus_step_is_the_newton_step_of_j(problem):
     m0 = state.m + rng.standard_normal(rows.n_items)
     sites = Sites.flat(people.n_rows)
     current = settle(people, sites, Law(state.Sigma, m0), state.delta)
-    precision = np.linalg.inv(prior.consensus_scale * prior.K)
+    precision = np.linalg.inv(prior.consensus_variance * prior.K)
     designs = [person.X for person in crowd_ep(state.Sigma, m0, rows, state.delta)]
 
     def quadratic(m):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from predilect import DataError, Population
+from predilect import Calibration, DataError, Population
 from simulate import comparisons, crowd
 from tolerances import EXACT, ITERATIVE
 
 CROWD = comparisons(crowd(1, 20, 6, 12, delta=0.4))
 STRICT = comparisons(crowd(2, 5, 4, 8))
-GIVEN = {"strength": 10.0, "scale": 2.0, "consensus_scale": 4.0}
+GIVEN = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0}
 both = pytest.mark.parametrize("personal", [True, False])
 
 
@@ -36,8 +36,9 @@ def probabilities(mean, var, delta):
 def test_a_tie_threshold_that_is_given_is_kept(personal):
     model = Population(personal, n_jobs=1, tie_threshold=0.7, **GIVEN).fit(CROWD)
     assert model.tie_threshold_ == 0.7
-    factor = model.hyperparameters_.unseen_factor  # of someone who has answered on nothing
-    assert (model.hyperparameters_.variance_factor == 1.0) == (not personal)  # the pooled model has none to choose
+    found = model.hyperparameters_.calibration
+    factor = found.variance_factor_unseen  # of someone who has answered on nothing
+    assert (found.variance_factor == 1.0) == (not personal)  # the pooled model has none to choose
     mean, var = model.predict_margin({"left": [0], "right": [1]})
     expected = probabilities(mean, factor * var, 0.7)
     np.testing.assert_allclose(model.predict_proba({"left": [0], "right": [1]})[0], expected, atol=EXACT)
@@ -49,9 +50,10 @@ def test_a_tie_threshold_that_is_given_is_kept(personal):
 @pytest.mark.parametrize("factor", [0.3, 1.0, 3.0])
 def test_a_variance_factor_widens_probabilities_and_nothing_else(personal, factor):
     given = GIVEN | {"tie_threshold": 0.4, "n_jobs": 1}
-    plain = Population(personal, variance_factor=1.0, **given).fit(CROWD)
-    model = Population(personal, variance_factor=factor, **given).fit(CROWD)
-    assert model.hyperparameters_.variance_factor == factor
+    plain = Population(personal, calibration=None, **given).fit(CROWD)
+    model = Population(personal, calibration=Calibration(factor), **given).fit(CROWD)
+    assert plain.hyperparameters_.calibration == Calibration()
+    assert model.hyperparameters_.calibration == Calibration(factor, factor, factor)
     pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
     mean, var = model.predict_margin(pairs)
     for one, other in zip((mean, var), plain.predict_margin(pairs), strict=True):
@@ -67,10 +69,12 @@ def test_a_variance_factor_widens_probabilities_and_nothing_else(personal, facto
 
 @both
 def test_a_power_and_a_threshold_factor_move_probabilities_and_nothing_else(personal):
-    given = GIVEN | {"tie_threshold": 0.4, "variance_factor": 0.7, "n_jobs": 1}
-    plain = Population(personal, **given).fit(CROWD)
-    model = Population(personal, variance_power=1.5, threshold_factor=1.2, **given).fit(CROWD)
-    assert (plain.hyperparameters_.variance_power, plain.hyperparameters_.threshold_factor) == (1.0, 1.0)
+    given = GIVEN | {"tie_threshold": 0.4, "n_jobs": 1}
+    plain = Population(personal, calibration=Calibration(0.7), **given).fit(CROWD)
+    powered = Calibration(0.7, variance_power=1.5, threshold_factor=1.2)
+    model = Population(personal, calibration=powered, **given).fit(CROWD)
+    found = plain.hyperparameters_.calibration
+    assert (found.variance_power, found.threshold_factor) == (1.0, 1.0)
     pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
     mean, var = model.predict_margin(pairs)
     for one, other in zip((mean, var), plain.predict_margin(pairs), strict=True):
@@ -82,27 +86,29 @@ def test_a_power_and_a_threshold_factor_move_probabilities_and_nothing_else(pers
 
 
 @both
-@pytest.mark.parametrize("noise", ["auto", 30.0])
+@pytest.mark.parametrize("noise", [None, 30.0])
 @pytest.mark.parametrize("delta", [0.0, 0.4])
 def test_answers_have_less_noise_than_the_fit_but_for_lapses(personal, delta, noise):
-    given = GIVEN | {"tie_threshold": delta, "variance_factor": 0.7, "n_jobs": 1}
+    given = GIVEN | {"tie_threshold": delta, "n_jobs": 1}
+    more = {} if noise is None else {"lapse_noise": noise}
+    careless = Calibration(0.7, noise_factor=0.5, lapse_rate=0.1, **more)
     crowd = CROWD.take(np.flatnonzero(CROWD.outcome)) if delta == 0.0 else CROWD
-    model = Population(personal, noise_factor=0.5, lapse_rate=0.1, lapse_noise=noise, **given).fit(crowd)
+    model = Population(personal, calibration=careless, **given).fit(crowd)
     pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
     mean, var = model.predict_margin(pairs)
     proba = model.predict_proba(pairs)
     for i in range(2):
         looked = probabilities(mean[i], 0.7 * var[i] - 0.5, delta)
-        lapsed = [0.5, 0.0, 0.5] if noise == "auto" else probabilities(mean[i], 0.7 * var[i] + 29.0, delta)
+        lapsed = [0.5, 0.0, 0.5] if noise is None else probabilities(mean[i], 0.7 * var[i] + 29.0, delta)
         np.testing.assert_allclose(proba[i], 0.9 * np.array(looked) + 0.1 * np.array(lapsed), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
 
 
 def test_log_probabilities_keep_their_digits_where_probabilities_vanish():
     # 60 standard deviations out, where Φ is 0 in double precision.
-    rigid = {"strength": 1e4, "scale": 1e-8, "consensus_scale": 1e6, "variance_factor": 1e-8, "tie_threshold": 0.0}
+    rigid = {"strength": 1e4, "variance": 1e-8, "consensus_variance": 1e6, "tie_threshold": 0.0}
     frame = {"user": [0, 1] * 2, "left": list("xyxy"), "right": list("yzyz")}
-    model = Population(n_jobs=1, **rigid).fit(frame, [1, 1, 1, 1])
+    model = Population(n_jobs=1, calibration=Calibration(1e-8), **rigid).fit(frame, [1, 1, 1, 1])
     model.posterior_ = replace(model.posterior_, m=np.array([60.0, 0.0, -60.0]))
     pair = {"left": ["x"], "right": ["y"]}
     left, tie, right = model.predict_log_proba(pair)[0]
@@ -167,15 +173,19 @@ def test_something_new_without_features_has_the_variance_of_the_prior(personal):
 # Parameters
 
 OUT_OF_RANGE = [
-    ("strength", 0.0, "1e-06 to 1e"), ("scale", -1.0, "1e-08 to 1e"), ("consensus_scale", 0, "1e-08 to inf"),
+    ("strength", 0.0, "1e-06 to 1e"), ("variance", -1.0, "1e-08 to 1e"), ("consensus_variance", 0, "1e-08 to inf"),
     ("feature_weight", 1.5, "0 to 1"), ("length_scale", 0.0, "1e-06 to 1e"), ("tie_threshold", -1.0, "0 to 1"),
-    ("scale", "big", "1e-08 to 1e"), ("scale", float("nan"), "1e-08 to 1e"), ("scale", True, "1e-08 to 1e"),
-    ("scale", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
-    ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tolerance", 0.0, "0"), ("tolerance", -1.0, "0"),
-    ("random_state", None, "0 "), ("random_state", -1, "0 "), ("variance_factor", -1.0, "0 to 1"),
-    ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"), ("lapse_rate", 0.6, "0 to 0.5"),
-    ("threshold_factor", 0.0, "0.001 to"), ("noise_factor", 1.5, "1e-06 to 1"), ("lapse_noise", 0.5, "1 to inf"),
-    ("variance_factor_implied", -1.0, "0 to 1"),
+    ("variance", "big", "1e-08 to 1e"), ("variance", float("nan"), "1e-08 to 1e"), ("variance", True, "1e-08 to 1e"),
+    ("variance", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
+    ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tol", 0.0, "0"), ("tol", -1.0, "0"),
+    ("random_state", None, "0 "), ("random_state", -1, "0 "), ("calibration", 1.0, "Calibration"),
+    ("calibration", "none", "Calibration"),
+]  # fmt: skip
+OUT_OF_RANGE_OF_CALIBRATION = [
+    ("variance_factor", -1.0, "0 to 1"), ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"),
+    ("lapse_rate", 0.6, "0 to 0.5"), ("threshold_factor", 0.0, "0.001 to"), ("noise_factor", 1.5, "1e-06 to 1"),
+    ("lapse_noise", 0.5, "1 to inf"), ("variance_factor_implied", -1.0, "0 to 1"), ("variance_power", None, "0 to 2"),
+    ("noise_factor", True, "1e-06 to 1"),
 ]  # fmt: skip
 
 
@@ -187,6 +197,23 @@ def test_a_parameter_out_of_range(personal, name, value, says):
         model.fit(CROWD)
 
 
+@pytest.mark.parametrize(("name", "value", "says"), OUT_OF_RANGE_OF_CALIBRATION)
+def test_a_number_of_a_calibration_out_of_range(name, value, says):
+    with pytest.raises(ValueError, match=f"{name} must .*{says}"):
+        Calibration(**{name: value})
+
+
+@both
+@pytest.mark.parametrize("calibration", [None, Calibration(0.7, 2.0, variance_power=1.5, lapse_rate=0.1)])
+def test_a_calibration_is_saved(personal, calibration, tmp_path):
+    model = Population(personal, calibration=calibration, n_jobs=1, **GIVEN).fit(CROWD)
+    model.save(tmp_path / "model")
+    again = Population.load(tmp_path / "model")
+    assert again.calibration == calibration
+    assert again.hyperparameters_.to_dict() == model.hyperparameters_.to_dict()
+    assert again.choices_["calibration"] == (calibration or Calibration())
+
+
 @pytest.mark.parametrize("kind", [int, float, np.int64, np.float64, np.float32])
 def test_a_parameter_may_be_any_kind_of_number(kind, model):
     given = {name: kind(value) for name, value in GIVEN.items()}
@@ -195,18 +222,18 @@ def test_a_parameter_may_be_any_kind_of_number(kind, model):
 
 @both
 def test_a_flat_prior(personal):
-    given = {"strength": 10.0, "scale": 2.0, "tie_threshold": 0.4, "tolerance": 1e-12, "n_jobs": 1}
-    model = Population(personal, consensus_scale=np.inf, **given).fit(CROWD)
-    assert model.hyperparameters_.consensus_scale == 1e10
-    wide = Population(personal, consensus_scale=1e7, **given).fit(CROWD)
+    given = {"strength": 10.0, "variance": 2.0, "tie_threshold": 0.4, "tol": 1e-12, "n_jobs": 1}
+    model = Population(personal, consensus_variance=np.inf, **given).fit(CROWD)
+    assert model.hyperparameters_.consensus_variance == 1e10
+    wide = Population(personal, consensus_variance=1e7, **given).fit(CROWD)
     for one, other in zip(model.consensus_distribution(), wide.consensus_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)
 
 
 def test_people_who_cannot_differ_are_the_pooled_model():
-    rigid = Population(n_jobs=1, strength=1e4, scale=1e-8, consensus_scale=4.0, tie_spread=0.0, tolerance=1e-13)
+    rigid = Population(n_jobs=1, strength=1e4, variance=1e-8, consensus_variance=4.0, tie_spread=0.0, tol=1e-13)
     rigid.fit(CROWD)
-    pooled = Population(False, n_jobs=1, consensus_scale=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
+    pooled = Population(False, n_jobs=1, consensus_variance=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
     for one, other in zip(rigid.consensus_distribution(), pooled.consensus_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)
     assert abs(rigid.score(CROWD) - pooled.score(CROWD)) < ITERATIVE

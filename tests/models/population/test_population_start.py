@@ -21,7 +21,7 @@ def test_few_directions_many_people_or_a_large_prior_start_where_they_did():
     many = PopulationPrior(np.eye(400), 30.0, 0.01, 4.0)
     assert first_scale(few, 3) == 0.5
     assert first_scale(many, 1000) == 0.5
-    assert first_scale(replace(many, scale=4.0), 3) == 4.0
+    assert first_scale(replace(many, variance=4.0), 3) == 4.0
     # Alike items are few directions.
     assert first_scale(replace(many, K=np.ones((400, 400))), 1) == 0.5
 
@@ -49,6 +49,6 @@ def test_a_few_people_on_many_items_do_not_learn_their_answers_by_heart(monkeypa
     assert np.linalg.eigvalsh(state.Sigma)[-1] < 0.1
     assert state.evidence < -0.5 * people.n_answers  # by chance it is -.69 an answer
     # From the prior itself it is the same maximum.
-    monkeypatch.setattr(search, "first_scale", lambda prior, n_people: prior.scale)
+    monkeypatch.setattr(search, "first_scale", lambda prior, n_people: prior.variance)
     other = fit_population(people, prior, max_iter=40)
     assert abs(other.objective - state.objective) < 1e-5 * people.n_answers

@@ -9,7 +9,7 @@ from predilect import Population
 from predilect.errors import DataWarning
 from simulate_traits import attributed_crowd
 
-GIVEN = {"strength": 20.0, "scale": 1.0, "consensus_scale": 2.0, "n_jobs": 1}
+GIVEN = {"strength": 20.0, "variance": 1.0, "consensus_variance": 2.0, "n_jobs": 1}
 CROWD = attributed_crowd(3, 40)
 COLUMNS, OUTCOME = CROWD.answers(10)
 

@@ -19,10 +19,10 @@ from simulate_features import featured_crowd
 from slopes import at_rest, slope_along
 from tolerances import ITERATIVE
 
-NAMES = ["scale", "feature_weight", "length_scale"]
+NAMES = ["variance", "feature_weight", "length_scale"]
 START = Hyperparameters(100.0, 2.0, 3.0, 0.6, 1.2)
 X = np.array([0.3, -0.4, 0.2])  # away from the start, along every coordinate
-ALL = [*NAMES, "consensus_scale"]
+ALL = [*NAMES, "consensus_variance"]
 
 
 def space_of(n_items: int, seed: int = 0) -> FeatureSpace:
@@ -93,7 +93,7 @@ def test_the_evidence_is_that_of_the_people_less_the_penalty_of_the_consensus():
     assert abs(value + penalty - search.current.evidence) < ITERATIVE
 
 
-@pytest.mark.parametrize("free", [[], ["scale"], ["consensus_scale"], ["scale", "consensus_scale"], ALL])
+@pytest.mark.parametrize("free", [[], ["variance"], ["consensus_variance"], ["variance", "consensus_variance"], ALL])
 def test_what_is_not_free_stays(free):
     people = lay_out(comparisons(CROWDS["ties"]))
     found = rigid_hyperparameters(people, space_of(6), START, free)
@@ -103,8 +103,8 @@ def test_what_is_not_free_stays(free):
 
 def test_a_handful_of_answers_moves_little():
     people = lay_out(comparisons(crowd(4, 3, 4, 2)))
-    found = rigid_hyperparameters(people, space_of(4), START, ["scale", "feature_weight", "length_scale"])
-    assert abs(math.log(found.scale / START.scale)) < 2.0
+    found = rigid_hyperparameters(people, space_of(4), START, ["variance", "feature_weight", "length_scale"])
+    assert abs(math.log(found.variance / START.variance)) < 2.0
     assert 0.2 < found.feature_weight < 0.9
     assert abs(math.log(found.length_scale / START.length_scale)) < 1.0
 
@@ -121,7 +121,7 @@ def test_scale_and_weight_are_found_from_far_away(scale, weight):
 
     # Only differences are seen, so that a kernel with a long length looks like a smaller scale and a smaller weight.
     def contrast(h: Hyperparameters) -> float:
-        return h.scale * (1.0 - space.covariance(h.feature_weight, h.length_scale)[np.triu_indices(20, 1)].mean())
+        return h.variance * (1.0 - space.covariance(h.feature_weight, h.length_scale)[np.triu_indices(20, 1)].mean())
 
     ratio = contrast(found) / contrast(Hyperparameters(**truth.true))
     # EP's evidence falls short where people are decided (.14 nats a person at s0 = 16), and so does the scale;
@@ -148,13 +148,13 @@ def test_scales_and_threshold_that_must_rise_or_fall_together_are_found():
         return value - search._log_det_of_consensus()
 
     starts = [Hyperparameters(100.0, start, start, 0.0, 1.0) for start in (0.05, 100.0)]
-    below, above = (rigid_hyperparameters(people, space, start, ["scale", "consensus_scale"]) for start in starts)
-    assert below.scale == pytest.approx(above.scale, rel=0.2)
-    assert below.consensus_scale == pytest.approx(above.consensus_scale, rel=0.2)
+    below, above = (rigid_hyperparameters(people, space, start, ["variance", "consensus_variance"]) for start in starts)
+    assert below.variance == pytest.approx(above.variance, rel=0.2)
+    assert below.consensus_variance == pytest.approx(above.consensus_variance, rel=0.2)
     truth = evidence(Hyperparameters(100.0, sd**2, sd**2, 0.0, 1.0))
     assert min(evidence(below), evidence(above)) > truth - 0.5  # of the weak prior
-    assert sd**2 / 2.5 < below.scale < 2.5 * sd**2
+    assert sd**2 / 2.5 < below.variance < 2.5 * sd**2
 
 
 def test_the_weak_prior_of_the_scales_is_highest_where_people_differ_half_as_much_as_items():
-    assert rigid._log_prior_of_scales(3.0, 0.7) < rigid._log_prior_of_scales(0.2, 0.8) == 0.0
+    assert rigid._log_prior_of_variances(3.0, 0.7) < rigid._log_prior_of_variances(0.2, 0.8) == 0.0

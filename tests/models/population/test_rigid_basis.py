@@ -56,7 +56,7 @@ def search_at(kind: str, rows) -> rigid._Rigid:
 
 
 def names_of(kind: str) -> list[str]:
-    return ["scale", "feature_weight"][: len(X[kind])]
+    return ["variance", "feature_weight"][: len(X[kind])]
 
 
 @pytest.mark.parametrize("crowd_name", CROWDS)
@@ -87,7 +87,7 @@ def test_the_evidence_is_that_of_the_people_less_the_penalty_of_the_consensus(ki
     search = search_at(kind, rows)
     value, _ = at_rest(partial(search.evaluate, names_of(kind)), x)
     prior = search._prior(rigid._hyperparameters(names_of(kind), START, x))
-    truth = Truth(prior.Phi, prior.scale * prior.K, search.m, prior.own_share, prior.scale, search.offset,
+    truth = Truth(prior.Phi, prior.variance * prior.K, search.m, prior.own_share, prior.variance, search.offset,
                   np.zeros((prior.n_functions, 0)), np.zeros((30, 0)), search.delta)  # fmt: skip
     evidence = sum(person.evidence for person in truth.people(rows))
     fixed = search._prior(START)  # the prior of the consensus is held within a round
@@ -96,12 +96,14 @@ def test_the_evidence_is_that_of_the_people_less_the_penalty_of_the_consensus(ki
 
 
 @pytest.mark.parametrize("kind", X)
-@pytest.mark.parametrize("free", [[], ["scale"], ["feature_weight"], ["scale", "feature_weight", "consensus_scale"]])
+@pytest.mark.parametrize(
+    "free", [[], ["variance"], ["feature_weight"], ["variance", "feature_weight", "consensus_variance"]]
+)
 def test_what_is_not_free_stays(kind, free):
     people = lay_out(comparisons(CROWDS["ties"]))
     found = rigid_hyperparameters(people, space(), START, [*free, "length_scale"], candidate=candidate_of(kind))
     moves = [name for name in free if name != "feature_weight" or kind != "attributes"]
-    for name in ("strength", "scale", "consensus_scale", "feature_weight", "length_scale"):
+    for name in ("strength", "variance", "consensus_variance", "feature_weight", "length_scale"):
         # The length scale belongs to the functions: the walk moves it, not the evidence.
         assert (getattr(found, name) == getattr(START, name)) == (name not in moves), name
 
@@ -111,5 +113,5 @@ def test_a_feature_weight_at_its_end_is_proper():
     for weight in (0.0, 1.0):
         for kind in X:
             start = replace(START, feature_weight=weight)
-            found = rigid_hyperparameters(people, space(), start, ["scale"], candidate=candidate_of(kind))
-            assert np.isfinite(found.scale)
+            found = rigid_hyperparameters(people, space(), start, ["variance"], candidate=candidate_of(kind))
+            assert np.isfinite(found.variance)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from predilect import Comparisons, Population
+from predilect import Calibration, Comparisons, Population
+from predilect._json import plain
 from predilect.data.space import FeatureSpace
+from predilect.data.splits import some_people, with_moderate_counts
 from predilect.models.population import held_out, selection
 from predilect.models.population.prior import Hyperparameters, PopulationPrior, dimension
 from predilect.models.population.selection import select_model
@@ -19,7 +21,7 @@ from simulate import comparisons, crowd, probit_answers, random_pairs
 from simulate_features import featured_crowd
 
 START = Hyperparameters(100.0, 4.0, 4.0, 0.0, 1.0)
-FREE = ["strength", "scale", "consensus_scale"]
+FREE = ["strength", "variance", "consensus_variance"]
 CROWD = comparisons(crowd(1, 40, 6, 12, delta=0.4))
 
 
@@ -55,8 +57,8 @@ def test_hyper_parameters_that_are_given_are_kept():
     truth = featured_crowd(2, 40, 8, scale=1.0, feature_weight=0.5)
     columns, outcome = truth.answers(10)
     given = {
-        "strength": 7.0, "scale": 3.0, "consensus_scale": 5.0, "feature_weight": 0.3, "consensus_feature_weight": 0.6,
-        "length_scale": 2.0, "variance_factor": 0.7,
+        "strength": 7.0, "variance": 3.0, "consensus_variance": 5.0, "feature_weight": 0.3,
+        "consensus_feature_weight": 0.6, "length_scale": 2.0, "calibration": Calibration(0.7),
     }  # fmt: skip
     names = list(given)
     for some in (names[::2], names[1::2]):  # each is given once, and searched for once
@@ -65,7 +67,7 @@ def test_hyper_parameters_that_are_given_are_kept():
         assert len(trials) > 1
         for name in some:
             assert getattr(model.hyperparameters_, name) == given[name]
-            assert all(trial[name] == given[name] for trial in trials)
+            assert all(trial[name] == plain(given[name]) for trial in trials)
     model = Population(n_jobs=1, basis="items", **given).fit(columns, outcome, items=truth.items)
     assert model.hyperparameters_ == Hyperparameters(**given)
     assert model.report_["prior"]["trials"] == []
@@ -74,17 +76,7 @@ def test_hyper_parameters_that_are_given_are_kept():
 def test_the_choice_is_the_best_of_its_trials_or_near_it():
     found = select(CROWD)
     # The calibration is that of the best setting, and chosen after it.
-    later = (
-        "log_loss",
-        "variance_factor",
-        "variance_factor_unseen",
-        "variance_factor_implied",
-        "variance_power",
-        "threshold_factor",
-        "noise_factor",
-        "lapse_rate",
-        "lapse_noise",
-    )
+    later = ("log_loss", "calibration")
     losses = {tuple(v for k, v in trial.items() if k not in later): trial["log_loss"] for trial in found.trials}
     assert len(losses) == len(found.trials) > 1  # nothing is tried twice
     chosen = losses["items", *(v for k, v in found.hyperparameters.to_dict().items() if k not in later)]
@@ -113,7 +105,7 @@ def test_few_answers_leave_the_defaults_and_hold_nothing_out(per_person):
     assert found.n_held_out < 20
     prior = PopulationPrior.of(found.hyperparameters, FeatureSpace.empty(4))
     assert found.hyperparameters.strength == max(30.0, 0.5 * dimension(prior))
-    assert 0.2 / 20 < found.hyperparameters.scale < 0.2 * 20  # the evidence and its weak prior
+    assert 0.2 / 20 < found.hyperparameters.variance < 0.2 * 20  # the evidence and its weak prior
     model = Population(n_jobs=1).fit(answers)
     assert model.hyperparameters_ == found.hyperparameters
 
@@ -123,7 +115,9 @@ def test_the_strength_follows_the_number_of_directions_that_matter():
     # of each of the 198 items counts half against the noise of an answer.
     left = np.arange(0, 198, 2)
     frame = {"user": np.arange(99) % 2, "left": left, "right": left + 1, "winner": left}
-    model = Population(n_jobs=1, scale=1.0, consensus_scale=1.0).fit(Comparisons.from_frame(frame).take(np.arange(15)))
+    model = Population(n_jobs=1, variance=1.0, consensus_variance=1.0).fit(
+        Comparisons.from_frame(frame).take(np.arange(15))
+    )
     assert model.hyperparameters_.strength == pytest.approx(49.5)
 
 
@@ -166,7 +160,7 @@ def test_a_prior_too_weak_for_its_people_is_not_among_the_trials():
 
 @pytest.mark.slow  # three searches
 def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
-    free = ["strength", "scale"]
+    free = ["strength", "variance"]
     found = select(CROWD, free)
     for n_threads in (1, 2):
         with ThreadPoolExecutor(n_threads) as executor:
@@ -181,7 +175,7 @@ def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
 def test_at_most_a_thousand_people_with_two_answers_take_part():
     rows = crowd(5, 3000, 4, [2] * 2000 + [1] * 1000)
     answers = comparisons(rows)
-    some = held_out.some_people(answers, np.random.default_rng(0))[0]
+    some = some_people(answers, np.random.default_rng(0))[0]
     counts = np.bincount(some.user)
     assert np.count_nonzero(counts > 1) <= 1000
     assert np.all(counts > 0)
@@ -191,17 +185,17 @@ def test_at_most_a_thousand_people_with_two_answers_take_part():
     # and everybody keeps all of their answers
     by_id = dict(zip(answers.users.ids, np.bincount(answers.user), strict=True))
     assert all(by_id[user] == n for user, n in zip(some.users.ids, counts, strict=True))
-    other = held_out.some_people(answers, np.random.default_rng(1))[0]
+    other = some_people(answers, np.random.default_rng(1))[0]
     assert other.users != some.users
-    assert held_out.some_people(answers, np.random.default_rng(0))[0] == some
+    assert some_people(answers, np.random.default_rng(0))[0] == some
 
 
 def test_the_few_who_hold_most_answers_are_left_out_where_the_others_are_enough():
     answers = comparisons(crowd(6, 403, 30, [400] * 3 + [15] * 400))
-    some = held_out.some_people(answers, np.random.default_rng(0))[0]
+    some = some_people(answers, np.random.default_rng(0))[0]
     assert some.users.ids == list(range(3, 403))
     few = comparisons(crowd(6, 23, 30, [400] * 3 + [15] * 20))
-    assert held_out.some_people(few, np.random.default_rng(0))[0] == few
+    assert some_people(few, np.random.default_rng(0))[0] == few
 
 
 def test_progress_is_told():
@@ -232,14 +226,14 @@ def test_no_row_counts_more_than_five_typical_ones():
     rows.weight = weight
     ordinary = comparisons(rows)
     typical = float(np.median(ordinary.weight))
-    assert held_out.with_moderate_counts(ordinary) is ordinary
+    assert with_moderate_counts(ordinary) is ordinary
     weight[7] = 1e4
     often = comparisons(rows)
-    counted = held_out.with_moderate_counts(often)
+    counted = with_moderate_counts(often)
     np.testing.assert_array_equal(counted.weight, np.where(often.weight > 1e3, 5.0 * typical, often.weight))
     many = replace(often, weight=1e3 * ordinary.weight)  # everybody's answers are counts
-    assert held_out.with_moderate_counts(many) is many
-    assert held_out.with_moderate_counts(often.take(often.outcome > 9)).n_rows == 0
+    assert with_moderate_counts(many) is many
+    assert with_moderate_counts(often.take(often.outcome > 9)).n_rows == 0
 
 
 @pytest.mark.slow  # two fits

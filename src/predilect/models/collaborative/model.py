@@ -52,8 +52,8 @@ class CollaborativeGP(Estimator):
 
     Parameters
     ----------
-    n_functions : int, default 20
-        D. More than needed do no harm: see ``function_importances_``.
+    n_components : int, default 20
+        D. More than needed do no harm: see ``component_importances_``.
     user_features : bool, default False
         Whether features of users predict their weights: through a linear prior mean ("modern"), or a Gaussian process
         with ``user_kernel`` ("paper").
@@ -70,7 +70,7 @@ class CollaborativeGP(Estimator):
     kernel : str or Kernel, default "auto"
         Of item features; "auto": "matern-3/2" ("modern") or "squared-exponential" ("paper"). A Kernel is used with its
         hyper-parameters.
-    kernel_form, length_scales
+    kernel_form, length_scale
         As in :class:`~predilect.GPPL`, without "optimise".
     median : str, default "auto"
         Meaning of "median": a rule of :class:`~predilect.GPPL`, or one length-scale for standardised features:
@@ -89,7 +89,7 @@ class CollaborativeGP(Estimator):
         Step of the messages, and its factor per iteration, for "paper".
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise. The paper has no ties.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop once a step without damping would move no margin of an answer by more, in units of the noise of an answer;
         "auto": 0.1.
     max_iter : int or "auto", default "auto"
@@ -104,7 +104,7 @@ class CollaborativeGP(Estimator):
     Attributes
     ----------
     posterior_ : FactorPosterior
-    function_importances_ : array of float, shape (n_functions,)
+    component_importances_ : array of float, shape (n_components,)
         Mean square contribution of each function to the margins of the answers; near 0 for one that is pruned.
     items_, users_ : Vocabulary
         ``users_`` is None where users are not identified: there is then one function, Gaussian process classification.
@@ -119,8 +119,8 @@ class CollaborativeGP(Estimator):
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    classes_ : array of int, shape (3,)
+        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
 
     Notes
     -----
@@ -140,7 +140,7 @@ class CollaborativeGP(Estimator):
     ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
     ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
     ... }
-    >>> model = predilect.CollaborativeGP(n_functions=2).fit(answers)
+    >>> model = predilect.CollaborativeGP(n_components=2).fit(answers)
     >>> model.rank()["item"].to_list()
     ['tea', 'milk', 'juice']
     """
@@ -151,14 +151,14 @@ class CollaborativeGP(Estimator):
 
     def __init__(
         self,
-        n_functions: int = 20,
+        n_components: int = 20,
         user_features: bool = False,
         preset: str = "modern",
         n_inducing: int | str | None = "auto",
         n_inducing_users: int | str | None = "auto",
         kernel: str | Kernel = "auto",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float | str = "auto",
         variance: float = 1.0,
@@ -167,20 +167,20 @@ class CollaborativeGP(Estimator):
         damping: float = 0.5,
         damping_decay: float = 0.95,
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
-        self.n_functions = n_functions
+        self.n_components = n_components
         self.user_features = user_features
         self.preset = preset
         self.n_inducing = n_inducing
         self.n_inducing_users = n_inducing_users
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.variance = variance
@@ -189,7 +189,7 @@ class CollaborativeGP(Estimator):
         self.damping = damping
         self.damping_decay = damping_decay
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -206,21 +206,21 @@ class CollaborativeGP(Estimator):
         )  # fmt: skip
 
     @property
-    def function_importances_(self) -> FloatArray:
-        """Mean square contribution of each function to the margins of the answers, shape (n_functions,)."""
+    def component_importances_(self) -> FloatArray:
+        """Mean square contribution of each function to the margins of the answers, shape (n_components,)."""
         check_is_fitted(self, "posterior_")
-        return np.array(self.report_["prior"]["function_importances"], dtype=np.float64)
+        return np.array(self.report_["prior"]["component_importances"], dtype=np.float64)
 
     def _check(self) -> None:
         check_choice("preset", self.preset, PRESETS)
         check_kernel("kernel", self.kernel, "auto")
         check_kernel("user_kernel", self.user_kernel)
-        if isinstance(self.length_scales, str):
-            check_choice("length_scales", self.length_scales, ("median",))  # its evidence is no objective to maximise
+        if isinstance(self.length_scale, str):
+            check_choice("length_scale", self.length_scale, ("median",))  # its evidence is no objective to maximise
         check_search(self, medians=(*MEDIAN_RULES, *DISTANCE_RULES))
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
             check_choice("own_share", self.own_share, ("auto",))
-        check_count("n_functions", self.n_functions, 1)
+        check_count("n_components", self.n_components, 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")
         check_count("max_iter", self.max_iter, 1, "auto")
@@ -238,7 +238,7 @@ class CollaborativeGP(Estimator):
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
-        importances = self.function_importances_
+        importances = self.component_importances_
         used = int((importances > USED * importances.max()).sum())
         lines = [f"{used} of {len(importances)} functions are used; the others are pruned."]
         if not self.personal_:

@@ -31,7 +31,7 @@ _FIRST_EFFECTS = 3  # sweeps before the weights have a mean
 
 
 def fit_modern(
-    answers: FactorAnswers, projection: Projection, *, n_functions: int = 20, traits: FloatArray | None = None,
+    answers: FactorAnswers, projection: Projection, *, n_components: int = 20, traits: FloatArray | None = None,
     fixed_weights: bool = False, delta: float | None = None, tolerance: float = 0.1, max_iter: int = 200,
     random_state: int = 0, watch: Callable[[int, float], None] | None = None,
 ) -> CollaborativeFit:  # fmt: skip
@@ -50,15 +50,15 @@ def fit_modern(
     person); and weights have a mean, w_u ~ N(b + B x_u, I), estimated over people (log loss .312 and .559).
     """
     began = time.perf_counter()
-    if fixed_weights and n_functions != 1:
+    if fixed_weights and n_components != 1:
         raise ValueError("weights that are fixed at 1 need one function")
     design = ItemDesign.of(projection, answers.left, answers.right)
     n_users, active = answers.n_users, np.diff(answers.user_ptr) > 0
     rows = np.ones((n_users, 1)) if traits is None else np.column_stack([np.ones(n_users), traits])
-    effects = None if fixed_weights else Effects.start(rows, n_functions, active)
+    effects = None if fixed_weights else Effects.start(rows, n_components, active)
     prior = np.ones((n_users, 1)) if effects is None else effects.prior_mean()
     rng = np.random.default_rng(random_state)
-    state = random_start(answers, design, n_functions, False, prior, delta, rng, s=1.0)
+    state = random_start(answers, design, n_components, False, prior, delta, rng, s=1.0)
     if fixed_weights:
         state.mu[:], state.Sigma[:] = 1.0, 0.0
     run = _Run(state, Sites.flat(len(answers.user)), effects)

@@ -51,9 +51,9 @@ class _Factor:
     var: FloatArray
 
     @classmethod
-    def of(cls, process: Process | None, prior_var: FloatArray, n_functions: int) -> _Factor:
+    def of(cls, process: Process | None, prior_var: FloatArray, n_components: int) -> _Factor:
         """Factor without messages."""
-        var = np.repeat(prior_var[:, None], n_functions, axis=1)
+        var = np.repeat(prior_var[:, None], n_components, axis=1)
         zero = np.zeros_like(var)
         return cls(process, prior_var, zero, var, zero.copy(), var.copy())
 
@@ -98,7 +98,7 @@ class _Factor:
 
 
 def fit_paper(
-    answers: FactorAnswers, functions: Process, *, n_functions: int = 20, people: Process | None = None,
+    answers: FactorAnswers, functions: Process, *, n_components: int = 20, people: Process | None = None,
     fixed_weights: bool = False, delta: float | None = None, damping: float = 0.5, damping_decay: float = 0.95,
     tolerance: float = 1e-2, max_iter: int = 60, random_state: int = 0,
     watch: Callable[[int, float], None] | None = None,
@@ -118,13 +118,13 @@ def fit_paper(
     Ties.
     """
     began = time.perf_counter()
-    if fixed_weights and n_functions != 1:
+    if fixed_weights and n_components != 1:
         raise ValueError("weights that are fixed at 1 need one function")
     rng = np.random.default_rng(random_state)
     y, n = answers.outcome, answers.weight
     w_prior = np.ones(answers.n_users) if people is None else people.prior_var
-    W = _Factor.of(people, np.zeros(answers.n_users) if fixed_weights else w_prior, n_functions)
-    H = _Factor.of(functions, functions.prior_var, n_functions)
+    W = _Factor.of(people, np.zeros(answers.n_users) if fixed_weights else w_prior, n_components)
+    H = _Factor.of(functions, functions.prior_var, n_components)
     if fixed_weights:
         W.mean[:], W.cavity_mean[:] = 1.0, 1.0
     threshold = starting_threshold(y, n) if delta is None else delta
@@ -146,7 +146,7 @@ def fit_paper(
         sites = sites.towards(new.sites, step) if iterations else new.sites
         before = mean.copy()
         if not iterations and not fixed_weights:
-            W.mean, H.mean = singular_start(answers, sites, n_functions, H.prior_var, rng)
+            W.mean, H.mean = singular_start(answers, sites, n_components, H.prior_var, rng)
             before = np.full(len(y), np.inf)
         _ascend(answers, sites, W, H, for_sums, mean)
         _moments(answers, W, H, mean, var)

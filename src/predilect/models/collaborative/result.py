@@ -86,7 +86,7 @@ _TOO_SMALL = 1e-3  # of the largest singular value
 
 
 def singular_start(
-    answers: FactorAnswers, sites: Sites, n_functions: int, prior_var: FloatArray, rng: np.random.Generator
+    answers: FactorAnswers, sites: Sites, n_components: int, prior_var: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Means of weights (n_users, D) and of values (n_pairs, D): truncated singular value decomposition.
 
@@ -101,7 +101,7 @@ def singular_start(
     asked.sum_duplicates()
     total.sum_duplicates()
     asked.data /= total.data  # both have the same nonzero entries, in the same order
-    k = min(n_functions, *shape)
+    k = min(n_components, *shape)
     if min(shape) <= _DENSE:
         left, values, right = np.linalg.svd(asked.toarray(), full_matrices=False)
         left, values, right = left[:, :k], values[:k], right[:k]
@@ -111,7 +111,7 @@ def singular_start(
         left, values, right = left[:, order], values[order], right[order]
     keep = values > _TOO_SMALL * values.max(initial=0.0)
     root = np.sqrt(values[keep])
-    n_random = n_functions - len(root)
+    n_random = n_components - len(root)
     w = np.hstack([left[:, keep] * root, rng.standard_normal((shape[0], n_random))])
     rest = np.sqrt(prior_var)[:, None] * rng.standard_normal((shape[1], n_random))
     return w, np.hstack([(root[:, None] * right[keep]).T, rest])

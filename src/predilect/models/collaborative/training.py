@@ -69,8 +69,8 @@ def fit_collaborative(
     kernel = _item_kernel(model, comparisons, space.matrix, space.known)
     traits, rows = _traits(model, training) if personal else (None, None)
     shared: dict[str, Any] = {
-        "n_functions": int(model.n_functions) if personal else 1, "fixed_weights": not personal, "delta": delta,
-        "tolerance": _TOLERANCE if isinstance(model.tolerance, str) else float(model.tolerance),
+        "n_components": int(model.n_components) if personal else 1, "fixed_weights": not personal, "delta": delta,
+        "tolerance": _TOLERANCE if isinstance(model.tol, str) else float(model.tol),
         "max_iter": _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else model.max_iter,
         "random_state": int(model.random_state),
         "watch": None if watch is None else lambda sweep, residual: watch("fitting shared functions", sweep),
@@ -90,7 +90,7 @@ def fit_collaborative(
         found = fit_modern(answers, projection, traits=rows, **shared)
         pseudo = None if projection.A is None else projection.n_points
     search = {
-        "preset": model.preset, "n_inducing": pseudo, "function_importances": found.importances.tolist(),
+        "preset": model.preset, "n_inducing": pseudo, "component_importances": found.importances.tolist(),
         "n_rejected": found.n_rejected,
     }  # fmt: skip
     return FittedCollaborative(found, kernel, traits, personal, search)
@@ -119,14 +119,14 @@ def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, kno
 def _length_scales(model: Any, rows: FloatArray, n_features: int) -> FloatArray:
     if not n_features or not len(rows):
         return np.ones(1)
-    if isinstance(model.length_scales, str):
+    if isinstance(model.length_scale, str):
         rule = _MEDIAN[model.preset] if model.median == "auto" else model.median
         chosen = median_distance_scales if rule in DISTANCE_RULES else median_length_scales
         return chosen(rows, rule, model.random_state)
-    scales = np.atleast_1d(np.asarray(model.length_scales, dtype=np.float64))
+    scales = np.atleast_1d(np.asarray(model.length_scale, dtype=np.float64))
     if len(scales) not in (1, n_features):
         raise ValueError(
-            f"length_scales holds {len(scales)} numbers, but the features make {n_features} columns. Give one number "
+            f"length_scale holds {len(scales)} numbers, but the features make {n_features} columns. Give one number "
             "for all, or one for each column"
         )
     return scales

@@ -34,21 +34,23 @@ class CrowdHyperparameters:
     ----------
     kernel : Kernel
         k of item features.
-    consensus_scale : float
-        s_t, the inverse prior variance of the consensus; infinite without one.
-    component_scales : tuple of float
-        s_c; the inverse prior variance of each component.
+    consensus_variance : float
+        1/s_t, the prior variance of the consensus; 0 without one.
+    component_variances : tuple of float
+        1/s_c, the prior variance of each component.
     """
 
     kernel: Kernel
-    consensus_scale: float
-    component_scales: tuple[float, ...]
+    consensus_variance: float
+    component_variances: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         values = hyperparameters_by_name(self.kernel)
-        scales = {"consensus_scale": self.consensus_scale, "component_scales": list(self.component_scales)}
-        return scales | values
+        variances = {
+            "consensus_variance": self.consensus_variance, "component_variances": list(self.component_variances),
+        }  # fmt: skip
+        return values | variances
 
 
 class CrowdGPPL(Estimator):
@@ -75,7 +77,7 @@ class CrowdGPPL(Estimator):
     n_inducing : int, None or "auto", default "auto"
         Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
         number of answers, from 50 to 300.
-    kernel, kernel_form, length_scales, median
+    kernel, kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
     own_share : float or "auto", default "auto"
         Item-specific share w of the prior variance of a utility: K becomes (1 - w) K + w I. "auto": 1/2 for "modern"
@@ -98,7 +100,7 @@ class CrowdGPPL(Estimator):
         Random starts, of which the best is continued; "auto": 3, and 1 beyond 20 000 different answers or 100 points.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the bound rises by less in a sweep, in nats per answer; "auto": 3e-3, and 1e-3 beyond 20 000 different
         answers. For "paper" the relative change of its bound; "auto": 3.5e-3. Both stop early on purpose: longer runs
         raise the bound and predict new answers no better.
@@ -129,8 +131,8 @@ class CrowdGPPL(Estimator):
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    classes_ : array of int, shape (3,)
+        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
 
     Notes
     -----
@@ -164,7 +166,7 @@ class CrowdGPPL(Estimator):
         n_inducing: int | str | None = "auto",
         kernel: str | Kernel = "matern-3/2",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float | str = "auto",
         user_kernel: str | Kernel = "matern-3/2",
@@ -178,7 +180,7 @@ class CrowdGPPL(Estimator):
         delay: float = 1.0,
         n_restarts: int | str = "auto",
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -192,7 +194,7 @@ class CrowdGPPL(Estimator):
         self.n_inducing = n_inducing
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.own_share = own_share
         self.user_kernel = user_kernel
@@ -206,7 +208,7 @@ class CrowdGPPL(Estimator):
         self.delay = delay
         self.n_restarts = n_restarts
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -217,7 +219,9 @@ class CrowdGPPL(Estimator):
             found = fit_crowd(self, training, delta, watch)
         self.traits_ = found.traits
         return Learned(
-            found.posterior, CrowdHyperparameters(found.kernel, found.consensus_scale, found.component_scales),
+            found.posterior, CrowdHyperparameters(
+                found.kernel, 1.0 / found.consensus_scale, tuple(1.0 / s for s in found.component_scales)
+            ),
             found.personal, found.delta, found.evidence, found.report, found.search,
         )  # fmt: skip
 
@@ -233,8 +237,8 @@ class CrowdGPPL(Estimator):
         check_choice("preset", self.preset, PRESETS)
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
             check_choice("own_share", self.own_share, ("auto",))
-        if self.preset == "paper" and isinstance(self.length_scales, str):
-            check_choice("length_scales", self.length_scales, ("median",))  # its bound is not one, and has no maximum
+        if self.preset == "paper" and isinstance(self.length_scale, str):
+            check_choice("length_scale", self.length_scale, ("median",))  # its bound is not one, and has no maximum
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")

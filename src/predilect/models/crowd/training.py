@@ -139,8 +139,8 @@ def _iterations(model: Any) -> int:
 
 
 def _tolerance(model: Any, n_rows: int) -> float:
-    if not isinstance(model.tolerance, str):
-        return float(model.tolerance)
+    if not isinstance(model.tol, str):
+        return float(model.tol)
     return 3.5e-3 if model.preset == "paper" else 3e-3 if n_rows <= _FEW_ROWS else 1e-3
 
 

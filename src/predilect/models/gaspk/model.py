@@ -37,19 +37,19 @@ class GaSPKHyperparameters:
     ----------
     kernel : Kernel
         Of a characteristic, as a function of trade-offs.
-    n_characteristics : int
+    n_components : int
     spread : float
         T² ≥ 1, the calibration: factor of 1 + variance of a margin.
     """
 
     kernel: Kernel
-    n_characteristics: int
+    n_components: int
     spread: float
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
-        return {"n_characteristics": self.n_characteristics, "spread": self.spread, **values}
+        return {"n_components": self.n_components, "spread": self.spread, **values}
 
 
 class GaSPK(Estimator):
@@ -65,7 +65,7 @@ class GaSPK(Estimator):
 
     Parameters
     ----------
-    n_characteristics : int or "auto", default 10
+    n_components : int or "auto", default 10
         "auto": 1, 2, 3, 5 or 10, by held-out answers.
     gamma : {"heuristic", "exact", "expected"}, default "heuristic"
         Weights of people by how well each characteristic by itself explains their answers (fast); maximum likelihood;
@@ -84,9 +84,9 @@ class GaSPK(Estimator):
         each, or by name. By default trade-offs are not rounded.
     kernel : str, default "squared-exponential"
         Or "matern-1/2", "matern-3/2", "matern-5/2": a product over dimensions.
-    length_scales : str, float or array of float, default "median"
+    length_scale : str, float or array of float, default "median"
         "median", "median-sqrt-half" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
-    amplitude : float, "auto" or "evidence", default "auto"
+    variance : float, "auto" or "evidence", default "auto"
         Prior variance of a characteristic (half of it if antisymmetric); "auto": 1, 3, 10 or 30, by held-out answers.
     antisymmetric : bool or "auto", default "auto"
         Whether f(-t) = -f(t), so that swapping left and right says nothing. If not, the item with the smaller id is
@@ -110,7 +110,7 @@ class GaSPK(Estimator):
         "paper": amplitude 1, not antisymmetric, a grid, low-rank variances, no damping, no calibration.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float, default 0.01
+    tol : float, default 0.01
         Largest change of a weight by another round.
     max_iter : int, default 100
         Rounds of characteristics and weights.
@@ -127,7 +127,7 @@ class GaSPK(Estimator):
     trade_offs_ : TradeOffMap
         How two items become a trade-off.
     grid_ : Grid or None
-    weights_ : array of float, shape (n_users, n_characteristics)
+    weights_ : array of float, shape (n_users, n_components)
         γ.
     items_, users_ : Vocabulary
         ``users_`` is None where users are not identified.
@@ -142,8 +142,8 @@ class GaSPK(Estimator):
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    classes_ : array of int, shape (3,)
+        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
 
     Notes
     -----
@@ -164,7 +164,7 @@ class GaSPK(Estimator):
     >>> answers = {"user": ["ann", "bob"] * 2, "left": ["a", "a", "b", "b"], "right": ["b", "b", "c", "c"],
     ...            "winner": ["a", "b", "b", "c"]}
     >>> cars = {"item": ["a", "b", "c"], "price": [30.0, 20.0, 25.0], "doors": [5, 3, 5]}
-    >>> model = predilect.GaSPK(n_characteristics=2, amplitude=3.0).fit(answers, items=cars)
+    >>> model = predilect.GaSPK(n_components=2, variance=3.0).fit(answers, items=cars)
     >>> model.rank("ann")["item"].to_list()[0]
     'a'
     """
@@ -174,7 +174,7 @@ class GaSPK(Estimator):
 
     def __init__(
         self,
-        n_characteristics: int | str = 10,
+        n_components: int | str = 10,
         gamma: str = "heuristic",
         tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference",
         attributes: Sequence[str] | None = None,
@@ -182,8 +182,8 @@ class GaSPK(Estimator):
         units: Mapping[str, str] | None = None,
         levels: Any = None,
         kernel: str = "squared-exponential",
-        length_scales: Any = "median",
-        amplitude: float | str = "auto",
+        length_scale: Any = "median",
+        variance: float | str = "auto",
         antisymmetric: bool | str = "auto",
         backend: str = "auto",
         variances: str = "auto",
@@ -193,13 +193,13 @@ class GaSPK(Estimator):
         spread: float | str = "auto",
         preset: str = "modern",
         tie_threshold: float | str = "auto",
-        tolerance: float = 1e-2,
+        tol: float = 1e-2,
         max_iter: int = 100,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
-        self.n_characteristics = n_characteristics
+        self.n_components = n_components
         self.gamma = gamma
         self.tau = tau
         self.attributes = attributes
@@ -207,8 +207,8 @@ class GaSPK(Estimator):
         self.units = units
         self.levels = levels
         self.kernel = kernel
-        self.length_scales = length_scales
-        self.amplitude = amplitude
+        self.length_scale = length_scale
+        self.variance = variance
         self.antisymmetric = antisymmetric
         self.backend = backend
         self.variances = variances
@@ -218,7 +218,7 @@ class GaSPK(Estimator):
         self.spread = spread
         self.preset = preset
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -275,7 +275,7 @@ class GaSPK(Estimator):
 
     @property
     def weights_(self) -> FloatArray:
-        """People's weights on the characteristics, shape (n_users, n_characteristics)."""
+        """People's weights on the characteristics, shape (n_users, n_components)."""
         return self.posterior_.gamma
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
@@ -294,7 +294,7 @@ class GaSPK(Estimator):
         """What was learned, in sentences."""
         h, prior = self.hyperparameters_, self.report_["prior"]
         values = h.to_dict()
-        number = "One characteristic" if h.n_characteristics == 1 else f"{h.n_characteristics} characteristics"
+        number = "One characteristic" if h.n_components == 1 else f"{h.n_components} characteristics"
         lines = [
             f"{number} of trade-offs in {', '.join(self.trade_offs_.names)}; {prior['n_trade_offs']} different "
             f"trade-offs, amplitude {values['variance']:.3g}.",

@@ -46,7 +46,7 @@ def resolve(model: Any) -> Resolved:
     swap = model.antisymmetric
     return Resolved(
         antisymmetric=(not paper) if isinstance(swap, str) else bool(swap),
-        amplitude=1.0 if paper and isinstance(model.amplitude, str) and model.amplitude == "auto" else model.amplitude,
+        amplitude=1.0 if paper and isinstance(model.variance, str) and model.variance == "auto" else model.variance,
         backend="grid" if paper and model.backend == "auto" else model.backend,
         variances="paper" if paper and model.variances == "auto" else model.variances,
         damping=(1.0 if paper else 0.7) if isinstance(model.damping, str) else float(model.damping),
@@ -62,12 +62,12 @@ def check_gaspk(model: Any) -> None:
     check_choice("variances", model.variances, VARIANCES)
     check_choice("kernel", model.kernel, SHAPES)
     check_choice("antisymmetric", model.antisymmetric, ("auto", True, False))
-    check_count("n_characteristics", model.n_characteristics, 1, "auto")
+    check_count("n_components", model.n_components, 1, "auto")
     for name, words in (("n_restarts", ()), ("max_iter", ()), ("n_eigenpairs", ()), ("n_dimensions", (None,))):
         check_count(name, getattr(model, name), 1, *words)
     check_count("random_state", model.random_state, 0)
-    check_positive("amplitude", model.amplitude, "auto", "evidence")
-    check_positive("tolerance", model.tolerance)
+    check_positive("variance", model.variance, "auto", "evidence")
+    check_positive("tol", model.tol)
     check_positive("damping", model.damping, "auto")
     check_positive("spread", model.spread, "auto")
     if not isinstance(model.spread, str) and model.spread < 1.0:
@@ -76,13 +76,13 @@ def check_gaspk(model: Any) -> None:
         raise ValueError(f'damping must be "auto" or a number in (0, 1], not {model.damping!r}')
     if not callable(model.tau):
         check_choice("tau", model.tau, ("difference", "relative"))
-    scales = model.length_scales
+    scales = model.length_scale
     if isinstance(scales, str):
-        check_choice("length_scales", scales, (*LENGTH_RULES, "evidence"))
+        check_choice("length_scale", scales, (*LENGTH_RULES, "evidence"))
     else:
         numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise ValueError(f"length_scales must be a rule or positive numbers, not {scales!r}")
+            raise ValueError(f"length_scale must be a rule or positive numbers, not {scales!r}")
     levels = model.levels
     if levels is not None and (
         isinstance(levels, str) or not isinstance(levels, int | Sequence | Mapping | np.ndarray)

@@ -90,9 +90,9 @@ def unpack_gaspk(
             raise ValueError(f"{len(points)} trade-offs, but a basis of {basis.n_points}")
     else:
         check_choice("backend", values["backend"], BACKENDS)
-        basis = basis_of(kernel, choices, values["backend"], h.n_characteristics, answers.n_rows)
-    if w.shape != (basis.rank, h.n_characteristics) or gamma.shape[1] != h.n_characteristics:
-        raise ValueError(f"{basis.rank} coordinates of {h.n_characteristics} characteristics, but w is {w.shape}")
+        basis = basis_of(kernel, choices, values["backend"], h.n_components, answers.n_rows)
+    if w.shape != (basis.rank, h.n_components) or gamma.shape[1] != h.n_components:
+        raise ValueError(f"{basis.rank} coordinates of {h.n_components} characteristics, but w is {w.shape}")
     number_within("spread", h.spread, 1.0, LARGEST)
     state = state_at(basis, answers, gamma, Probit(model.tie_threshold_), w)
     return posterior_of(model, choices.trade_offs, kernel, basis, w, gamma, state, h.spread), choices, answers

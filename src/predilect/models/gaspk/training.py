@@ -50,7 +50,7 @@ def fit_gaspk(
     personal = answers.has_users and answers.n_users > 1
     choices, told = read_choices(model, training, how.antisymmetric)
     backend = choose_backend(how.backend, choices)
-    settings = Settings(model.gamma, how.damping, float(model.tolerance), max_rounds=int(model.max_iter))
+    settings = Settings(model.gamma, how.damping, float(model.tol), max_rounds=int(model.max_iter))
     start = _kernel(model, choices, how.antisymmetric)
     shared: dict[str, Any] = {"delta": delta, "random_state": int(model.random_state), "executor": executor}
     bases = Bases(choices, backend, max(_numbers(model, personal)), answers.n_rows)
@@ -81,7 +81,7 @@ def fit_gaspk(
         "left_out": getattr(bases.of(kernel), "left_out", 0.0), "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
-            {**_values(t.candidate.kernel), "n_characteristics": t.candidate.n_c, "log_loss": t.log_loss,
+            {**_values(t.candidate.kernel), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
              "spread": t.spread} for t in trials
         ],
     }  # fmt: skip
@@ -91,7 +91,7 @@ def fit_gaspk(
 def _kernel(model: Any, choices: Choices, antisymmetric: bool) -> Callable[[float], Kernel]:
     """The kernel of an amplitude."""
     d = choices.points.shape[1]
-    scales = model.length_scales
+    scales = model.length_scale
     if isinstance(scales, str):
         rule = scales if scales in LENGTH_RULES else "per-dimension"
         lengths = length_scales_by_rule(choices.points, rule, antisymmetric, int(model.random_state))
@@ -99,7 +99,7 @@ def _kernel(model: Any, choices: Choices, antisymmetric: bool) -> Callable[[floa
         lengths = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(lengths) not in (1, d):
             raise DataError(
-                f"length_scales holds {len(lengths)} numbers, but trade-offs have {d} dimensions: "
+                f"length_scale holds {len(lengths)} numbers, but trade-offs have {d} dimensions: "
                 f"{', '.join(choices.trade_offs.names)}. Give one number for all, or one for each."
             )
         lengths = np.broadcast_to(lengths, d).copy()
@@ -120,14 +120,14 @@ def _amplitudes(how: Resolved) -> tuple[float, ...]:
 def _numbers(model: Any, personal: bool) -> tuple[int, ...]:
     if not personal:
         return (1,)
-    return _NUMBERS if isinstance(model.n_characteristics, str) else (int(model.n_characteristics),)
+    return _NUMBERS if isinstance(model.n_components, str) else (int(model.n_components),)
 
 
 def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | None:
     """Names of hyper-parameters that the evidence keeps fixed; None if it learns nothing."""
     amplitude, lengths = (
         how.amplitude == "evidence",
-        isinstance(model.length_scales, str) and model.length_scales == "evidence",
+        isinstance(model.length_scale, str) and model.length_scale == "evidence",
     )
     if not amplitude and not lengths:
         return None

@@ -53,14 +53,14 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
         np.append(answers.outcome, said * sign), np.append(answers.weight, more.weight),
         n_users=n_users, n_points=len(choices.points),
     )  # fmt: skip
-    n_c = model.hyperparameters_.n_characteristics
+    n_c = model.hyperparameters_.n_components
     gamma = np.full((n_users, n_c), 1.0 / n_c)
     gamma[old_user] = model.posterior_.gamma
     kernel = model.hyperparameters_.kernel
     same = len(choices.points) == known
     backend = model.report_["prior"]["backend"]
     basis = model.posterior_.basis if same else basis_of(kernel, choices, backend, n_c, told.n_rows)
-    settings = Settings(model.gamma, how.damping, float(model.tolerance), max_rounds=int(model.max_iter))
+    settings = Settings(model.gamma, how.damping, float(model.tol), max_rounds=int(model.max_iter))
     with workers(model.n_jobs) as executor:
         found = run(
             basis, told, gamma, settings, delta=model.tie_threshold_, start=model.posterior_.w if same else None,

@@ -21,13 +21,13 @@ class GPClassifier(GPPL):
     Parameters
     ----------
     inference : {"ep", "laplace", "variational"}, default "ep"
-    kernel, kernel_form, length_scales, median, scale, scale_prior
+    kernel, kernel_form, length_scale, median, variance, scale_prior
         As in :class:`~predilect.models.gppl.single_user.SingleUserGP`.
     own_share : float, default 0.0
         Share of the prior variance of a utility that is item-specific.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         For "variational": stop when the bound rises by less, in nats per answer; "auto": 1e-6. The others run to
         convergence.
     max_iter : int, default 200
@@ -65,21 +65,21 @@ class GPClassifier(GPPL):
         inference: str = "ep",
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.0,
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         scale_prior: tuple[float, float] = (1.0, 1.0),
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 200,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
         super().__init__(
-            kernel=kernel, kernel_form=kernel_form, length_scales=length_scales, median=median, n_inducing=None,
-            inference=inference, scale=scale, scale_prior=scale_prior, tie_threshold=tie_threshold, tolerance=tolerance,
+            kernel=kernel, kernel_form=kernel_form, length_scale=length_scale, median=median, n_inducing=None,
+            inference=inference, variance=variance, scale_prior=scale_prior, tie_threshold=tie_threshold, tol=tol,
             max_iter=max_iter, n_jobs=n_jobs, random_state=random_state, strict=strict,
         )  # fmt: skip
         self.own_share = own_share

@@ -40,19 +40,19 @@ class GPPLHyperparameters:
 
     Attributes
     ----------
-    scale : float
-        s: utilities are N(0, K/s), in units of the noise of one answer.
+    variance : float
+        1/s: utilities are N(0, K/s), in units of the noise of one answer.
     kernel : Kernel
         k of item features; of features of users and items where ``users="joint"``.
     """
 
-    scale: float
+    variance: float
     kernel: Kernel
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         values = hyperparameters_by_name(self.kernel)
-        return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
+        return {**values, "variance": self.variance}
 
 
 class GPPL(Estimator):
@@ -73,7 +73,7 @@ class GPPL(Estimator):
         :mod:`predilect.gaussian.kernels`, such as a sum or product over features, used with its hyper-parameters.
     kernel_form : {"isotropic", "product"}, default "isotropic"
         Of the Euclidean distance over all features, or the product over features of a kernel of each.
-    length_scales : "median", "optimise", float or array of float, default "median"
+    length_scale : "median", "optimise", float or array of float, default "median"
         By the median heuristic; from there by L-BFGS on the evidence or its bound; or given, one for all features or
         one for each feature column after encoding.
     median : str, default "auto"
@@ -90,8 +90,8 @@ class GPPL(Estimator):
         The exact expectation of the log-likelihood, or the paper's linearisation, in which a tie is half a win each.
     surrogate : {"corrected", "2020"}, default "corrected"
         Variance of the linearisation.
-    scale : float or "auto", default "auto"
-        s, or learn it.
+    variance : float or "auto", default "auto"
+        Prior variance 1/s of a utility, or learn it.
     scale_prior : pair of float, default (1.0, 1.0)
         Shape and rate of the Gamma prior of s. The paper's settings are (1, 100) and (2, 200).
     noise_variance : float, default 0.5
@@ -102,7 +102,7 @@ class GPPL(Estimator):
         r and ε of the steps ρ_i = (i + ε)^-r.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the bound rises by less in a pass, in nats per answer; "auto": 1e-6, for "separate" 1e-5.
     max_iter : int, default 200
         Passes, or batches, but at least one pass.
@@ -129,8 +129,8 @@ class GPPL(Estimator):
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    classes_ : array of int, shape (3,)
+        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
 
     Notes
     -----
@@ -162,21 +162,21 @@ class GPPL(Estimator):
         users: str = "pooled",
         kernel: str | Kernel = "matern-3/2",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         user_kernel: str | Kernel = "matern-3/2",
         n_inducing: int | str | None = "auto",
         inference: str = "auto",
         sites: str = "expected",
         surrogate: str = "corrected",
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         scale_prior: tuple[float, float] = (1.0, 1.0),
         noise_variance: float = 0.5,
         batch_size: int | str = "auto",
         forgetting_rate: float = 0.9,
         delay: float = 1.0,
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 200,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -185,21 +185,21 @@ class GPPL(Estimator):
         self.users = users
         self.kernel = kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.user_kernel = user_kernel
         self.n_inducing = n_inducing
         self.inference = inference
         self.sites = sites
         self.surrogate = surrogate
-        self.scale = scale
+        self.variance = variance
         self.scale_prior = scale_prior
         self.noise_variance = noise_variance
         self.batch_size = batch_size
         self.forgetting_rate = forgetting_rate
         self.delay = delay
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -215,8 +215,8 @@ class GPPL(Estimator):
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)
         return Learned(
-            found.posterior, GPPLHyperparameters(found.scale, found.kernel), personal, found.delta, found.evidence,
-            found.report, found.search,
+            found.posterior, GPPLHyperparameters(1.0 / found.scale, found.kernel), personal, found.delta,
+            found.evidence, found.report, found.search,
         )  # fmt: skip
 
     def _check(self) -> None:
@@ -228,7 +228,7 @@ class GPPL(Estimator):
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("batch_size", self.batch_size, 1, "auto")
         check_count("max_iter", self.max_iter, 1)
-        check_positive("scale", self.scale, "auto")
+        check_positive("variance", self.variance, "auto")
         check_gamma("scale_prior", self.scale_prior)
         for name in ("noise_variance", "forgetting_rate"):
             check_positive(name, getattr(self, name))
@@ -263,7 +263,7 @@ class GPPL(Estimator):
         lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}{same}."]
         if self.features_ is not None:
             how = {"median": "by the median heuristic", "optimise": "optimised"}
-            told = how.get(self.length_scales, "as given") if isinstance(self.length_scales, str) else "as given"
+            told = how.get(self.length_scale, "as given") if isinstance(self.length_scale, str) else "as given"
             lines.append(f"Item features: {', '.join(self.features_.sources) or 'none of use'}; length-scales {told}.")
         if points is not None and not self.report_["prior"]["items_are_points"]:
             lines.append(f"Utilities are known through {points} inducing points.")
@@ -289,7 +289,7 @@ class GPPL(Estimator):
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         h, space = self.hyperparameters_, self.space_
         if "site_precision" in arrays:
-            return unpack_separate(arrays, h.kernel, h.scale, space)
+            return unpack_separate(arrays, h.kernel, 1.0 / h.variance, space)
         if "user_rows" in arrays:
             return unpack_joint(values, arrays, h.kernel)
         return unpack_sparse(values, arrays, h.kernel, space.matrix, space.known)

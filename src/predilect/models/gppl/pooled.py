@@ -72,7 +72,7 @@ def fit_sparse_gppl(
     """Variational inference, all answers at once or in batches; δ, s and length-scales are learned as asked."""
     prior = scale_prior(model)
     schedule = _schedule(model, len(answers.left), projection.n_points)
-    tolerance = 1e-6 if isinstance(model.tolerance, str) else float(model.tolerance)
+    tolerance = 1e-6 if isinstance(model.tol, str) else float(model.tol)
     search: dict[str, Any] = {"n_inducing": projection.n_points, "items_are_points": projection.A is None}
 
     def fit(at: float, start: SparseFit | None) -> SparseFit:
@@ -101,10 +101,10 @@ def fit_sparse_gppl(
 
 def scale_prior(model: Any) -> ScalePrior:
     """Prior of s from a model's parameters, or s itself."""
-    if isinstance(model.scale, str):
+    if isinstance(model.variance, str):
         shape, rate = map(float, model.scale_prior)
         return ScalePrior(shape, rate, float(model.noise_variance))
-    return ScalePrior(float(model.scale), 1.0, learned=False)
+    return ScalePrior(1.0 / float(model.variance), 1.0, learned=False)
 
 
 def _schedule(model: Any, n_rows: int, n_points: int) -> Schedule:
@@ -134,7 +134,7 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
     if optimises(model) and space.informative:
         if not space.known.all():
             raise DataError(
-                f'length_scales="optimise" with inference="{model.inference}" needs features of every item, but '
+                f'length_scale="optimise" with inference="{model.inference}" needs features of every item, but '
                 f'{int((~space.known).sum())} have none. Give them, leave these items out, or use inference="auto"'
             )
         threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta

@@ -245,7 +245,7 @@ def fit_separate_gppl(
         shape=prior.shape, rate=prior.rate / (2.0 * prior.noise_var),
         scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
         learn_kernel=optimises(model) and space.informative,
-        tolerance=1e-5 if isinstance(model.tolerance, str) else float(model.tolerance),
+        tolerance=1e-5 if isinstance(model.tol, str) else float(model.tol),
         max_iter=model.max_iter, executor=executor,
         progress=None if watch is None else lambda done: watch("choosing the prior by the evidence", done),
     )  # fmt: skip
@@ -258,7 +258,7 @@ def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> 
     assert isinstance(posterior, SeparatePosterior)
     if new is not None:
         prior = Projection.of(h.kernel, space.matrix, space.known, None)
-        posterior = posterior.with_items(prior.with_items(new.matrix, new.known), h.scale)
+        posterior = posterior.with_items(prior.with_items(new.matrix, new.known), 1.0 / h.variance)
     with workers(model.n_jobs) as executor:
         return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
 

@@ -17,17 +17,17 @@ class SingleUserGP(GPPL):
     ----------
     kernel : str or Kernel, default "squared-exponential"
         Of item features; items without features are uncorrelated with all others.
-    kernel_form, length_scales, median
+    kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`.
     own_share : float, default 0.5
         Share of the prior variance of a utility that is item-specific. The paper's is 0.
-    scale : float or "auto", default "auto"
+    variance : float or "auto", default "auto"
         s, or learn it. The paper's is 1.
     scale_prior : pair of float, default (1.0, 1.0)
         Shape and rate of the Gamma prior of s.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the evidence rises by less, in nats per answer; "auto": 1e-5.
     max_iter : int, default 100
         Of the search for s, δ and length-scales.
@@ -66,21 +66,21 @@ class SingleUserGP(GPPL):
         self,
         kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "isotropic",
-        length_scales: Any = "median",
+        length_scale: Any = "median",
         median: str = "auto",
         own_share: float = 0.5,
-        scale: float | str = "auto",
+        variance: float | str = "auto",
         scale_prior: tuple[float, float] = (1.0, 1.0),
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 100,
         n_jobs: int | None = None,
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
         super().__init__(
-            users="separate", kernel=kernel, kernel_form=kernel_form, length_scales=length_scales, median=median,
-            scale=scale, scale_prior=scale_prior, tie_threshold=tie_threshold, tolerance=tolerance, max_iter=max_iter,
+            users="separate", kernel=kernel, kernel_form=kernel_form, length_scale=length_scale, median=median,
+            variance=variance, scale_prior=scale_prior, tie_threshold=tie_threshold, tol=tol, max_iter=max_iter,
             n_jobs=n_jobs, random_state=random_state, strict=strict,
         )  # fmt: skip
         self.own_share = own_share

@@ -67,7 +67,7 @@ class JointGP(Estimator):
         Of item features, and of features of users.
     kernel_form : {"product", "isotropic"}, default "product"
         As in :class:`~predilect.GPPL`.
-    length_scales : "optimise", "median", float or array of float, default "optimise"
+    length_scale : "optimise", "median", float or array of float, default "optimise"
         "optimise": from the median heuristic by L-BFGS on the evidence. A number or numbers are those of item features;
         those of users are then set by the median heuristic.
     median : str, default "auto"
@@ -75,8 +75,8 @@ class JointGP(Estimator):
     user_share, item_share : float or "auto", default "auto"
         w, the user- or item-specific share of the variance, beyond the features; "auto" learns it.
     noise : float, default 3.0
-        α, standard deviation of the noise of one answer, the unit of ``amplitude``.
-    amplitude : float or "auto", default "auto"
+        α, standard deviation of the noise of one answer, the unit of ``variance``.
+    variance : float or "auto", default "auto"
         Prior variance a of a utility, or learn it. Only a/α² is identified by answers: with "auto", α has no effect.
     n_tuning : int, optional
         Number of randomly drawn users by whose answers hyper-parameters are tuned: by default all; 0: they stay as
@@ -85,7 +85,7 @@ class JointGP(Estimator):
         Of the evidence while tuning.
     tie_threshold : float or "auto", default "auto"
         δ, in units of the noise; "auto" learns it if there are ties, and is 0 otherwise.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Of expectation propagation: the largest change of a margin, in units of the answer noise; "auto": 1e-6.
     max_iter : int, default 300
         Of expectation propagation.
@@ -128,16 +128,16 @@ class JointGP(Estimator):
         kernel: str | Kernel = "squared-exponential",
         user_kernel: str | Kernel = "squared-exponential",
         kernel_form: str = "product",
-        length_scales: Any = "optimise",
+        length_scale: Any = "optimise",
         median: str = "auto",
         user_share: float | str = "auto",
         item_share: float | str = "auto",
         noise: float = 3.0,
-        amplitude: float | str = "auto",
+        variance: float | str = "auto",
         n_tuning: int | None = None,
         max_evaluations: int = 50,
         tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
+        tol: float | str = "auto",
         max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -146,16 +146,16 @@ class JointGP(Estimator):
         self.kernel = kernel
         self.user_kernel = user_kernel
         self.kernel_form = kernel_form
-        self.length_scales = length_scales
+        self.length_scale = length_scale
         self.median = median
         self.user_share = user_share
         self.item_share = item_share
         self.noise = noise
-        self.amplitude = amplitude
+        self.variance = variance
         self.n_tuning = n_tuning
         self.max_evaluations = max_evaluations
         self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -174,7 +174,7 @@ class JointGP(Estimator):
         kernel = tuned.kernel
         found = fit_joint_process(
             kernel, answers, delta=delta, start=tuned.sites,
-            tolerance=_TOLERANCE if isinstance(self.tolerance, str) else float(self.tolerance),
+            tolerance=_TOLERANCE if isinstance(self.tol, str) else float(self.tol),
             max_iter=self.max_iter,
             progress=None if watch is None else lambda done: watch("learning the tie threshold", done),
         )  # fmt: skip
@@ -195,8 +195,8 @@ class JointGP(Estimator):
     def _start(self) -> Start:
         """Start of the search; ValueError if an argument is out of its range."""
         check_positive("noise", self.noise)
-        check_positive("amplitude", self.amplitude, "auto")
-        held = [] if isinstance(self.amplitude, str) else ["variance"]
+        check_positive("variance", self.variance, "auto")
+        held = [] if isinstance(self.variance, str) else ["variance"]
         shares = []
         for name, start in (("user_share", _USER_SHARE), ("item_share", _ITEM_SHARE)):
             value = getattr(self, name)
@@ -207,7 +207,7 @@ class JointGP(Estimator):
             else:
                 shares.append(float(value))
                 held.append(name)
-        variance = 1.0 if isinstance(self.amplitude, str) else float(self.amplitude) / float(self.noise) ** 2
+        variance = 1.0 if isinstance(self.variance, str) else float(self.variance) / float(self.noise) ** 2
         return Start(shares[0], shares[1], variance, None, tuple(held))
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:

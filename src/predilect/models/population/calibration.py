@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from predilect.data import Comparisons
 from predilect.data.splits import held_out_groups
 from predilect.gaussian.sites import Sites
 from predilect.likelihoods.probit import tilted
-from predilect.models.population.prior import Hyperparameters
 from predilect.people.layout import lay_out_columns
 from predilect.people.pair_kinds import IMPLIED
 from predilect.people.posterior import PopulationPosterior
@@ -40,37 +40,82 @@ def variance_factor(
     return math.exp(_lowest(loss))
 
 
+# Smallest and largest value of each number.
+_RANGES = {
+    "variance_factor": (0.0, 1e100),  # κ vᵉ is of the size of v, however small v is
+    "variance_factor_unseen": (0.0, 1e100),
+    "variance_factor_implied": (0.0, 1e100),
+    "variance_power": (0.0, 2.0),
+    "threshold_factor": (1e-3, 1e3),
+    "noise_factor": (1e-6, 1.0),
+    "lapse_rate": (0.0, 0.5),
+    "lapse_noise": (1.0, math.inf),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Calibrated predictions: a share 1 - λ of answers has margin N(mean, κ_i vᵉ) and noise τ²; threshold γ δ."""
+    """Calibration of the probabilities of answers: what they take in place of the posterior's margins.
 
-    factor: float = 1.0  # κ
-    factor_unseen: float = 1.0  # κ₀, two items on which the person has no answer; √(κ κ₀) for one
-    factor_implied: float = 1.0  # κ₌, the answer follows from others by transitivity
-    power: float = 1.0  # e, above 1 where margins of small variance are known better still
-    threshold_factor: float = 1.0  # γ
-    noise_factor: float = 1.0  # τ², at most that of the fit, 1
-    lapse_rate: float = 0.0  # λ, share of careless answers
-    lapse_noise: float = math.inf  # variance of their noise; inf is a fair coin
+    An answer is given with care, by noise of variance τ², or with little of it, by noise of variance k, which happens
+    with probability λ. Its margin has the mean E z and the variance κ (Var z)ᵉ, and the tie threshold is γ δ.
+    ``Calibration()`` is none.
 
-    @classmethod
-    def of(cls, setting: Hyperparameters) -> Calibration:
-        """Calibration in some hyper-parameters."""
-        return cls(
-            setting.variance_factor, setting.unseen_factor, setting.implied_factor, setting.variance_power,
-            setting.threshold_factor, setting.noise_factor, setting.lapse_rate, setting.lapse_noise,
-        )  # fmt: skip
+    Parameters
+    ----------
+    variance_factor : float, default 1
+        κ: smaller than 1 where people are easier to predict than the posterior has it, larger where its point estimate
+        of the population is overconfident.
+    variance_factor_unseen : float, optional
+        κ₀: the same for two items on which the person has no answer; by default κ. A pair with one such item takes
+        √(κ κ₀).
+    variance_factor_implied : float, optional
+        κ₌: the same where the answer follows from others of the person by transitivity; by default κ.
+    variance_power : float, default 1
+        e, from 0 to 2: above 1 where margins of small variance are known better still than κ says.
+    threshold_factor : float, default 1
+        γ.
+    noise_factor : float, default 1
+        τ², from 1e-6 to 1; the fit takes 1.
+    lapse_rate : float, default 0
+        λ, from 0 to .5.
+    lapse_noise : float, default inf
+        k, from 1 up; inf is the toss of a coin.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+    """
+
+    variance_factor: float = 1.0
+    variance_factor_unseen: float = None  # type: ignore[assignment]  # becomes κ
+    variance_factor_implied: float = None  # type: ignore[assignment]
+    variance_power: float = 1.0
+    threshold_factor: float = 1.0
+    noise_factor: float = 1.0
+    lapse_rate: float = 0.0
+    lapse_noise: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if value is None and name in ("variance_factor_unseen", "variance_factor_implied"):
+                value = self.variance_factor
+            if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+                raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+            object.__setattr__(self, name, float(value))
 
     @property
     def depends_on_pair(self) -> bool:
         """Whether it depends on how a pair stands to its person's answers."""
-        return not self.factor == self.factor_unseen == self.factor_implied
+        return not self.variance_factor == self.variance_factor_unseen == self.variance_factor_implied
 
     def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray]]:
         """Mixture components: shares, and variances (n,) for likelihoods of noise 1; ``kind`` from ``pair_kinds``."""
-        middle = math.sqrt(self.factor * self.factor_unseen)
-        steps = np.array([self.factor, middle, self.factor_unseen, self.factor_implied])[np.asarray(kind)]
-        spread = np.asarray(steps * (var if self.power == 1.0 else var**self.power))
+        factor, unseen, power = self.variance_factor, self.variance_factor_unseen, self.variance_power
+        factors = np.array([factor, math.sqrt(factor * unseen), unseen, self.variance_factor_implied])
+        spread = np.asarray(factors[np.asarray(kind)] * (var if power == 1.0 else var**power))
         # Noise is a variance like the margin's own.
         looked = spread if self.noise_factor == 1.0 else spread + (self.noise_factor - 1.0)
         if self.lapse_rate == 0.0:
@@ -107,7 +152,7 @@ _MOST_NOISE = 1e9  # as good as infinite, and derivatives exist
 
 def calibration(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
-    kind: npt.NDArray[np.int8], *, power: float | None = None, threshold_factor: float | None = None,
+    kind: npt.NDArray[np.int8], *, variance_power: float | None = None, threshold_factor: float | None = None,
     noise_factor: float | None = None, lapse_rate: float | None = None, lapse_noise: float | None = None,
 ) -> Calibration:  # fmt: skip
     """Calibration κ, κ₀, κ₌, e, γ, τ², λ, k by penalised likelihood of held-out answers; keywords hold some fixed.
@@ -129,7 +174,7 @@ def calibration(
     """
     if not len(mean):
         return Calibration(
-            power=1.0 if power is None else power, threshold_factor=threshold_factor or 1.0,
+            variance_power=1.0 if variance_power is None else variance_power, threshold_factor=threshold_factor or 1.0,
             noise_factor=noise_factor or 1.0, lapse_rate=lapse_rate or 0.0, lapse_noise=lapse_noise or math.inf,
         )  # fmt: skip
     log_var = np.log(np.maximum(var, _SMALLEST_VARIANCE))
@@ -139,12 +184,12 @@ def calibration(
     delta = np.broadcast_to(np.asarray(delta, dtype=float), mean.shape)
     log_k = math.log(min(lapse_noise, _MOST_NOISE)) if lapse_noise else _LOG_LAPSE_NOISE
     start = np.zeros(8)
-    start[_POWER] = 0.0 if power is None else power - 1.0
+    start[_POWER] = 0.0 if variance_power is None else variance_power - 1.0
     start[_THRESHOLD] = math.log(threshold_factor or 1.0)
     start[_NOISE] = math.log(noise_factor or 1.0)
     start[_LAPSES] = (lapse_rate or 0.0) / _LAPSE_UNIT
     free = np.array([
-        True, n_unseen.min() < n_unseen.max(), implied.min() < implied.max(), power is None,
+        True, n_unseen.min() < n_unseen.max(), implied.min() < implied.max(), variance_power is None,
         threshold_factor is None and bool(np.any(delta > 0.0)), noise_factor is None, lapse_rate is None,
         lapse_noise is None and lapse_rate != 0.0,
     ])  # fmt: skip

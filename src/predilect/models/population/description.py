@@ -35,20 +35,22 @@ def _use_of_features(model: Any) -> str:
     parts = [f"{functions.n_attributes} attributes"] if functions.n_attributes else []
     parts += [f"a kernel through {len(functions.points)} inducing points"] if len(functions.points) else []
     own = ", and what each item has to itself" if functions.own or not functions.n_attributes else ""
-    return f"utilities hang on {' and '.join(parts)}{own}"
+    return f"the basis of utilities is {' and '.join(parts)}{own}"
 
 
 def _noise_line(model: Any) -> str:
     """The noise that predictions take, where that is not the unit of scores."""
-    h = model.hyperparameters_
-    sd = math.sqrt(h.noise_factor)
-    if h.lapse_rate < _FEW_LAPSES:
+    found = model.hyperparameters_.calibration
+    sd = math.sqrt(found.noise_factor)
+    if found.lapse_rate < _FEW_LAPSES:
         if sd > _NEARLY_ALL:
             return ""
         return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
-    careless = f"{math.sqrt(h.lapse_noise):.1f} times it" if math.isfinite(h.lapse_noise) else "the toss of a coin"
+    coin = math.isinf(found.lapse_noise)
+    careless = "the toss of a coin" if coin else f"{math.sqrt(found.lapse_noise):.1f} times it"
+    share = 1 - found.lapse_rate
     return (
-        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - h.lapse_rate):.0f} % of the answers', "
+        f"Predicted probabilities take {sd:.2f} times this noise for {100 * share:.0f} % of the answers', "
         f"and {careless} for the others, which are given with little care, as held-out answers ask for."
     )
 
@@ -59,8 +61,8 @@ def _prior_line(model: Any) -> str:
     if n_trials == 0:
         return "The prior is by evidence, as there are too few answers to try it on held-out ones."
     if not model.personal_:
-        return f"Prior variance {chosen.consensus_scale:.2g}, the likeliest of {n_trials} settings tried."
+        return f"Prior variance {chosen.consensus_variance:.2g}, the likeliest of {n_trials} settings tried."
     return (
-        f"Prior variance of a person about the crowd {chosen.scale:.2g}, worth {chosen.strength:.0f} people, chosen "
+        f"Prior variance of a person about the crowd {chosen.variance:.2g}, worth {chosen.strength:.0f} people, chosen "
         f"among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
     )

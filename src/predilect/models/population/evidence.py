@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ FloatArray = npt.NDArray[np.float64]
 # Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
 # decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds. Where people are
 # few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
-_COORDINATES = {"scale": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
+_COORDINATES = {"variance": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
 _SHARE_OF_PEOPLE = 0.25
 _ROUNDS, _MOST_ROUNDS = 2, 5  # at least and at most; the prior of the consensus is held within a round
 _MAX_EVALUATIONS = 30  # a round
@@ -71,7 +71,7 @@ def rigid_hyperparameters(
         Where to start, but for scales where people are few: these start at the top of their prior. What is not in
         ``free`` stays.
     free : sequence of str
-        Among "scale", "consensus_scale", "feature_weight" and "length_scale". With functions the last is theirs.
+        Among "variance", "consensus_variance", "feature_weight" and "length_scale". With functions the last is theirs.
     candidate : Candidate, optional
         What utilities hang on; by default the items.
     delta : float, optional
@@ -93,8 +93,8 @@ def rigid_hyperparameters(
         names = [name for name in names if name != "length_scale"]  # of a kernel that has no share
     if candidate.functions is not None:
         weighted = candidate.functions.has_weight
-        names = [name for name in names if name == "scale" or (name == "feature_weight" and weighted)]
-    learn_consensus = "consensus_scale" in free
+        names = [name for name in names if name == "variance" or (name == "feature_weight" and weighted)]
+    learn_consensus = "consensus_variance" in free
     if not names and not learn_consensus:
         return start
     centre_of_prior = _coordinates(names, start)
@@ -106,14 +106,16 @@ def rigid_hyperparameters(
 
     # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where people are few.
     few = are_few(people.n_active, search._prior(start))
-    lines = ["scale"] if few and "scale" in names else []
+    lines = ["variance"] if few and "variance" in names else []
     if lines and learn_consensus:
-        lines += ["consensus_scale", "common scale"]
+        lines += ["consensus_variance", "common variance"]
         # From far above, the first lines pass the ridge at an angle, and the search creeps along it.
         start = replace(
-            start, scale=_SHARE_OF_PEOPLE / (1.0 + _SHARE_OF_PEOPLE), consensus_scale=1.0 / (1.0 + _SHARE_OF_PEOPLE)
+            start,
+            variance=_SHARE_OF_PEOPLE / (1.0 + _SHARE_OF_PEOPLE),
+            consensus_variance=1.0 / (1.0 + _SHARE_OF_PEOPLE),
         )
-        search.setting, search.consensus_scale = start, start.consensus_scale
+        search.setting, search.consensus_variance = start, start.consensus_variance
     climbs = names != lines[:1]
     step = _FIRST_STEP
     for k in range(_MOST_ROUNDS if few else _ROUNDS):
@@ -128,17 +130,17 @@ def rigid_hyperparameters(
             break
         step = max(_LAST_STEP, 0.5 * step)
     search.start_round()
-    return replace(search.setting, consensus_scale=search.consensus_scale)
+    return replace(search.setting, consensus_variance=search.consensus_variance)
 
 
-def _log_prior_of_scales(scale: float, consensus_scale: float) -> float:
+def _log_prior_of_variances(variance: float, consensus_variance: float) -> float:
     """Weak log prior of s₀ and s_t where people are few.
 
     Where answers are few, any common scale fits them as well. The prior of its logarithm is Cauchy's, about utilities
     that differ by as much as the noise of an answer: its tails let many answers go where they like.
     """
-    size, ratio = math.log(scale + consensus_scale), math.log(scale / (_SHARE_OF_PEOPLE * consensus_scale))
-    return -math.log1p(size**2) - 0.5 * (ratio / _COORDINATES["scale"][1]) ** 2
+    size, ratio = math.log(variance + consensus_variance), math.log(variance / (_SHARE_OF_PEOPLE * consensus_variance))
+    return -math.log1p(size**2) - 0.5 * (ratio / _COORDINATES["variance"][1]) ** 2
 
 
 def _climb(search: _Rigid, names: list[str], centre: list[float], centre_of_prior: list[float]) -> Hyperparameters:
@@ -165,7 +167,7 @@ class _RigidState(NamedTuple):
     """Where a search stands."""
 
     setting: Hyperparameters
-    consensus_scale: float
+    consensus_variance: float
     delta: float
     m: FloatArray
     offset: FloatArray
@@ -193,7 +195,7 @@ class _Rigid:
         self.m = np.zeros(people.n_items if functions is None else functions.n_functions)
         self.offset = np.zeros(len(self._prior(start).own_share))
         self.delta = 0.0
-        self.consensus_scale = start.consensus_scale
+        self.consensus_variance = start.consensus_variance
         self.learn_delta = False
         self.learn_consensus = False
         self.precision = np.zeros((0, 0))  # of the consensus, held within a round
@@ -205,15 +207,15 @@ class _Rigid:
         prior = self._prior(self.setting)
         inverse_K = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
         if self.learn_consensus and self.current is not None:
-            m, C_m = consensus_step(self.m, inverse_K / self.consensus_scale, self.current)
+            m, C_m = consensus_step(self.m, inverse_K / self.consensus_variance, self.current)
             second_moment = float(m @ inverse_K @ m + np.vdot(inverse_K, C_m))
             if len(self.offset):
-                variance = 1.0 / (1.0 / (self.consensus_scale * prior.own_share) + self.current.own_H)
+                variance = 1.0 / (1.0 / (self.consensus_variance * prior.own_share) + self.current.own_H)
                 second_moment += float(np.sum((self.offset**2 + variance) / prior.own_share))
             scale = second_moment / (len(m) + len(self.offset))
-            self.consensus_scale = float(np.clip(scale, *_CONSENSUS_SCALES))
-        self.precision = inverse_K / self.consensus_scale
-        self.offset_precision = 1.0 / (self.consensus_scale * prior.own_share)
+            self.consensus_variance = float(np.clip(scale, *_CONSENSUS_SCALES))
+        self.precision = inverse_K / self.consensus_variance
+        self.offset_precision = 1.0 / (self.consensus_variance * prior.own_share)
 
     def climb_line(self, line: str, step: float) -> float:
         """Maximise the evidence, the consensus integrated out, over s₀, s_t or along the ridge of all scales.
@@ -249,21 +251,21 @@ class _Rigid:
 
     def _state(self) -> _RigidState:
         return _RigidState(
-            self.setting, self.consensus_scale, self.delta, self.m, self.offset, self.precision, self.offset_precision,
-            self.sites.copy(), self.current,
+            self.setting, self.consensus_variance, self.delta, self.m, self.offset, self.precision,
+            self.offset_precision, self.sites.copy(), self.current,
         )  # fmt: skip
 
     def _go(self, state: _RigidState, log_factor: float, line: str) -> None:
         """Where another state is, with s₀, s_t or all scales ``exp(log_factor)`` times as large."""
         factor = math.exp(log_factor)
-        of_people, of_consensus = line != "consensus_scale", line != "scale"
+        of_people, of_consensus = line != "consensus_variance", line != "variance"
         if of_consensus:
-            factor = float(np.clip(state.consensus_scale * factor, *_CONSENSUS_SCALES)) / state.consensus_scale
+            factor = float(np.clip(state.consensus_variance * factor, *_CONSENSUS_SCALES)) / state.consensus_variance
         if of_people:
-            factor = float(np.clip(state.setting.scale * factor, *_SCALES)) / state.setting.scale
-        self.setting = replace(state.setting, scale=state.setting.scale * (factor if of_people else 1.0))
+            factor = float(np.clip(state.setting.variance * factor, *_SCALES)) / state.setting.variance
+        self.setting = replace(state.setting, variance=state.setting.variance * (factor if of_people else 1.0))
         ratio = factor if of_consensus else 1.0
-        self.consensus_scale = ratio * state.consensus_scale
+        self.consensus_variance = ratio * state.consensus_variance
         self.precision, self.offset_precision = state.precision / ratio, state.offset_precision / ratio
         root = math.sqrt(factor) if of_people and of_consensus else 1.0
         self.m, self.offset = root * state.m, root * state.offset
@@ -282,7 +284,7 @@ class _Rigid:
         Newton steps of consensus and threshold, until what the last one gains, which is added, means little.
         """
         prior = self._prior(self.setting)
-        log_prior = _log_prior_of_scales(self.setting.scale, self.consensus_scale)
+        log_prior = _log_prior_of_variances(self.setting.variance, self.consensus_variance)
         for _ in range(_MAX_PROFILE_STEPS + 1):
             self.current = current = expectation(
                 self.people, self.sites, self._law(prior), self.delta, n_sweeps=2, tolerance=_LINE_TOLERANCE,
@@ -330,38 +332,38 @@ class _Rigid:
         return self.candidate.prior(setting, self.space)
 
     def _law(self, prior: PopulationPrior) -> Law:
-        Sigma = prior.scale * prior.K
+        Sigma = prior.variance * prior.K
         if self.Phi is None:
             return Law(Sigma, self.m)
         mean = self.Phi @ self.m
         if len(self.offset):
             mean += self.offset
-        return Law(Sigma, mean, self.Phi, prior.scale * prior.own_share)
+        return Law(Sigma, mean, self.Phi, prior.variance * prior.own_share)
 
     def _slope_of_functions(self, name: str, setting: Hyperparameters, law: Law, current: Expectation) -> float:
         """Gradient of the evidence in one coordinate."""
         assert self.functions is not None
         assert self.Phi is not None
         diagonal = np.diagonal(current.D)
-        if name == "scale":
+        if name == "variance":
             return 0.5 * float(np.diagonal(law.Sigma) @ diagonal + law.rho @ current.own_D)
         w = setting.feature_weight
         of_functions, of_items = self.functions.slopes(self.Phi, self.space.known)
-        return 0.5 * setting.scale * w * (1.0 - w) * float(of_functions @ diagonal + of_items @ current.own_D)
+        return 0.5 * setting.variance * w * (1.0 - w) * float(of_functions @ diagonal + of_items @ current.own_D)
 
     def _slope(self, name: str, setting: Hyperparameters, law: Law, current: Expectation) -> float:
         """Gradient of the evidence in one coordinate, ½ tr(D dΣ/dx)."""
-        if name == "scale":
+        if name == "variance":
             return 0.5 * float(np.vdot(current.D, law.Sigma))
         w = setting.feature_weight
-        kernel = law.Sigma / (setting.scale * w)
+        kernel = law.Sigma / (setting.variance * w)
         np.fill_diagonal(kernel, 1.0)
         if name == "feature_weight":  # K₀ = w K_θ + (1 - w) I, and w is logistic in x
             slope = (1.0 - w) * (kernel - np.eye(len(kernel)))
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 slope = np.where(kernel > 0.0, -2.0 * kernel * np.log(kernel), 0.0)  # dK_θ / d log ℓ = K_θ r² / ℓ²
-        return 0.5 * setting.scale * w * float(np.vdot(current.D, slope))
+        return 0.5 * setting.variance * w * float(np.vdot(current.D, slope))
 
 
 def _coordinates(names: list[str], setting: Hyperparameters) -> list[float]:
@@ -370,7 +372,7 @@ def _coordinates(names: list[str], setting: Hyperparameters) -> list[float]:
 
 
 def _hyperparameters(names: list[str], start: Hyperparameters, x: FloatArray) -> Hyperparameters:
-    changes: dict[str, float] = {}
+    changes: dict[str, Any] = {}
     for name, centre, offset in zip(names, _coordinates(names, start), x.tolist(), strict=True):
         value = centre + offset
         changes[name] = 1.0 / (1.0 + math.exp(-value)) if name == "feature_weight" else math.exp(value)

@@ -17,7 +17,6 @@ from predilect.models.population.calibration import Alone, Calibration, calibrat
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.layout import People, lay_out
-from predilect.people.pair_kinds import IMPLIED
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,14 +44,14 @@ class Trial:
         for.
     states : list of PopulationState
         One a fold.
-    factor : float
-        That variance factor.
+    calibration : Calibration
+        The one that is held fixed, or that variance factor.
     """
 
     losses: FloatArray
     weights: FloatArray
     states: list[PopulationState]
-    factor: float
+    calibration: Calibration
 
     @classmethod
     def of(cls, runs: Sequence[Predicted], given: Calibration | None) -> Trial:
@@ -62,7 +61,7 @@ class Trial:
             given = Calibration(variance_factor(outcome, mean, var, weight, delta))
         threshold = given.threshold_factor * delta
         losses = -given.log_chances(lambda v: tilted(outcome, mean, v, threshold)[0], var)
-        return cls(losses, weight, [run.state for run in runs], given.factor)
+        return cls(losses, weight, [run.state for run in runs], given)
 
     @property
     def converged(self) -> bool:
@@ -174,7 +173,6 @@ class Fold:
 
 MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
 ENOUGH_TO_CALIBRATE = 8000.0  # answers held out
-_OTHERS = ("threshold_factor", "noise_factor", "lapse_rate", "lapse_noise")
 _MOST_WORK = 1e8  # multiply-adds of a sweep, over all folds; about half a second
 
 
@@ -183,10 +181,10 @@ def calibrated(
     candidate: Candidate,
     folds: Sequence[Fold],
     states: Sequence[PopulationState],
-    free: Sequence[str],
+    learn_threshold: bool,
     rng: np.random.Generator,
 ) -> Hyperparameters:
-    """Hyper-parameters with those of the calibration in ``free`` chosen by leave-one-out predictions.
+    """Hyper-parameters with the calibration chosen by leave-one-out predictions; γ only if ``learn_threshold``.
 
     ``states`` are fits to the first of the ``folds``; ``rng`` chooses rows where leave-one-out predictions take long.
     """
@@ -195,17 +193,8 @@ def calibrated(
         state = states[number] if number < len(states) else fold.run(candidate, setting, None, states[0]).state
         parts.append(fold.alone(candidate, setting, state, _MOST_WORK / len(folds), rng))
     alone = Alone.together(parts)
-    kind = alone.kind.copy()
-    if "variance_factor_unseen" not in free:
-        kind[(kind > 0) & (kind != IMPLIED)] = 0
-    if "variance_factor_implied" not in free:
-        kind[kind == IMPLIED] = 0
-    held: dict[str, float | None] = {name: None if name in free else getattr(setting, name) for name in _OTHERS}
-    power = None if "variance_power" in free else setting.variance_power
-    found = calibration(alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, kind, power=power, **held)
-    settled = {name: getattr(found, name) for name in _OTHERS}
-    if "variance_factor_unseen" in free:
-        settled["variance_factor_unseen"] = found.factor_unseen
-    if "variance_factor_implied" in free:
-        settled["variance_factor_implied"] = found.factor_implied
-    return replace(setting, variance_factor=found.factor, variance_power=found.power, **settled)
+    found = calibration(
+        alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, alone.kind,
+        threshold_factor=None if learn_threshold else 1.0,
+    )  # fmt: skip
+    return replace(setting, calibration=found)

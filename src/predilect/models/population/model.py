@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._json import typed
 from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.evaluation.verdict import Verdict
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
+from predilect.models.population.calibration import Calibration
 from predilect.models.population.description import describe_population
 from predilect.models.population.predictions import population_chances, population_log_chances, population_margins
 from predilect.models.population.prior import (
@@ -49,31 +51,16 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     personal : bool, default True
         False gives the pooled model: one utility function for everybody. It is used anyway where the data name fewer
         than two people.
-    strength, scale, consensus_scale, feature_weight, consensus_feature_weight, length_scale : float or "auto"
+    strength, variance, consensus_variance, feature_weight, consensus_feature_weight, length_scale : float or "auto"
         Prior: ν₀ (people's worth of belief in the prior covariance), s₀ and s_t (prior variance of a person's utility
         about the consensus, and of the consensus), w and w_t (share of these variances that item features explain, 0 to
         1) and ℓ (length scale of the features' kernel, in standard deviations). "auto", the default, takes s₀, s_t, w
         and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
         and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
-        ``consensus_scale=inf`` is a flat prior (variance 1e10).
-    variance_factor, variance_factor_unseen, variance_factor_implied : float or "auto", default "auto"
-        Calibration factors κ, κ₀ and κ₌: probabilities of answers take κ vᵉ for a margin's variance v. κ₀ replaces κ
-        for two items that the person has no answer on, and √(κ κ₀) does for a pair with one such item; κ₌, at most κ,
-        where the answer follows from others of the person by transitivity. "auto" is chosen on held-out answers; 1 for
-        the pooled model. κ₀ and κ₌ are κ where held-out answers do not tell the kinds of pairs apart or κ is given.
-    variance_power : float or "auto", default "auto"
-        e, from 0 to 2: above 1 where small variances are still too large. "auto" is chosen on held-out answers, and 1
-        for the pooled model or where κ is given.
-    threshold_factor : float or "auto", default "auto"
-        γ: probabilities of answers take the tie threshold times γ. "auto" is chosen on held-out answers, and 1 for the
-        pooled model or where κ or the threshold is given.
-    noise_factor : float or "auto", default "auto"
-        τ², from 1e-6 to 1: probabilities of answers take noise of this variance, where the fit takes 1. "auto" is
-        chosen on held-out answers, and 1 for the pooled model or where κ is given.
-    lapse_rate, lapse_noise : float or "auto", default "auto"
-        λ, from 0 to .5, and k, from 1 up: share of careless answers, and the variance of their noise; inf is a toss of
-        a coin. "auto" is chosen on held-out answers; λ is 0 for the pooled model or where κ is given, and k inf where λ
-        is 0 or both are given.
+        ``consensus_variance=inf`` is a flat prior (variance 1e10).
+    calibration : "auto", None or Calibration, default "auto"
+        How probabilities of answers follow from margins: "auto" is chosen on held-out answers, and none for the pooled
+        model; None is as the posterior has them; or a :class:`~predilect.Calibration`.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
         Basis of the utilities. "items": one function an item, at most 3 000. "attributes": linear in the item features,
         a hierarchical probit. "inducing": a kernel of the features through inducing points, and an item-specific
@@ -90,7 +77,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²), and is learned with everything else; 0 is
         one threshold for all. "auto" gives people their own where held-out answers gain by it, with the spread of
         largest evidence; a ``tie_threshold`` that is given is everybody's then.
-    tolerance : float or "auto", default "auto"
+    tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
     max_iter : int, default 300
@@ -120,8 +107,8 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         The answers; None after :meth:`load`.
     verdict_ : Verdict or None
         Of :meth:`verdict`, once it was asked for; None again after :meth:`update` and :meth:`forget`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    classes_ : array of int, shape (3,)
+        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
 
     Notes
     -----
@@ -149,25 +136,18 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         self,
         personal: bool = True,
         strength: Auto = "auto",
-        scale: Auto = "auto",
-        consensus_scale: Auto = "auto",
+        variance: Auto = "auto",
+        consensus_variance: Auto = "auto",
         feature_weight: Auto = "auto",
         consensus_feature_weight: Auto = "auto",
         length_scale: Auto = "auto",
-        variance_factor: Auto = "auto",
-        variance_factor_unseen: Auto = "auto",
-        variance_factor_implied: Auto = "auto",
-        variance_power: Auto = "auto",
-        threshold_factor: Auto = "auto",
-        noise_factor: Auto = "auto",
-        lapse_rate: Auto = "auto",
-        lapse_noise: Auto = "auto",
+        calibration: Calibration | str | None = "auto",
         basis: str = "auto",
         n_inducing: int | str = "auto",
         user_features: bool | str = "auto",
         tie_threshold: Auto = "auto",
         tie_spread: Auto = "auto",
-        tolerance: Auto = "auto",
+        tol: Auto = "auto",
         max_iter: int = 300,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -175,25 +155,18 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     ) -> None:
         self.personal = personal
         self.strength = strength
-        self.scale = scale
-        self.consensus_scale = consensus_scale
+        self.variance = variance
+        self.consensus_variance = consensus_variance
         self.feature_weight = feature_weight
         self.consensus_feature_weight = consensus_feature_weight
         self.length_scale = length_scale
-        self.variance_factor = variance_factor
-        self.variance_factor_unseen = variance_factor_unseen
-        self.variance_factor_implied = variance_factor_implied
-        self.variance_power = variance_power
-        self.threshold_factor = threshold_factor
-        self.noise_factor = noise_factor
-        self.lapse_rate = lapse_rate
-        self.lapse_noise = lapse_noise
+        self.calibration = calibration
         self.basis = basis
         self.n_inducing = n_inducing
         self.user_features = user_features
         self.tie_threshold = tie_threshold
         self.tie_spread = tie_spread
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -219,7 +192,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                     comparisons, space, length_scale, given, basis=self.basis,
                     n_inducing=n_inducing,
                     traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
-                    tolerance=None if isinstance(self.tolerance, str) else float(self.tolerance),
+                    tolerance=None if isinstance(self.tol, str) else float(self.tol),
                     max_iter=self.max_iter, random_state=self.random_state, executor=executor, watch=watch,
                 )  # fmt: skip
             else:
@@ -242,13 +215,14 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     @property
     def choices_(self) -> dict[str, Any]:
-        """Basis, n_inducing and user_features that were chosen, as parameters."""
+        """Basis, n_inducing, user_features and calibration that were chosen, as parameters."""
         check_is_fitted(self, "posterior_")
         functions = self.functions_
         return {
             "basis": "items" if functions is None else functions.kind,
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
             "user_features": self.traits_ is not None,
+            "calibration": self.hyperparameters_.calibration,
         }
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
@@ -330,6 +304,13 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         return unpack_population(self, values, arrays)
+
+    @classmethod
+    def _parameters(cls, values: dict[str, Any]) -> dict[str, Any]:
+        given = super()._parameters(values)
+        if isinstance(given["calibration"], dict):
+            given["calibration"] = typed(Calibration, given["calibration"], "calibration")
+        return given
 
     @classmethod
     def _hyperparameters(cls, values: dict[str, Any]) -> Hyperparameters:

@@ -43,7 +43,7 @@ def _traits_of_new(model: Any, queries: Queries, users: Any) -> FloatArray | Non
 
 def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
     """Probabilities of left, tie and right, shape (n, 3), averaged over the tie thresholds of unseen users."""
-    found, open_ = Calibration.of(model.hyperparameters_), _open(model, queries.users)
+    found, open_ = model.hyperparameters_.calibration, _open(model, queries.users)
     thresholds = _thresholds(model, queries.users)
     chances = np.zeros((len(mean), 3))
     for share, v in found.components(var, _kinds(model, found, queries)):
@@ -56,7 +56,7 @@ def population_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Q
 
 def population_log_chances(model: Any, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
     """Logarithms of :func:`population_chances`."""
-    found, open_ = Calibration.of(model.hyperparameters_), _open(model, queries.users)
+    found, open_ = model.hyperparameters_.calibration, _open(model, queries.users)
     thresholds = _thresholds(model, queries.users)
 
     def log_likelihood(v: FloatArray) -> FloatArray:
@@ -78,7 +78,7 @@ def _kinds(model: Any, found: Calibration, queries: Queries) -> npt.ArrayLike:
 
 def _threshold(model: Any) -> float:
     """The calibrated tie threshold."""
-    return float(model.hyperparameters_.threshold_factor * model.tie_threshold_)
+    return float(model.hyperparameters_.calibration.threshold_factor * model.tie_threshold_)
 
 
 def _thresholds(model: Any, users: npt.NDArray[np.integer]) -> FloatArray | float:

@@ -18,6 +18,7 @@ from predilect.data.space import FeatureSpace
 from predilect.models.checks import _is_auto, _number
 from predilect.models.fields import LARGEST
 from predilect.models.population.basis import BASES, Functions
+from predilect.models.population.calibration import Calibration
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,9 +31,9 @@ class Hyperparameters:
     ----------
     strength : float
         ν₀, weight of the prior of the population covariance, in people.
-    scale : float
+    variance : float
         s₀, prior variance of a person's utility about the consensus.
-    consensus_scale : float
+    consensus_variance : float
         s_t, prior variance of a consensus utility.
     feature_weight : float
         w, share of the prior variance that item features explain.
@@ -43,42 +44,20 @@ class Hyperparameters:
         agree on, or the other way round.
     trait_scale : float
         s_b, prior variance of the effect of a person's trait on a utility; 0 if traits are not used.
-    variance_factor : float
-        κ: the probability of an answer is that of a margin with mean E z and variance κ (Var z)ᵉ. With e = 1: 1 where
-        utilities are Gaussian as modelled, smaller where people are easier to predict than that, larger where a point
-        estimate of the population is overconfident.
-    variance_factor_unseen : float, optional
-        κ₀: the same for two items on which the person has no answer; by default κ. A pair with one such item takes
-        √(κ κ₀).
-    variance_factor_implied : float, optional
-        κ₌: the same where the answer follows from others of the person by transitivity; by default κ.
-    variance_power : float
-        e: above 1 where margins of small variance are known better still than κ says.
-    threshold_factor : float
-        γ: factor of the tie threshold in predictions.
-    noise_factor : float
-        τ²: variance of the answer noise in predictions; 1 in the fit.
-    lapse_rate, lapse_noise : float
-        λ and k: share of careless answers, and the variance of their noise; inf is a fair coin.
+    calibration : Calibration
+        How probabilities of answers follow from margins.
     tie_spread : float
         σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
     """
 
     strength: float
-    scale: float
-    consensus_scale: float
+    variance: float
+    consensus_variance: float
     feature_weight: float
     length_scale: float
     consensus_feature_weight: float | None = None
     trait_scale: float = 0.0
-    variance_factor: float = 1.0
-    variance_factor_unseen: float | None = None
-    variance_factor_implied: float | None = None
-    variance_power: float = 1.0
-    threshold_factor: float = 1.0
-    noise_factor: float = 1.0
-    lapse_rate: float = 0.0
-    lapse_noise: float = math.inf
+    calibration: Calibration = field(default_factory=Calibration)
     tie_spread: float = 0.0
 
     @property
@@ -86,22 +65,9 @@ class Hyperparameters:
         """W of the consensus, given or shared."""
         return self.feature_weight if self.consensus_feature_weight is None else self.consensus_feature_weight
 
-    @property
-    def unseen_factor(self) -> float:
-        """κ₀, given or equal to κ."""
-        return self.variance_factor if self.variance_factor_unseen is None else self.variance_factor_unseen
-
-    @property
-    def implied_factor(self) -> float:
-        """κ₌, given or equal to κ."""
-        return self.variance_factor if self.variance_factor_implied is None else self.variance_factor_implied
-
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            **asdict(self), "consensus_feature_weight": self.consensus_weight,
-            "variance_factor_unseen": self.unseen_factor, "variance_factor_implied": self.implied_factor,
-        }  # fmt: skip
+        return {**asdict(self), "consensus_feature_weight": self.consensus_weight}
 
 
 # With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
@@ -124,9 +90,9 @@ class PopulationPrior:
         K₀: how alike items are, unit diagonal (M = n_items), or the prior shape of Σ on the functions of a basis.
     strength : float
         ν₀, the weight of the prior of Σ, in people.
-    scale : float
+    variance : float
         s₀, prior variance of a person's utility about the consensus.
-    consensus_scale : float
+    consensus_variance : float
         s_t, prior variance of a consensus utility.
     K_consensus : array of float, shape (M, M), optional
         K_t; K₀ unless given.
@@ -142,8 +108,8 @@ class PopulationPrior:
 
     K: FloatArray
     strength: float
-    scale: float
-    consensus_scale: float
+    variance: float
+    consensus_variance: float
     K_consensus: FloatArray | None = None
     Phi: FloatArray | None = None
     own_share: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -164,11 +130,11 @@ class PopulationPrior:
             Phi = functions.rows(space) if Phi is None else Phi
             share = functions.own_share(Phi, space.known, h.feature_weight)
             K = functions.prior_covariance(h.feature_weight)
-            return cls(K, h.strength, h.scale, h.consensus_scale, None, Phi, share, traits, h.tie_spread)
+            return cls(K, h.strength, h.variance, h.consensus_variance, None, Phi, share, traits, h.tie_spread)
         K = space.covariance(h.feature_weight, h.length_scale)
         shared = h.consensus_weight == h.feature_weight
         K_t = None if shared else space.covariance(h.consensus_weight, h.length_scale)
-        return cls(K, h.strength, h.scale, h.consensus_scale, K_t, trait_scale=traits, tie_spread=h.tie_spread)
+        return cls(K, h.strength, h.variance, h.consensus_variance, K_t, trait_scale=traits, tie_spread=h.tie_spread)
 
     @property
     def n_functions(self) -> int:
@@ -178,7 +144,7 @@ class PopulationPrior:
 
 def dimension(prior: PopulationPrior) -> float:
     """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
-    return _dimension(prior.scale * _spectrum(prior.K))
+    return _dimension(prior.variance * _spectrum(prior.K))
 
 
 def n_free_functions(prior: PopulationPrior) -> float:
@@ -204,7 +170,7 @@ def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> f
 
 
 def first_scale(prior: PopulationPrior, n_people: int) -> float:
-    """Prior scale of the Σ from which a search starts, for a crowd of so many people who answered.
+    """Prior variance of the Σ from which a search starts, for a crowd of so many people who answered.
 
     Notes
     -----
@@ -212,8 +178,8 @@ def first_scale(prior: PopulationPrior, n_people: int) -> float:
     is large in more directions than people and prior can hold, the search goes to another maximum of J, where a few
     directions, far beyond the prior, hold every answer of everybody by heart; it takes hundreds of passes to get there.
     """
-    if prior.scale >= _SMALLEST_FIRST_SCALE:
-        return prior.scale
+    if prior.variance >= _SMALLEST_FIRST_SCALE:
+        return prior.variance
     most = (prior.strength + n_people) / LEAST_STRENGTH
     if min(prior.n_functions, _SMALLEST_FIRST_SCALE * float(np.trace(prior.K))) <= most:  # a bound of the dimension
         return _SMALLEST_FIRST_SCALE
@@ -222,10 +188,10 @@ def first_scale(prior: PopulationPrior, n_people: int) -> float:
     def excess(log_scale: float) -> float:
         return _dimension(math.exp(log_scale) * values) - most
 
-    low, high = math.log(prior.scale), math.log(_SMALLEST_FIRST_SCALE)
+    low, high = math.log(prior.variance), math.log(_SMALLEST_FIRST_SCALE)
     if excess(high) <= 0.0:
         return _SMALLEST_FIRST_SCALE
-    return prior.scale if excess(low) >= 0.0 else math.exp(brentq(excess, low, high))
+    return prior.variance if excess(low) >= 0.0 else math.exp(brentq(excess, low, high))
 
 
 def _spectrum(K: FloatArray) -> FloatArray:
@@ -275,32 +241,30 @@ class Candidate:
 # Name: smallest and largest value allowed.
 _RANGES = {
     "strength": (1e-6, 1e12),
-    "scale": (1e-8, 1e8),
-    "consensus_scale": (1e-8, float("inf")),
+    "variance": (1e-8, 1e8),
+    "consensus_variance": (1e-8, float("inf")),
     "feature_weight": (0.0, 1.0),
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
-    "variance_factor": (0.0, 1e12),
-    "variance_factor_unseen": (0.0, 1e12),
-    "variance_factor_implied": (0.0, 1e12),
-    "variance_power": (0.0, 2.0),
-    "threshold_factor": (1e-3, 1e3),
-    "noise_factor": (1e-6, 1.0),
-    "lapse_rate": (0.0, 0.5),
-    "lapse_noise": (1.0, float("inf")),
     "tie_spread": (0.0, 10.0),
 }
-_SEARCHED = ("strength", "scale", "consensus_scale", "length_scale")
+_SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
 
 
-def given_hyperparameters(model: Any) -> dict[str, float]:
-    """Hyper-parameters that are numbers and not "auto"; ValueError if one is neither, or out of its range."""
-    given: dict[str, float] = {}
+def given_hyperparameters(model: Any) -> dict[str, Any]:
+    """Hyper-parameters that are given and not "auto"; ValueError if one is neither, or out of its range."""
+    given: dict[str, Any] = {}
     for name, (low, high) in _RANGES.items():
         value = getattr(model, name)
         if _is_auto(value):
             continue
         given[name] = _number(name, value, low, high)
+    if model.calibration is None:
+        given["calibration"] = Calibration()
+    elif isinstance(model.calibration, Calibration):
+        given["calibration"] = model.calibration
+    elif not _is_auto(model.calibration):
+        raise ValueError(f'calibration must be "auto", None or a Calibration, not {model.calibration!r}')
     return given
 
 
@@ -320,11 +284,11 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
 
 def check_settings(model: Any) -> None:
     """ValueError if an argument that says how to compute is neither "auto" nor in its range."""
-    tolerance = model.tolerance
-    automatic = isinstance(tolerance, str) and tolerance == "auto"
-    number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
-    if not automatic and not (number and 0.0 < float(tolerance) < float("inf")):
-        raise ValueError(f'tolerance must be "auto" or a number above 0, in nats an answer, not {tolerance!r}')
+    tol = model.tol
+    automatic = isinstance(tol, str) and tol == "auto"
+    number = isinstance(tol, Real) and not isinstance(tol, bool)
+    if not automatic and not (number and 0.0 < float(tol) < float("inf")):
+        raise ValueError(f'tol must be "auto" or a number above 0, in nats an answer, not {tol!r}')
     for name, least in (("max_iter", 1), ("random_state", 0)):
         value = getattr(model, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

@@ -89,10 +89,10 @@ class Search:
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
         self.jitter = max(factor_K.jitter, factor_t.jitter)
         inverse = factor_t.inverse()
-        self.precision = inverse / prior.consensus_scale
+        self.precision = inverse / prior.consensus_variance
         self.trait_precision = inverse / prior.trait_scale
-        self.offset_precision = 1.0 / (prior.consensus_scale * prior.own_share)
-        self.root = math.sqrt(prior.scale) * factor_K.lower  # of s₀ K₀
+        self.offset_precision = 1.0 / (prior.consensus_variance * prior.own_share)
+        self.root = math.sqrt(prior.variance) * factor_K.lower  # of s₀ K₀
         self.sites = Sites.flat(0)
         self.passes = 0
         self.site_tolerance = _SITE_TOLERANCE
@@ -103,7 +103,7 @@ class Search:
         M, n_own = self.prior.n_functions, len(self.prior.own_share)
         B = np.zeros((M, self.people.traits.shape[1]))
         # Without item-specific residuals their scale is not learned; a new item that has one gets the prior.
-        own_scale = first if n_own else self.prior.scale
+        own_scale = first if n_own else self.prior.variance
         log_tie_factor = np.zeros(self.people.n_users if self.learn_ties else 0)
         return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor)
 
@@ -142,7 +142,7 @@ class Search:
         """Log prior density of offsets, residual scale and trait effects."""
         value = -0.5 * float(point.offset**2 @ self.offset_precision)
         if len(point.offset):  # an inverse Wishart in one dimension
-            value -= 0.5 * self.prior.strength * (math.log(point.own_scale) + self.prior.scale / point.own_scale)
+            value -= 0.5 * self.prior.strength * (math.log(point.own_scale) + self.prior.variance / point.own_scale)
         if point.B.size:
             value -= 0.5 * float(np.vdot(point.B, self.trait_precision @ point.B))
         if self.learn_ties:
@@ -201,12 +201,12 @@ class Search:
         return Point(
             m=consensus_mode(point.m, self.precision, current),
             Sigma=covariance_step(
-                point.Sigma, current, self.people.n_active, prior.scale * prior.K, prior.strength, power=power
+                point.Sigma, current, self.people.n_active, prior.variance * prior.K, prior.strength, power=power
             ),
             delta=delta,
             offset=offset_step(point.offset, self.offset_precision, current),
             own_scale=own_scale_step(
-                point.own_scale, prior.own_share, current, len(self.people.item_idx), prior.scale, prior.strength
+                point.own_scale, prior.own_share, current, len(self.people.item_idx), prior.variance, prior.strength
             ),
             B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
             log_tie_factor=log_tie_factor,
@@ -343,7 +343,7 @@ class _Coordinates:
         if len(point.offset):
             gradient[self.offset] = self.t_offset * (current.r_items - search.offset_precision * point.offset)
             slope = point.own_scale * float(search.prior.own_share @ current.own_D)
-            slope -= nu * (1.0 - search.prior.scale / point.own_scale)
+            slope -= nu * (1.0 - search.prior.variance / point.own_scale)
             gradient[self.own] = 0.5 * self.scale_of_own * slope
         if point.B.size:
             gradient[self.B] = (self.T_B.T @ (current.r_traits - search.trait_precision @ point.B)).ravel()

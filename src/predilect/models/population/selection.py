@@ -23,7 +23,6 @@ from predilect.data.space import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.models.population.basis import Functions
-from predilect.models.population.calibration import Calibration
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -43,13 +42,13 @@ from predilect.people.maximisation import tie_spread_of
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-DEFAULTS = {"strength": 30.0, "scale": 4.0, "consensus_scale": 4.0, "feature_weight": 0.5}
+DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
 
 # The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
 # comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
-_STEPS = {"strength": math.sqrt(10.0), "scale": 2.0, "length_scale": 2.0, "feature_weight": 8.0}
-_RANGES = {"strength": (1.0, 1e4), "scale": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
-_WALK = ("strength", "scale", "feature_weight", "strength")
+_STEPS = {"strength": math.sqrt(10.0), "variance": 2.0, "length_scale": 2.0, "feature_weight": 8.0}
+_RANGES = {"strength": (1.0, 1e4), "variance": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
+_WALK = ("strength", "variance", "feature_weight", "strength")
 _WALK_WITH_KERNEL = ("length_scale", "feature_weight", "strength")
 _MAX_TRIALS = 10
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
@@ -209,11 +208,11 @@ def select_model(
     best = search.or_pooled(best, delta, executor)
     if traits is not None and not traits_must:
         best = search.with_traits(best, traits)
-    setting = replace(best.setting, variance_factor=best.trial.factor)
+    setting = replace(best.setting, calibration=best.trial.calibration)
     start_state = best.trial.states[0]
     if few:  # the offsets are those of the items that took part
         start_state = replace(start_state, offset=np.zeros(0))
-    if "variance_factor" in free:
+    if "calibration" in free:
         folds, states, candidate = search.folds, best.trial.states, best.candidate
         quick = candidate.prior(setting, where).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
         if quick and some is comparisons:  # further folds of the same kind
@@ -225,7 +224,9 @@ def select_model(
             folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE))
             first_run = folds[0].run(candidate := Candidate.of(candidate.functions, where), setting, None, start_state)
             states = [first_run.state]
-        setting = calibrated(setting, candidate, folds, states, free, np.random.default_rng(seeds[5]))
+        setting = calibrated(
+            setting, candidate, folds, states, comparisons.has_ties and delta is None, np.random.default_rng(seeds[5])
+        )
     candidate = Candidate.of(best.candidate.functions, space)
     return Selection(setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
 
@@ -260,8 +261,8 @@ class _Search:
             fold.run(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
             for i, fold in enumerate(self.folds)
         ]
-        trial = Trial.of(runs, None if "variance_factor" in self.free else Calibration.of(setting))
-        setting = replace(setting, variance_factor=trial.factor)
+        trial = Trial.of(runs, None if "calibration" in self.free else setting.calibration)
+        setting = replace(setting, calibration=trial.calibration)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
         if self.progress:
             self.progress(len(self.trials))
@@ -330,11 +331,12 @@ class _Search:
 
     def or_pooled(self, best: _Found, delta: float | None, executor: ThreadPoolExecutor | None) -> _Found:
         """The same if it gains on the limit in which everybody is the crowd, and else that limit."""
-        far = best.setting.scale > _LARGEST_SCALE_NEAR_POOLED and not self.has_few_people(best.candidate, best.setting)
-        if far or not {"strength", "scale"} <= set(self.free):
+        few = self.has_few_people(best.candidate, best.setting)
+        far = best.setting.variance > _LARGEST_SCALE_NEAR_POOLED and not few
+        if far or not {"strength", "variance"} <= set(self.free):
             return best
-        setting = replace(best.setting, strength=_RANGES["strength"][1], scale=_POOLED_SCALE, trait_scale=0.0)
-        free = [name for name in self.free if name == "consensus_scale"]
+        setting = replace(best.setting, strength=_RANGES["strength"][1], variance=_POOLED_SCALE, trait_scale=0.0)
+        free = [name for name in self.free if name == "consensus_variance"]
         setting = rigid_hyperparameters(
             self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
         )
@@ -397,7 +399,7 @@ def _by_evidence(
 
 
 def _first_trait_scale(setting: Hyperparameters, traits: FloatArray) -> float:
-    return _FIRST_TRAIT_SHARE * setting.scale / max(int(traits.shape[1]), 1)
+    return _FIRST_TRAIT_SHARE * setting.variance / max(int(traits.shape[1]), 1)
 
 
 def _step(setting: Hyperparameters, name: str, direction: int, least_strength: float) -> Hyperparameters | None:

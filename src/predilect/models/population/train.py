@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 _MOST_ITEMS_PERSONAL = 3000
 _MOST_ITEMS_POOLED = 10_000
 _FLAT_SCALE = 1e10  # stands for an improper flat prior, and keeps an item that never wins finite
-_POOLED_GRID = {"consensus_scale": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": (0.0, 0.5, 0.9, 0.98)}
+_POOLED_GRID = {"consensus_variance": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": (0.0, 0.5, 0.9, 0.98)}
 _ITEMS_FOR_FEATURE_SEARCH = 1500
 # The automatic choice of a basis, where items have features.
 _MOST_ITEMS_AS_BASIS = 300
@@ -66,7 +66,7 @@ def train_personal(
     comparisons: Comparisons,
     space: FeatureSpace,
     default_length_scale: float,
-    given: Mapping[str, float],
+    given: Mapping[str, Any],
     *,
     basis: str,
     n_inducing: int | None,
@@ -91,10 +91,7 @@ def train_personal(
     bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if None in bases:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
-    searchable = ["strength", "scale", "consensus_scale", "variance_factor"]
-    if "variance_factor" not in given:  # a given κ holds the rest of the calibration at its defaults
-        searchable += ["variance_factor_unseen", "variance_factor_implied", "variance_power"]
-        searchable += ["noise_factor", "lapse_rate", "lapse_noise"]
+    searchable = ["strength", "variance", "consensus_variance", "calibration"]
     if space.informative:
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given and None in bases:
@@ -104,7 +101,7 @@ def train_personal(
             start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
     if comparisons.has_ties and delta is None:
-        searchable += ["tie_spread", "threshold_factor"]
+        searchable.append("tie_spread")
     if not comparisons.has_ties:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
     selection = select_model(
@@ -189,7 +186,7 @@ def train_pooled(
     comparisons: Comparisons,
     space: FeatureSpace,
     default_length_scale: float,
-    given: Mapping[str, float],
+    given: Mapping[str, Any],
     *,
     basis: str,
     n_inducing: int | None,
@@ -207,7 +204,9 @@ def train_pooled(
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
     found = _search_pooled(comparisons, space, start, given, delta, watch, functions)
     best = found.state
-    chosen = replace(start, consensus_scale=found.scale, feature_weight=found.weight, consensus_feature_weight=None)
+    chosen = replace(
+        start, consensus_variance=found.variance, feature_weight=found.weight, consensus_feature_weight=None
+    )
     kind = {"kind": "items"} if functions is None else functions.to_dict()
     Phi = None if functions is None else functions.rows(space)
     return Trained(
@@ -231,7 +230,7 @@ def _pooled_basis(
 @dataclass(frozen=True, slots=True)
 class _Pooled:
     state: PooledState
-    scale: float
+    variance: float
     weight: float
     trials: list[dict[str, float]]
 
@@ -240,7 +239,7 @@ def _search_pooled(
     comparisons: Comparisons,
     space: FeatureSpace,
     start: Hyperparameters,
-    given: Mapping[str, float],
+    given: Mapping[str, Any],
     delta: float | None,
     watch: Watcher | None,
     functions: Functions | None = None,
@@ -259,17 +258,17 @@ def _search_pooled(
                 K = functions.prior_covariance(weight)
             results[scale, weight] = fit_pooled(rows, K, scale, delta=delta, Phi=Phi)
             trials.append(
-                {"consensus_scale": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
+                {"consensus_variance": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
             )
             if watch:
                 watch("fitting the crowd as one", len(trials))
         return results[scale, weight]
 
-    scale, weight = start.consensus_scale, start.feature_weight
-    if "consensus_scale" not in given:
+    scale, weight = start.consensus_variance, start.feature_weight
+    if "consensus_variance" not in given:
         # A weak prior about 1, a factor e² wide: three answers that agree should not select the largest scale.
         scale = max(
-            _POOLED_GRID["consensus_scale"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
+            _POOLED_GRID["consensus_variance"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
         )
     if _may_search_weight(comparisons, space, given) if functions is None else functions.has_weight:
         weight = max(_POOLED_GRID["feature_weight"], key=lambda w: run(scale, w).evidence)
@@ -296,20 +295,20 @@ def extend(
             assert posterior.Phi is not None
             return replace(posterior, Phi=np.vstack([posterior.Phi, Phi]))
         share = functions.own_share(Phi, new.known, h.feature_weight)
-        return posterior.with_items(Phi, share, h.consensus_scale)
+        return posterior.with_items(Phi, share, h.consensus_variance)
     A, R, K_oo = _condition(space, new, h.feature_weight, h.length_scale)
     if isinstance(posterior, GaussianPosterior):
-        return posterior.extended(A, R, consensus_scale=h.consensus_scale)
+        return posterior.extended(A, R, consensus_variance=h.consensus_variance)
     A_t, R_t, _ = _condition(space, new, h.consensus_weight, h.length_scale)
-    consensus = GaussianPosterior(*posterior.consensus()).extended(A_t, R_t, consensus_scale=h.consensus_scale)
-    trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.scale
+    consensus = GaussianPosterior(*posterior.consensus()).extended(A_t, R_t, consensus_variance=h.consensus_variance)
+    trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.variance
     effects = posterior.effects
     if effects is not None:  # its prior is that of the consensus, with a scale of its own
         known = GaussianPosterior(np.zeros(posterior.n_items), effects.covariance)
-        spread = known.extended(A_t, R_t, consensus_scale=h.trait_scale).covariance
+        spread = known.extended(A_t, R_t, consensus_variance=h.trait_scale).covariance
         effects = Effects(np.vstack([effects.B, A_t @ effects.B]), spread)
     return posterior.extended(
-        A, R, consensus=consensus, scale=h.scale, strength=h.strength, trace=trace, effects=effects
+        A, R, consensus=consensus, scale=h.variance, strength=h.strength, trace=trace, effects=effects
     )
 
 
@@ -324,10 +323,10 @@ def _condition(
 
 
 def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
-    settings = {**DEFAULTS, "length_scale": default_length_scale, **given}
+    settings: dict[str, Any] = {**DEFAULTS, "length_scale": default_length_scale, **given}
     if not space.informative:
         settings["feature_weight"] = 0.0
-    settings["consensus_scale"] = min(settings["consensus_scale"], _FLAT_SCALE)
+    settings["consensus_variance"] = min(settings["consensus_variance"], _FLAT_SCALE)
     return Hyperparameters(**settings)
 
 

@@ -182,7 +182,7 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
             K = model.space_.covariance(h.feature_weight, h.length_scale)
         else:
             K = functions.prior_covariance(h.feature_weight)
-        model.pooled_prior_ = PooledPrior.of(K, h.consensus_scale, model.posterior_.Phi)
+        model.pooled_prior_ = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi)
     answers = PooledAnswers(*sides_of(rows.key), rows.weight, len(model.items_))
     with workers(model.n_jobs):
         state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, model.posterior_.mean)
