@@ -79,8 +79,10 @@ class Overlay(Mapping[int, Person]):
     Many small dicts, of which :meth:`plus` copies those that change: safe for readers, a microsecond per change.
     """
 
-    def __init__(self, parts: tuple[dict[int, Person], ...] = ({},) * _N_PARTS, n_added: int = 0) -> None:
-        self._parts, self.n_added = parts, n_added
+    def __init__(
+        self, parts: tuple[dict[int, Person], ...] = ({},) * _N_PARTS, size: int = 0, n_added: int = 0
+    ) -> None:
+        self._parts, self._size, self.n_added = parts, size, n_added
 
     def plus(self, people: Mapping[int, Person], n_new: int) -> Overlay:
         """With more users, or other answers of some; ``n_new`` of them are new."""
@@ -89,7 +91,8 @@ class Overlay(Mapping[int, Person]):
             more[user % _N_PARTS][user] = person
         for place, changed in more.items():
             parts[place] = parts[place] | changed
-        return Overlay(tuple(parts), self.n_added + n_new)
+        size = self._size + sum([user not in self for user in people])
+        return Overlay(tuple(parts), size, self.n_added + n_new)
 
     def holds(self, users: IntArray) -> npt.NDArray[np.bool_] | None:
         """Which of some codes are here; None if none is."""
@@ -109,7 +112,7 @@ class Overlay(Mapping[int, Person]):
         return chain.from_iterable(self._parts)
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return self._size
 
 
 def person_of(people: People, sites: Sites, user: int) -> Person:

@@ -134,7 +134,7 @@ def settled(
             factor = np.exp(theta) if spread else person.tie_factor
             person = person._replace(precision=sites.precision, linear=sites.linear, tie_factor=factor)
             return person, max(found.largest_change, last)
-    person, items = person._replace(precision=person.precision.copy(), linear=person.linear.copy()), person.items
+    items, precision, linear = person.items, person.precision.copy(), person.linear.copy()
     if law.has_basis:
         cov, Phi = law.cov[items], law.Phi[items]
         rho = law.rho[items] if len(law.rho) else law.rho
@@ -142,7 +142,8 @@ def settled(
         cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
     theta, change = person_at_rest(
         np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
-        person.precision, person.linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
+        precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
         math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
     )  # fmt: skip
-    return (person._replace(tie_factor=np.array([math.exp(theta)])) if spread else person), change
+    factor = np.array([math.exp(theta)]) if spread else person.tie_factor
+    return person._replace(precision=precision, linear=linear, tie_factor=factor), change

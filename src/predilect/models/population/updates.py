@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
+from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from predilect.people.overlay import Person, person_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled
 from predilect.progress import Report
-from predilect.shards import map_shards, workers
+from predilect.shards import workers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,15 +97,12 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
         person = posterior.answers_of(code) if code < n_known else Person.silent(traits[code - n_known][None])
         rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
         persons[code] = Person.of(rows, person.traits, person.tie_factor)
-    waiting = list(persons.values())
+    settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread)
     # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
-    quick = all(is_quick(person, law) for person in waiting)
+    quick = all(is_quick(person, law) for person in persons.values())
     with nullcontext() if quick else workers(model.n_jobs) as executor:
-        done = list(map_shards(
-            lambda shard: settled(waiting[shard[0]], law, delta, largest_state=largest_state, spread=spread),
-            [(place, place + 1) for place in range(len(waiting))], executor,
-        ))  # fmt: skip
-    residual = max(change for _, change in done)
+        done = list((executor.map if executor else map)(settle, persons.values()))
+    residual = max([change for _, change in done])
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
     return {code: _as_before(posterior, code, person) for code, (person, _) in zip(persons, done, strict=True)}
