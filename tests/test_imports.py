@@ -17,7 +17,7 @@ ROOMS = (
     "report", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
-GROUND = {"errors", "_advice", "_compile", "_json", "_replace", "_text", "progress", "shards"}
+GROUND = {"errors", "_advice", "_compile", "_json", "_plots", "_replace", "_text", "progress", "shards"}
 DATA = {"examples"}
 
 

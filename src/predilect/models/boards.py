@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -125,6 +127,14 @@ class Ranking(ABC):
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
         now = self._now()
         return _centred(*now.posterior_.consensus())
+
+    def further_tables(self) -> dict[str, Callable[[], Any]]:
+        """Tables that ``predilect rank --out`` writes beside the board: by name, what makes the frame."""
+        return {}
+
+    def further_plots(self) -> dict[str, Callable[[list[Path]], Any]]:
+        """Plots that ``predilect rank --out`` writes beside that of the board: by name, what draws it into files."""
+        return {}
 
     def _board(self, utilities: Utilities) -> Board:
         return rank_utilities(utilities, random_state=self.random_state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from predilect.models.fields import Fields
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
 from predilect.models.gaspk.parameters import check_gaspk
+from predilect.models.gaspk.plot_characteristics import plot_characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
@@ -305,6 +307,17 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
         if prior["at_bound"]:
             lines.append(f"The search of hyper-parameters ended at its bounds: {', '.join(prior['at_bound'])}.")
         return lines
+
+    def further_tables(self) -> dict[str, Callable[[], Any]]:
+        """See :meth:`Ranking.further_tables <predilect.models.boards.Ranking.further_tables>`."""
+        weights: dict[str, Callable[[], Any]] = {} if self.users_ is None else {"weights": self.segments}
+        return weights | {"characteristics": self.characteristics}
+
+    def further_plots(self) -> dict[str, Callable[[list[Path]], Any]]:
+        """See :meth:`Ranking.further_plots <predilect.models.boards.Ranking.further_plots>`."""
+        if self.trade_offs_.items_are_attributes:
+            return {}
+        return {"characteristics": lambda paths: plot_characteristics(self, path=paths)}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return pack_gaspk(self.posterior_, self.choices_, self.answers_, self.report_["prior"]["backend"])
