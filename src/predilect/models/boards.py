@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,33 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.gaussian.pooled import centre
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class Posterior(Protocol):
-    """Posterior from which boards are made: utilities of a person (-1: an unseen user) and of the crowd."""
-
-    def person(self, user: int) -> Utilities:
-        """Utilities of a person."""
-        ...
-
-    def crowd(self) -> Utilities:
-        """Utilities of the crowd."""
-        ...
-
-    def utilities(self, user: int) -> tuple[FloatArray, FloatArray]:
-        """Means and covariance of a person."""
-        ...
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Means and covariance of the crowd."""
-        ...
-
-
 class Ranking(ABC):
     """Base of estimators: boards and utilities from their posterior."""
+
+    kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
     posterior_: Posterior
     items_: Vocabulary
@@ -59,6 +42,10 @@ class Ranking(ABC):
     @abstractmethod
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
         """Number of answers on each item by people ``start`` to before ``stop``; shape (stop - start, n_items)."""
+
+    @abstractmethod
+    def stored_arrays(self) -> dict[str, Any]:
+        """Arrays that are saved of the posterior, and of the answers behind it."""
 
     def _now(self) -> Self:
         """Snapshot of the model, whatever other threads do."""

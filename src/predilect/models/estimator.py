@@ -112,6 +112,11 @@ class Keeping(ABC):
         """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
         return self.counts_.of_people(start, stop)
 
+    def stored_arrays(self) -> dict[str, Any]:
+        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
+        counts = self.counts_
+        return {**self._pack()[1], "ptr": counts.ptr, "item": counts.item, "count": counts.count}
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
 

@@ -41,4 +41,9 @@ def load_model(path: str | Path) -> Any:
         raise DataError(
             f"{path} holds a model called {kind!r:.100}, which this Predilect does not know. Install a newer Predilect"
         )
-    return getattr(import_module("predilect"), _ESTIMATORS[kind]).load(path)
+    return estimator_of(kind).load(path)
+
+
+def estimator_of(kind: str) -> Any:
+    """Class of the estimator that writes models of this kind; KeyError if there is none."""
+    return getattr(import_module("predilect"), _ESTIMATORS[kind])

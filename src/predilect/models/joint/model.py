@@ -18,6 +18,7 @@ from predilect.models.estimator import Fitting, Learned
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
+from predilect.models.joint.kept import KeptProcess
 from predilect.models.joint.process import JointProcess, Rows
 from predilect.models.joint.training import Start, Tuned, start_kernel, tune
 from predilect.models.kernels import hyperparameters_by_name
@@ -184,6 +185,8 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
         self.sites_ = found.sites
         h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0)))
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
+
+    kept_posterior = KeptProcess
 
     def _check(self) -> None:
         check_search(self)

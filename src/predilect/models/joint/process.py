@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.condition import LatentPrior
-from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Design
+from predilect.gaussian.pairs import preference
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.sites import Sites
 from predilect.gaussian.utilities import Utilities
 from predilect.models.joint.covariance import JointKernel
@@ -20,6 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 _ROWS_AT_ONCE = 4000
+_ENTRIES_AT_ONCE = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class JointProcess:
+class JointProcess(Posterior):
     """f ~ GP(0, K_users ⊗ K_items), given messages of the answers.
 
     At other points, with covariance C with the rows, the posterior has mean C α and covariance K - C R Cᵀ.
@@ -97,9 +100,37 @@ class JointProcess:
         weight[user] = 1.0
         return process._average(weight)
 
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
-        return self.person(user).dense()
+    def persons(self, users: IntArray) -> Iterator[Utilities]:
+        """Utilities of users by code, one after the other, equal to :meth:`person`.
+
+        Covariance K_uu K_x - K_x B_u K_x with B_u[a, b] = Σ k_u R k_u over the rows of items a and b: matrix products
+        for all users together, 2 n_users n_rows² operations; one user at a time takes n_items times as many.
+        """
+        codes = self.rows.codes.astype(np.int64)
+        users = np.asarray(users, dtype=np.int64)
+        if codes.shape[1] != 2:  # rows are margins, each with two items
+            for user in users.tolist():
+                yield self.person(user)
+            return
+        order = np.lexsort((codes[:, 0], codes[:, 1]))
+        who, what = codes[order].T
+        items, starts = np.unique(what, return_index=True)
+        stops = np.append(starts[1:], len(what))
+        K_u, K_x = self.kernel.users.covariance(), self.kernel.items.covariance()
+        rows_x = K_x[:, items]
+        step = max(1, _ENTRIES_AT_ONCE // max(len(who), len(items) ** 2, 1))
+        for start in range(0, len(users), step):
+            some = users[start : start + step]
+            W = K_u[np.ix_(some, who)]
+            mean = np.add.reduceat(W * self.alpha[order], starts, axis=1) @ rows_x.T if len(who) else None
+            B = np.empty((len(some), len(items), len(items)))
+            for position, (first, stop) in enumerate(zip(starts, stops, strict=True)):
+                half = W[:, first:stop] @ self.reduction[np.ix_(order[first:stop], order)]
+                half *= W
+                B[:, position] = np.add.reduceat(half, starts, axis=1)
+            for position, user in enumerate(some.tolist()):
+                mu = np.zeros(len(K_x)) if mean is None else mean[position]
+                yield Utilities.of(mu, symmetrise(K_u[user, user] * K_x - rows_x @ B[position] @ rows_x.T))
 
     def crowd(self) -> Utilities:
         """Average utilities of the users of the fit."""
@@ -107,17 +138,30 @@ class JointProcess:
         weight[: self.n_users] = 1.0 / self.n_users
         return self._average(weight)
 
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of :meth:`crowd`."""
-        return self.crowd().dense()
+    def prior(self) -> None:
+        """Every user has a prior of their own, by their features."""
+        return
 
-    def centred_utilities(
-        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
-        found = [self.person(int(user)).centred_marginals() for user in users]
-        shape = (len(users), self.n_items)
-        return np.array([m for m, _ in found]).reshape(shape), np.array([v for _, v in found]).reshape(shape)
+    def restricted(self, users: IntArray, items: IntArray) -> Posterior:
+        """See :func:`~predilect.models.joint.kept.kept_process`."""
+        from predilect.models.joint.kept import kept_process  # which is one of these processes itself
+
+        return kept_process(self, users, items)
+
+    def answer_prior(
+        self, users: IntArray, left: IntArray, right: IntArray
+    ) -> tuple[FloatArray, Callable[[int], FloatArray]]:
+        """Prior variances (n,) of the margins of answers, and columns of their prior covariance."""
+        K_u, K_x = self.kernel.users.covariance(), self.kernel.items.covariance()
+        pairs = preference(K_x, left, right)
+        more = self.kernel.nuggets or (0.0, 0.0)
+
+        def column(k: int) -> FloatArray:
+            cross = K_u[users, users[k]] * pairs[:, k]
+            cross[k] = (K_u[users[k], users[k]] + more[0]) * (pairs[k, k] + more[1])
+            return np.asarray(cross)
+
+        return (np.diagonal(K_u)[users] + more[0]) * (np.diagonal(pairs) + more[1]), column
 
     def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> JointProcess:
         """With items appended that have no answers."""
@@ -144,64 +188,3 @@ class JointProcess:
         K_u = self.kernel.users.covariance()
         own = float(weight @ K_u @ weight) * self.kernel.items.covariance()
         return Utilities.of(cross @ self.alpha, symmetrise(own - cross @ self.reduction @ cross.T))
-
-
-_ENTRIES_AT_ONCE = 5_000_000
-
-
-def people_of(process: JointProcess, users: IntArray) -> Iterator[Utilities]:
-    """Utilities of users by code, one after the other, equal to ``process.person``.
-
-    Covariance K_uu K_x - K_x B_u K_x with B_u[a, b] = Σ k_u R k_u over the rows of items a and b: matrix products for
-    all users together, 2 n_users n_rows² operations; one user at a time takes n_items times as many.
-    """
-    codes = process.rows.codes.astype(np.int64)
-    users = np.asarray(users, dtype=np.int64)
-    if codes.shape[1] != 2:  # rows are margins, each with two items
-        for user in users.tolist():
-            yield process.person(user)
-        return
-    order = np.lexsort((codes[:, 0], codes[:, 1]))
-    who, what = codes[order].T
-    items, starts = np.unique(what, return_index=True)
-    stops = np.append(starts[1:], len(what))
-    K_u, K_x = process.kernel.users.covariance(), process.kernel.items.covariance()
-    rows_x = K_x[:, items]
-    step = max(1, _ENTRIES_AT_ONCE // max(len(who), len(items) ** 2, 1))
-    for start in range(0, len(users), step):
-        some = users[start : start + step]
-        W = K_u[np.ix_(some, who)]
-        mean = np.add.reduceat(W * process.alpha[order], starts, axis=1) @ rows_x.T if len(who) else None
-        B = np.empty((len(some), len(items), len(items)))
-        for position, (first, stop) in enumerate(zip(starts, stops, strict=True)):
-            half = W[:, first:stop] @ process.reduction[np.ix_(order[first:stop], order)]
-            half *= W
-            B[:, position] = np.add.reduceat(half, starts, axis=1)
-        for position, user in enumerate(some.tolist()):
-            mu = np.zeros(len(K_x)) if mean is None else mean[position]
-            yield Utilities.of(mu, symmetrise(K_u[user, user] * K_x - rows_x @ B[position] @ rows_x.T))
-
-
-def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> JointProcess:
-    """Joint process given only the utilities f_S kept of (``users``, ``items``), S; vvm.md 3.
-
-    Mean K_*S K_SS⁻¹ μ_S and covariance K_** - K_*S (K_SS⁻¹ - K_SS⁻¹ Σ_SS K_SS⁻¹) K_S*: unseen users and items follow
-    from their features, as before. The full process where S is every row of the answers. With W = K_SS⁻¹ K_S,rows the
-    two are W α and W R Wᵀ: no difference of near-equal matrices. n_kept³ / 3 + n_kept n_rows (n_kept + n_rows)
-    operations.
-    """
-    # Nuggets are of single answers' margins, not of utilities.
-    prior = replace(process.kernel, nuggets=None)
-    cells = np.column_stack([users, items]).astype(np.float64)
-    W = factorise(prior(cells)).solve(_cross(prior, users, items, process.rows.codes))
-    rows = Rows(cells, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    reduction = symmetrise(W @ process.reduction @ W.T)
-    return JointProcess(process.kernel, rows, W @ process.alpha, reduction, process.n_users)
-
-
-def _cross(prior: JointKernel, users: IntArray, items: IntArray, codes: FloatArray) -> FloatArray:
-    """Prior covariance of utilities with rows, which are utilities or margins; (n_kept, n_rows)."""
-    u, a, *b = codes.T.astype(np.int64)
-    K_x = prior.items.covariance()
-    of_items = K_x[:, a] - K_x[:, b[0]] if b else K_x[:, a]
-    return np.asarray(prior.users.covariance()[np.ix_(users, u)] * of_items[items])

@@ -16,9 +16,9 @@ from predilect.data.features import Traits
 from predilect.evaluation.verdict import Verdict
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags, given_threshold
-from predilect.models.population.predictions import population_chances, population_log_chances, population_margins
+from predilect.models.population.predictions import population_margins
 from predilect.models.population.prior import check_settings, given_hyperparameters
-from predilect.models.population.storage import load_population, save_population
+from predilect.models.population.storage import load_population, save_population, to_document
 from predilect.models.population.train import train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
 from predilect.models.population.verdicts import verdict_of
@@ -298,12 +298,6 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         return population_margins(self, queries, self._new_items(queries, items), users)
 
-    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
-        return population_chances(self, mean, var, queries)
-
-    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
-        return population_log_chances(self, mean, var, queries)
-
     def _answers_of(self, user: int) -> FloatArray:
         assert isinstance(self.posterior_, PopulationPosterior)
         return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
@@ -313,6 +307,10 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         posterior = self._at_rest().posterior_  # people lie in the order of users_ then
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
+
+    def stored_arrays(self) -> dict[str, Any]:
+        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
+        return to_document(self)[1]
 
     def verdict(
         self,

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 
 from predilect._json import typed
 from predilect.data.space import FeatureSpace
+from predilect.likelihoods.calibration import Calibration
 from predilect.models.checks import _is_auto, _number
 from predilect.models.fields import LARGEST
 from predilect.models.population.basis import BASES, Functions
@@ -95,6 +96,14 @@ class Hyperparameters:
     def implied_factor(self) -> float:
         """κ₌, given or equal to κ."""
         return self.variance_factor if self.variance_factor_implied is None else self.variance_factor_implied
+
+    @property
+    def calibration(self) -> Calibration:
+        """Calibration of predictions."""
+        return Calibration(
+            self.variance_factor, self.unseen_factor, self.implied_factor, self.variance_power, self.threshold_factor,
+            self.noise_factor, self.lapse_rate, self.lapse_noise, self.tie_spread,
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, float]:
         """Plain values."""

@@ -23,7 +23,6 @@ from predilect.data.space import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.models.population.basis import Functions
-from predilect.models.population.calibration import Calibration
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -253,7 +252,7 @@ class _Search:
             fold.run(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
             for i, fold in enumerate(self.folds)
         ]
-        trial = Trial.of(runs, None if "variance_factor" in self.free else Calibration.of(setting))
+        trial = Trial.of(runs, None if "variance_factor" in self.free else setting.calibration)
         setting = replace(setting, variance_factor=trial.factor)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
         if self.progress:

@@ -17,6 +17,7 @@ from predilect.models.checks import check_choice, given_threshold
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, outcomes, positive
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.population.basis import BASES, Functions
+from predilect.models.population.pooled import Believed, PooledPosterior
 from predilect.models.population.prior import check_settings, given_hyperparameters, restored_hyperparameters
 from predilect.models.population.updates import begin_updates, consolidate, pooled_rows
 from predilect.models.saving import (
@@ -39,7 +40,7 @@ def save_population(model: Any, path: Path, *, overwrite: bool = False) -> None:
     """Write a fitted population model to a folder, whole or not at all; raises FileExistsError, OSError."""
     refuse_to_replace(path, overwrite)
     consolidate(model)
-    write_model(path, *_to_document(model), overwrite=overwrite)
+    write_model(path, *to_document(model), overwrite=overwrite)
 
 
 def load_population(cls: Any, path: Path) -> Any:
@@ -49,12 +50,13 @@ def load_population(cls: Any, path: Path) -> Any:
     )
 
 
-def _to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def to_document(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a fitted model, consolidated or without changes."""
     posterior = model.posterior_
     arrays: dict[str, Any] = {
         "n_by_item": model.n_by_item_, "feature_matrix": model.space_.matrix, "feature_known": model.space_.known,
     }  # fmt: skip
-    if isinstance(posterior, GaussianPosterior):
+    if not model.personal_:
         arrays |= {"m": posterior.mean, "C_m": posterior.covariance}
         if posterior.Phi is not None:
             arrays |= {"Phi": posterior.Phi, "points": model.functions_.points}
@@ -130,7 +132,10 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     if plan is not None:
         model.functions_ = _functions(plan, arrays)
     if not model.personal_:
-        model.posterior_ = GaussianPosterior(arrays["m"], arrays["C_m"], arrays.get("Phi"))
+        model.posterior_ = PooledPosterior.of(
+            arrays["m"], arrays["C_m"], arrays.get("Phi"),
+            Believed(model.hyperparameters_, model.space_, model.functions_),
+        )  # fmt: skip
         if (arrays["left"] >= arrays["right"]).any():
             raise ValueError("an answer compares an item with itself, or with one before it")
         keys = keys_of(arrays["left"], arrays["right"], arrays["outcome"])
@@ -153,8 +158,9 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
             model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
         people = unpack_people(arrays, len(model.items_))
         model.posterior_ = PopulationPosterior(
-            arrays["m"], arrays["C_m"], arrays["Sigma"], people, sites, basis, effects
-        )
+            arrays["m"], arrays["C_m"], arrays["Sigma"], people, sites, basis, effects,
+            calibration=model.hyperparameters_.calibration,
+        )  # fmt: skip
     return model
 
 
