@@ -12,12 +12,11 @@ from scipy.special import expit, ndtr
 
 from predilect import Population
 from predilect._json import plain
-from predilect._text import one_line, shortened
+from predilect._text import amount, one_line, percent, shortened
 from predilect.report.people import write_people
 from predilect.report.plot import plot_board
 from predilect.report.scales import SCALES
 from predilect.report.tables import rescaled
-from predilect.report.text import amount, percent
 from simulate import comparisons, crowd
 from tolerances import EXACT
 

@@ -9,14 +9,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from predilect._text import one_line, shortened
+from predilect._text import amount, one_line, percent, shortened
 from predilect.cli.choice import Choice, Personal
 from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding
 from predilect.report.description import describe
 from predilect.report.leaderboard import Ranking
 from predilect.report.scales import Scale
-from predilect.report.text import amount, percent
 
 _LONGEST_NAME = 48
 _SEGMENT_ROWS = 10

@@ -33,6 +33,7 @@ class Ranking(ABC):
     added_users_: dict[Any, int]
     n_by_item_: FloatArray
     backend_: str
+    report_: dict[str, Any]
     random_state: int
 
     @abstractmethod
@@ -114,6 +115,16 @@ class Ranking(ABC):
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
         now = self._now()
         return _centred(*now.posterior_.consensus())
+
+    def describe_fit(self) -> str:
+        """How the fit went, in a sentence; not of a loaded model, which does not know how long it took."""
+        fit, seconds = self.report_["fit"], self.report_["timing"]["fit_seconds"]
+        verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
+        return f"Fit: {fit['method']} {verb} after {fit['iterations']} iterations ({seconds:.1f} s)."
+
+    @abstractmethod
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
 
     def further_tables(self) -> dict[str, Callable[[], Any]]:
         """Tables that ``predilect rank --out`` writes beside the board: by name, what makes the frame."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from predilect.models.population.model import Population
+from predilect._text import amount
+from predilect.likelihoods.calibration import Calibration
 from predilect.report.leaderboard import Ranking
 from predilect.report.scales import Scale
-from predilect.report.text import amount
 
 _FEW_LAPSES = 0.005
 _NEARLY_ALL = 0.95
@@ -27,22 +27,12 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
     """Which model it is, what a score means, how the fit went and where the prior came from, in sentences."""
     model, comparisons = ranking.model, ranking.comparisons
     lines = [_name(model, comparisons.n_users, comparisons.has_users, wanted_personal), scale.meaning]
-    if isinstance(model, Population) and (noise := _noise_line(model)):
+    calibration = model.posterior_.calibration
+    if noise := _noise_line(calibration):
         lines.append(noise)
-    spread = model.hyperparameters_.tie_spread if isinstance(model, Population) else 0.0
-    if ties := scale.ties(model.tie_threshold_, spread):
+    if ties := scale.ties(model.tie_threshold_, calibration.tie_spread):
         lines.append(ties)
-    if isinstance(model, Population):
-        lines.append(_fit_line(model))
-        if model.features_ is not None:
-            lines.append(
-                f"Item features: {', '.join(model.features_.sources) or 'none of use'}; {_use_of_features(model)}."
-            )
-        if model.user_features_ is not None and model.personal_:
-            used = "used" if model.traits_ is not None else "not used, as held-out answers do not gain by them"
-            lines.append(f"Features of people: {', '.join(model.user_features_.sources) or 'none of use'}; {used}.")
-    else:
-        lines += [_fit_of_a_process(model), *model.describe()]
+    lines += [model.describe_fit(), *model.describe()]
     return lines + [f"Item features: {line}" for line in model.report_["features"]]
 
 
@@ -76,51 +66,15 @@ def _name(model: Any, n_users: int, has_users: bool, wanted_personal: bool) -> s
     return f"Model: {name}{why}. Each of {amount(model.n_answers_)} answers counts once, whoever gave it."
 
 
-def _fit_of_a_process(model: Any) -> str:
-    fit, seconds = model.report_["fit"], model.report_["timing"]["fit_seconds"]
-    verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
-    return f"Fit: {fit['method']} {verb} after {fit['iterations']} iterations ({seconds:.1f} s)."
-
-
-def _use_of_features(model: Population) -> str:
-    h, functions = model.hyperparameters_, model.functions_
-    if functions is None:
-        return (
-            f"they explain {100 * h.feature_weight:.0f} % of the prior variance between people and "
-            f"{100 * h.consensus_weight:.0f} % of the crowd's, going by the evidence"
-        )
-    parts = [f"{functions.n_attributes} attributes"] if functions.n_attributes else []
-    parts += [f"a kernel through {len(functions.points)} inducing points"] if len(functions.points) else []
-    own = ", and what each item has to itself" if functions.own or not functions.n_attributes else ""
-    return f"utilities hang on {' and '.join(parts)}{own}"
-
-
-def _noise_line(model: Population) -> str:
+def _noise_line(c: Calibration) -> str:
     """The noise that predictions take, where that is not the unit of scores."""
-    h = model.hyperparameters_
-    sd = math.sqrt(h.noise_factor)
-    if h.lapse_rate < _FEW_LAPSES:
+    sd = math.sqrt(c.noise_factor)
+    if c.lapse_rate < _FEW_LAPSES:
         if sd > _NEARLY_ALL:
             return ""
         return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
-    careless = f"{math.sqrt(h.lapse_noise):.1f} times it" if math.isfinite(h.lapse_noise) else "the toss of a coin"
+    careless = f"{math.sqrt(c.lapse_noise):.1f} times it" if math.isfinite(c.lapse_noise) else "the toss of a coin"
     return (
-        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - h.lapse_rate):.0f} % of the answers', "
+        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - c.lapse_rate):.0f} % of the answers', "
         f"and {careless} for the others, which are given with little care, as held-out answers ask for."
-    )
-
-
-def _fit_line(model: Population) -> str:
-    report: dict[str, Any] = model.report_
-    fit, prior, seconds = report["fit"], report["prior"], report["timing"]["fit_seconds"]
-    verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
-    line = f"Fit: {verb} after {fit['iterations']} passes ({seconds:.1f} s)"
-    chosen, n_trials = model.hyperparameters_, len(prior.get("trials", []))
-    if n_trials == 0:
-        return f"{line}; prior by evidence, as there are too few answers to try it on held-out ones."
-    if not model.personal_:
-        return f"{line}; prior variance {chosen.consensus_scale:.2g}, the likeliest of {n_trials} settings tried."
-    return (
-        f"{line}; prior variance of a person about the crowd {chosen.scale:.2g}, worth {chosen.strength:.0f} people, "
-        f"chosen among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
     )

@@ -12,12 +12,12 @@ from typing import Any
 import polars as pl
 
 from predilect._plots import can_plot
+from predilect._text import amount
 from predilect.report.leaderboard import Ranking, Refused, segment_table
 from predilect.report.people import write_people
 from predilect.report.plot import plot_board
 from predilect.report.scales import Scale
 from predilect.report.tables import write_csv
-from predilect.report.text import amount
 from predilect.shards import workers
 
 

@@ -16,6 +16,7 @@ from predilect.data.features import Traits
 from predilect.evaluation.verdict import Verdict
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags, given_threshold
+from predilect.models.population.description import describe_features, describe_fit
 from predilect.models.population.predictions import population_margins
 from predilect.models.population.prior import check_settings, given_hyperparameters
 from predilect.models.population.storage import load_population, save_population, to_document
@@ -307,6 +308,15 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         posterior = self._at_rest().posterior_  # people lie in the order of users_ then
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
+
+    def describe(self) -> list[str]:
+        """What was learned of features, in sentences."""
+        check_is_fitted(self, "posterior_")
+        return describe_features(self)
+
+    def describe_fit(self) -> str:
+        """See :meth:`Ranking.describe_fit <predilect.models.boards.Ranking.describe_fit>`."""
+        return describe_fit(self)
 
     def stored_arrays(self) -> dict[str, Any]:
         """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
