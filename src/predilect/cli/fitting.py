@@ -11,26 +11,10 @@ from predilect.cli.choice import Choice, ModelName, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
-from predilect.models.collaborative.model import CollaborativeGP
-from predilect.models.crowd.model import CrowdGPPL
-from predilect.models.gaspk.model import GaSPK
-from predilect.models.gppl.classifier import GPClassifier
-from predilect.models.gppl.model import GPPL
-from predilect.models.gppl.single_user import SingleUserGP
-from predilect.models.gpvu import GPVU
-from predilect.models.hierarchical import HierarchicalGP
-from predilect.models.joint.bonilla import BonillaGP
-from predilect.models.joint.model import JointGP
-from predilect.models.population.model import Population
 from predilect.models.population.verdicts import keep_verdict
+from predilect.models.registry import estimator_of
 from predilect.report.leaderboard import Ranking, Refused
 from predilect.report.scales import Scale
-
-# Models that take the answers and features as they are.
-_PLAIN = {
-    ModelName.joint: JointGP, ModelName.single_user_gp: SingleUserGP, ModelName.hierarchical_gp: HierarchicalGP,
-    ModelName.bonilla_gp: BonillaGP, ModelName.gp_classifier: GPClassifier, ModelName.gpvu: GPVU,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,20 +55,14 @@ class Fitter:
     def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Any:
         settings: dict[str, Any] = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
         settings |= self.settings
-        model: Any
         if self.name is ModelName.gppl:
             together = self.features is not None and self.people is not None
-            model = GPPL(users=("joint" if together else "separate") if personal else "pooled", **settings)
-        elif self.name is ModelName.crowd_gppl:
-            model = CrowdGPPL(user_features=self.people is not None, **settings)
-        elif self.name is ModelName.gaspk:
-            model = GaSPK(**settings)
-        elif self.name is ModelName.collaborative:
-            model = CollaborativeGP(user_features=self.people is not None, **settings)
-        elif self.name in _PLAIN:
-            model = _PLAIN[self.name](**settings)
-        else:
-            model = Population(personal=personal, **settings)
+            settings["users"] = ("joint" if together else "separate") if personal else "pooled"
+        elif self.name in (ModelName.crowd_gppl, ModelName.collaborative):
+            settings["user_features"] = self.people is not None
+        elif self.name is ModelName.population:
+            settings["personal"] = personal
+        model = estimator_of(self.name.value)(**settings)
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)
 
     def fit_segments(
