@@ -10,6 +10,7 @@ import pytest
 from scipy.special import ndtr
 
 from predilect import Comparisons, Population
+from predilect.data import splits
 from predilect.data.space import FeatureSpace
 from predilect.models.population import held_out, selection
 from predilect.models.population.prior import Hyperparameters, PopulationPrior, dimension
@@ -181,7 +182,7 @@ def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
 def test_at_most_a_thousand_people_with_two_answers_take_part():
     rows = crowd(5, 3000, 4, [2] * 2000 + [1] * 1000)
     answers = comparisons(rows)
-    some = held_out.some_people(answers, np.random.default_rng(0))[0]
+    some = splits.some_people(answers, np.random.default_rng(0))[0]
     counts = np.bincount(some.user)
     assert np.count_nonzero(counts > 1) <= 1000
     assert np.all(counts > 0)
@@ -191,17 +192,17 @@ def test_at_most_a_thousand_people_with_two_answers_take_part():
     # and everybody keeps all of their answers
     by_id = dict(zip(answers.users.ids, np.bincount(answers.user), strict=True))
     assert all(by_id[user] == n for user, n in zip(some.users.ids, counts, strict=True))
-    other = held_out.some_people(answers, np.random.default_rng(1))[0]
+    other = splits.some_people(answers, np.random.default_rng(1))[0]
     assert other.users != some.users
-    assert held_out.some_people(answers, np.random.default_rng(0))[0] == some
+    assert splits.some_people(answers, np.random.default_rng(0))[0] == some
 
 
 def test_the_few_who_hold_most_answers_are_left_out_where_the_others_are_enough():
     answers = comparisons(crowd(6, 403, 30, [400] * 3 + [15] * 400))
-    some = held_out.some_people(answers, np.random.default_rng(0))[0]
+    some = splits.some_people(answers, np.random.default_rng(0))[0]
     assert some.users.ids == list(range(3, 403))
     few = comparisons(crowd(6, 23, 30, [400] * 3 + [15] * 20))
-    assert held_out.some_people(few, np.random.default_rng(0))[0] == few
+    assert splits.some_people(few, np.random.default_rng(0))[0] == few
 
 
 def test_progress_is_told():
@@ -232,14 +233,14 @@ def test_no_row_counts_more_than_five_typical_ones():
     rows.weight = weight
     ordinary = comparisons(rows)
     typical = float(np.median(ordinary.weight))
-    assert held_out.with_moderate_counts(ordinary) is ordinary
+    assert splits.with_moderate_counts(ordinary) is ordinary
     weight[7] = 1e4
     often = comparisons(rows)
-    counted = held_out.with_moderate_counts(often)
+    counted = splits.with_moderate_counts(often)
     np.testing.assert_array_equal(counted.weight, np.where(often.weight > 1e3, 5.0 * typical, often.weight))
     many = replace(often, weight=1e3 * ordinary.weight)  # everybody's answers are counts
-    assert held_out.with_moderate_counts(many) is many
-    assert held_out.with_moderate_counts(often.take(often.outcome > 9)).n_rows == 0
+    assert splits.with_moderate_counts(many) is many
+    assert splits.with_moderate_counts(often.take(often.outcome > 9)).n_rows == 0
 
 
 @pytest.mark.slow  # two fits

@@ -116,7 +116,9 @@ class JointProcess(Posterior):
         who, what = codes[order].T
         items, starts = np.unique(what, return_index=True)
         stops = np.append(starts[1:], len(what))
-        K_u, K_x = self.kernel.users.covariance(), self.kernel.items.covariance()
+        process = self._with_nobody() if (users < 0).any() else self
+        users = np.where(users < 0, len(process.kernel.users) - 1, users)
+        K_u, K_x = process.kernel.users.covariance(), self.kernel.items.covariance()
         rows_x = K_x[:, items]
         step = max(1, _ENTRIES_AT_ONCE // max(len(who), len(items) ** 2, 1))
         for start in range(0, len(users), step):
