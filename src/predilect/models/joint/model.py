@@ -18,8 +18,7 @@ from predilect.models.estimator import Fitting, Learned
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
-from predilect.models.joint.kept import KeptProcess
-from predilect.models.joint.process import JointProcess, Rows
+from predilect.models.joint.process import JointProcess, KeptProcess, Rows
 from predilect.models.joint.training import Start, Tuned, start_kernel, tune
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.predictions import Predicting
