@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +43,7 @@ class CollaborativeHyperparameters:
         return hyperparameters_by_name(self.kernel)
 
 
+@dataclass(eq=False, repr=False)
 class CollaborativeGP(Estimator):
     """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions shared by all users.
 
@@ -147,53 +148,29 @@ class CollaborativeGP(Estimator):
 
     hyperparameters_type: ClassVar[Any] = CollaborativeHyperparameters
     _each: ClassVar[str] = "Functions that {} people share, each with own weights"
-    posterior_: FactorPosterior
+    posterior_: FactorPosterior = field(init=False)
 
-    def __init__(
-        self,
-        n_functions: int = 20,
-        user_features: bool = False,
-        preset: str = "modern",
-        n_inducing: int | str | None = "auto",
-        n_inducing_users: int | str | None = "auto",
-        kernel: str | Kernel = "auto",
-        kernel_form: str = "isotropic",
-        length_scales: Any = "median",
-        median: str = "auto",
-        own_share: float | str = "auto",
-        variance: float = 1.0,
-        user_kernel: str | Kernel = "squared-exponential",
-        user_nugget: float = 0.1,
-        damping: float = 0.5,
-        damping_decay: float = 0.95,
-        tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
-        max_iter: int | str = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.n_functions = n_functions
-        self.user_features = user_features
-        self.preset = preset
-        self.n_inducing = n_inducing
-        self.n_inducing_users = n_inducing_users
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.own_share = own_share
-        self.variance = variance
-        self.user_kernel = user_kernel
-        self.user_nugget = user_nugget
-        self.damping = damping
-        self.damping_decay = damping_decay
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    n_functions: int = 20
+    user_features: bool = False
+    preset: str = "modern"
+    n_inducing: int | str | None = "auto"
+    n_inducing_users: int | str | None = "auto"
+    kernel: str | Kernel = "auto"
+    kernel_form: str = "isotropic"
+    length_scales: Any = "median"
+    median: str = "auto"
+    own_share: float | str = "auto"
+    variance: float = 1.0
+    user_kernel: str | Kernel = "squared-exponential"
+    user_nugget: float = 0.1
+    damping: float = 0.5
+    damping_decay: float = 0.95
+    tie_threshold: float | str = "auto"
+    tolerance: float | str = "auto"
+    max_iter: int | str = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):

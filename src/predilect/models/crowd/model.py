@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +51,7 @@ class CrowdHyperparameters:
         return scales | values
 
 
+@dataclass(eq=False, repr=False)
 class CrowdGPPL(Estimator):
     """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
 
@@ -152,65 +153,35 @@ class CrowdGPPL(Estimator):
     """
 
     hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
-    posterior_: FactorPosterior
+    posterior_: FactorPosterior = field(init=False)
 
-    def __init__(
-        self,
-        preset: str = "modern",
-        n_components: int = 20,
-        user_features: bool = False,
-        item_features: bool = True,
-        with_consensus: bool = True,
-        n_inducing: int | str | None = "auto",
-        kernel: str | Kernel = "matern-3/2",
-        kernel_form: str = "isotropic",
-        length_scales: Any = "median",
-        median: str = "auto",
-        own_share: float | str = "auto",
-        user_kernel: str | Kernel = "matern-3/2",
-        consensus_prior: Any = "auto",
-        component_prior: Any = "auto",
-        weight_prior: Any = "auto",
-        noise_variance: float = 0.5,
-        surrogate: str = "2020",
-        batch_size: int | str | None = "auto",
-        forgetting_rate: float = 0.9,
-        delay: float = 1.0,
-        n_restarts: int | str = "auto",
-        tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
-        max_iter: int | str = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.preset = preset
-        self.n_components = n_components
-        self.user_features = user_features
-        self.item_features = item_features
-        self.with_consensus = with_consensus
-        self.n_inducing = n_inducing
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.own_share = own_share
-        self.user_kernel = user_kernel
-        self.consensus_prior = consensus_prior
-        self.component_prior = component_prior
-        self.weight_prior = weight_prior
-        self.noise_variance = noise_variance
-        self.surrogate = surrogate
-        self.batch_size = batch_size
-        self.forgetting_rate = forgetting_rate
-        self.delay = delay
-        self.n_restarts = n_restarts
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    preset: str = "modern"
+    n_components: int = 20
+    user_features: bool = False
+    item_features: bool = True
+    with_consensus: bool = True
+    n_inducing: int | str | None = "auto"
+    kernel: str | Kernel = "matern-3/2"
+    kernel_form: str = "isotropic"
+    length_scales: Any = "median"
+    median: str = "auto"
+    own_share: float | str = "auto"
+    user_kernel: str | Kernel = "matern-3/2"
+    consensus_prior: Any = "auto"
+    component_prior: Any = "auto"
+    weight_prior: Any = "auto"
+    noise_variance: float = 0.5
+    surrogate: str = "2020"
+    batch_size: int | str | None = "auto"
+    forgetting_rate: float = 0.9
+    delay: float = 1.0
+    n_restarts: int | str = "auto"
+    tie_threshold: float | str = "auto"
+    tolerance: float | str = "auto"
+    max_iter: int | str = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -52,6 +52,7 @@ class GaSPKHyperparameters:
         return {"n_characteristics": self.n_characteristics, "spread": self.spread, **values}
 
 
+@dataclass(eq=False, repr=False)
 class GaSPK(Estimator):
     """Preferences over trade-offs: what one item has more, and less, of than the other.
 
@@ -170,59 +171,32 @@ class GaSPK(Estimator):
     """
 
     hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
-    posterior_: GaSPKPosterior
+    posterior_: GaSPKPosterior = field(init=False)
 
-    def __init__(
-        self,
-        n_characteristics: int | str = 10,
-        gamma: str = "heuristic",
-        tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference",
-        attributes: Sequence[str] | None = None,
-        n_dimensions: int | None = None,
-        units: Mapping[str, str] | None = None,
-        levels: Any = None,
-        kernel: str = "squared-exponential",
-        length_scales: Any = "median",
-        amplitude: float | str = "auto",
-        antisymmetric: bool | str = "auto",
-        backend: str = "auto",
-        variances: str = "auto",
-        n_eigenpairs: int = 100,
-        n_restarts: int = 5,
-        damping: float | str = "auto",
-        spread: float | str = "auto",
-        preset: str = "modern",
-        tie_threshold: float | str = "auto",
-        tolerance: float = 1e-2,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.n_characteristics = n_characteristics
-        self.gamma = gamma
-        self.tau = tau
-        self.attributes = attributes
-        self.n_dimensions = n_dimensions
-        self.units = units
-        self.levels = levels
-        self.kernel = kernel
-        self.length_scales = length_scales
-        self.amplitude = amplitude
-        self.antisymmetric = antisymmetric
-        self.backend = backend
-        self.variances = variances
-        self.n_eigenpairs = n_eigenpairs
-        self.n_restarts = n_restarts
-        self.damping = damping
-        self.spread = spread
-        self.preset = preset
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    n_characteristics: int | str = 10
+    gamma: str = "heuristic"
+    tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference"
+    attributes: Sequence[str] | None = None
+    n_dimensions: int | None = None
+    units: Mapping[str, str] | None = None
+    levels: Any = None
+    kernel: str = "squared-exponential"
+    length_scales: Any = "median"
+    amplitude: float | str = "auto"
+    antisymmetric: bool | str = "auto"
+    backend: str = "auto"
+    variances: str = "auto"
+    n_eigenpairs: int = 100
+    n_restarts: int = 5
+    damping: float | str = "auto"
+    spread: float | str = "auto"
+    preset: str = "modern"
+    tie_threshold: float | str = "auto"
+    tolerance: float = 1e-2
+    max_iter: int = 100
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _check(self) -> None:
         check_gaspk(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,6 +54,7 @@ class JointHyperparameters:
         return values
 
 
+@dataclass(eq=False, repr=False)
 class JointGP(Estimator):
     """Gaussian process of users and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
 
@@ -121,45 +122,25 @@ class JointGP(Estimator):
 
     hyperparameters_type: ClassVar[Any] = JointHyperparameters
     _each: ClassVar[str] = "One process of {} people and the items, by the features of both"
-    posterior_: JointProcess
+    posterior_: JointProcess = field(init=False)
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "squared-exponential",
-        user_kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "product",
-        length_scales: Any = "optimise",
-        median: str = "auto",
-        user_share: float | str = "auto",
-        item_share: float | str = "auto",
-        noise: float = 3.0,
-        amplitude: float | str = "auto",
-        n_tuning: int | None = None,
-        max_evaluations: int = 50,
-        tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.user_kernel = user_kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.user_share = user_share
-        self.item_share = item_share
-        self.noise = noise
-        self.amplitude = amplitude
-        self.n_tuning = n_tuning
-        self.max_evaluations = max_evaluations
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    kernel: str | Kernel = "squared-exponential"
+    user_kernel: str | Kernel = "squared-exponential"
+    kernel_form: str = "product"
+    length_scales: Any = "optimise"
+    median: str = "auto"
+    user_share: float | str = "auto"
+    item_share: float | str = "auto"
+    noise: float = 3.0
+    amplitude: float | str = "auto"
+    n_tuning: int | None = None
+    max_evaluations: int = 50
+    tie_threshold: float | str = "auto"
+    tolerance: float | str = "auto"
+    max_iter: int = 300
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         start, rows = self._start(), training.comparisons

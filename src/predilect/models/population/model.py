@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +37,7 @@ FloatArray = npt.NDArray[np.float64]
 Auto = float | str
 
 
+@dataclass(eq=False, repr=False)
 class Population(Updating, Estimator):  # type: ignore[override]  # answers come after the fit
     """Hierarchical probit model: a consensus, the population covariance, and the utilities of every person.
 
@@ -145,59 +147,31 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     hyperparameters_type: ClassVar[Any] = Hyperparameters
     _held: ClassVar[Fields] = {}  # the posterior holds the answers
 
-    def __init__(
-        self,
-        personal: bool = True,
-        strength: Auto = "auto",
-        scale: Auto = "auto",
-        consensus_scale: Auto = "auto",
-        feature_weight: Auto = "auto",
-        consensus_feature_weight: Auto = "auto",
-        length_scale: Auto = "auto",
-        variance_factor: Auto = "auto",
-        variance_factor_unseen: Auto = "auto",
-        variance_factor_implied: Auto = "auto",
-        variance_power: Auto = "auto",
-        threshold_factor: Auto = "auto",
-        noise_factor: Auto = "auto",
-        lapse_rate: Auto = "auto",
-        lapse_noise: Auto = "auto",
-        basis: str = "auto",
-        n_inducing: int | str = "auto",
-        user_features: bool | str = "auto",
-        tie_threshold: Auto = "auto",
-        tie_spread: Auto = "auto",
-        tolerance: Auto = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.personal = personal
-        self.strength = strength
-        self.scale = scale
-        self.consensus_scale = consensus_scale
-        self.feature_weight = feature_weight
-        self.consensus_feature_weight = consensus_feature_weight
-        self.length_scale = length_scale
-        self.variance_factor = variance_factor
-        self.variance_factor_unseen = variance_factor_unseen
-        self.variance_factor_implied = variance_factor_implied
-        self.variance_power = variance_power
-        self.threshold_factor = threshold_factor
-        self.noise_factor = noise_factor
-        self.lapse_rate = lapse_rate
-        self.lapse_noise = lapse_noise
-        self.basis = basis
-        self.n_inducing = n_inducing
-        self.user_features = user_features
-        self.tie_threshold = tie_threshold
-        self.tie_spread = tie_spread
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    personal: bool = True
+    strength: Auto = "auto"
+    scale: Auto = "auto"
+    consensus_scale: Auto = "auto"
+    feature_weight: Auto = "auto"
+    consensus_feature_weight: Auto = "auto"
+    length_scale: Auto = "auto"
+    variance_factor: Auto = "auto"
+    variance_factor_unseen: Auto = "auto"
+    variance_factor_implied: Auto = "auto"
+    variance_power: Auto = "auto"
+    threshold_factor: Auto = "auto"
+    noise_factor: Auto = "auto"
+    lapse_rate: Auto = "auto"
+    lapse_noise: Auto = "auto"
+    basis: str = "auto"
+    n_inducing: int | str = "auto"
+    user_features: bool | str = "auto"
+    tie_threshold: Auto = "auto"
+    tie_spread: Auto = "auto"
+    tolerance: Auto = "auto"
+    max_iter: int = 300
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _check(self) -> None:
         check_settings(self)
