@@ -14,33 +14,21 @@ from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.median import DISTANCE_RULES
 from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
 from predilect.models.collaborative.result import USED
-from predilect.models.collaborative.training import PRESETS, fit_collaborative, pack_collaborative, unpack_collaborative
+from predilect.models.collaborative.training import (
+    PRESETS,
+    CollaborativeHyperparameters,
+    fit_collaborative,
+    pack_collaborative,
+    unpack_collaborative,
+)
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins
 from predilect.models.fields import Fields
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class CollaborativeHyperparameters:
-    """Prior of the functions.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Covariance of every function.
-    """
-
-    kernel: Kernel
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return hyperparameters_by_name(self.kernel)
 
 
 @dataclass(eq=False, repr=False)
@@ -107,21 +95,10 @@ class CollaborativeGP(Estimator):
     posterior_ : FactorPosterior
     function_importances_ : array of float, shape (n_functions,)
         Mean square contribution of each function to the margins of the answers; near 0 for one that is pruned.
-    items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified: there is then one function, Gaussian process classification.
-    personal_ : bool
-        Whether users are identified.
-    hyperparameters_ : CollaborativeHyperparameters
-    tie_threshold_ : float
-    log_evidence_ : float
-        Approximate log evidence of the answers by expectation propagation, in nats; not a bound.
-    report_ : dict
-        Convergence, messages that were rejected, functions that are used, what was read and left out.
-    n_answers_ : float
-    comparisons_ : Comparisons or None
-        The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. Where users are not identified there is one function, Gaussian process
+        classification; ``log_evidence_`` is by expectation propagation, not a bound; ``report_`` also tells of messages
+        that were rejected, and of functions that are used.
 
     Notes
     -----
@@ -174,13 +151,8 @@ class CollaborativeGP(Estimator):
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):
-            fitted = fit_collaborative(self, training, delta, watch)
-        self.traits_ = fitted.traits
-        found = fitted.found
-        return Learned(
-            found.posterior, CollaborativeHyperparameters(fitted.kernel), fitted.personal, found.delta, found.evidence,
-            found.report, fitted.search,
-        )  # fmt: skip
+            learned, self.traits_ = fit_collaborative(self, training, delta, watch)
+        return learned
 
     @property
     def function_importances_(self) -> FloatArray:

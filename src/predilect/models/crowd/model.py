@@ -14,41 +14,15 @@ from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES
 from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
-from predilect.models.crowd.training import PRESETS, fit_crowd
+from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
 from predilect.models.fields import Fields
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class CrowdHyperparameters:
-    """Learned hyper-parameters of the prior.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features.
-    consensus_scale : float
-        s_t, the inverse prior variance of the consensus; infinite without one.
-    component_scales : tuple of float
-        s_c; the inverse prior variance of each component.
-    """
-
-    kernel: Kernel
-    consensus_scale: float
-    component_scales: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        scales = {"consensus_scale": self.consensus_scale, "component_scales": list(self.component_scales)}
-        return scales | values
 
 
 @dataclass(eq=False, repr=False)
@@ -117,21 +91,9 @@ class CrowdGPPL(Estimator):
     posterior_ : FactorPosterior
     component_importances_ : array of float, shape (n_components,)
         Prior variance that each component gives to a utility, 1/s_c; near 0 for one that is not used.
-    items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified; there is only a consensus then.
-    personal_ : bool
-        Whether users are identified.
-    hyperparameters_ : CrowdHyperparameters
-    tie_threshold_ : float
-    log_evidence_ : float
-        Approximate lower bound of the evidence of the answers, in nats.
-    report_ : dict
-        Convergence, what was read and left out, which features were used.
-    n_answers_ : float
-    comparisons_ : Comparisons or None
-        The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. Where users are not identified there is only a consensus; ``log_evidence_`` is
+        an approximate lower bound.
 
     Notes
     -----
@@ -185,12 +147,8 @@ class CrowdGPPL(Estimator):
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):
-            found = fit_crowd(self, training, delta, watch)
-        self.traits_ = found.traits
-        return Learned(
-            found.posterior, CrowdHyperparameters(found.kernel, found.consensus_scale, found.component_scales),
-            found.personal, found.delta, found.evidence, found.report, found.search,
-        )  # fmt: skip
+            learned, self.traits_ = fit_crowd(self, training, delta, watch)
+        return learned
 
     @property
     def component_importances_(self) -> FloatArray:

@@ -130,21 +130,9 @@ class GaSPK(Estimator):
     grid_ : Grid or None
     weights_ : array of float, shape (n_users, n_characteristics)
         γ.
-    items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified.
-    personal_ : bool
-        Whether users are identified.
-    hyperparameters_ : GaSPKHyperparameters
-    tie_threshold_ : float
-    log_evidence_ : float
-        Laplace's log evidence of the answers given the weights, in nats.
-    report_ : dict
-        Convergence, what was read and left out, attributes, grid, trials.
-    n_answers_ : float
-    comparisons_ : Comparisons or None
-        The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. ``personal_``: whether users are identified; ``log_evidence_`` is Laplace's,
+        given the weights; ``report_`` also tells of attributes, grid and trials.
 
     Notes
     -----
