@@ -20,6 +20,7 @@ from benchmarks.task import Task
 from benchmarks.text_scales import TextModel
 from predilect.data import Comparisons, Vocabulary
 from predilect.evaluation import tie_share_log_proba
+from predilect.models.registry import COMMANDS
 
 __all__ = [
     "BASELINES",
@@ -140,27 +141,27 @@ OWN: dict[str, Callable[..., Fitted]] = {
 }
 # The models of "Scalable Bayesian preference learning for crowds"; "gppl" is one function for everybody.
 CROWDS: dict[str, Callable[..., Fitted]] = {
-    "gppl": partial(PredilectModel, estimator="GPPL"),
-    "crowd-gppl": partial(PredilectModel, estimator="CrowdGPPL"),
+    "gppl": partial(PredilectModel, name="gppl"),
+    "crowd-gppl": partial(PredilectModel, name="crowd-gppl"),
     # With length-scales for features of texts.
-    "gppl-texts": partial(TextModel, estimator="GPPL"),
-    "crowd-gppl-texts": partial(TextModel, estimator="CrowdGPPL"),
+    "gppl-texts": partial(TextModel, name="gppl"),
+    "crowd-gppl-texts": partial(TextModel, name="crowd-gppl"),
 }
 # "A scalable preference model for autonomous decision-making".
 TRADE_OFFS: dict[str, Callable[..., Fitted]] = {
-    "gaspk": partial(PredilectModel, estimator="GaSPK"),
-    "gaspk-exact": partial(PredilectModel, estimator="GaSPK", gamma="exact"),
+    "gaspk": partial(PredilectModel, name="gaspk"),
+    "gaspk-exact": partial(PredilectModel, name="gaspk", gamma="exact"),
     "gp-person": _gp_person,  # without ties
 }
 # What the papers compare with: "Collaborative Gaussian processes for preference learning" and the others.
 BASELINES: dict[str, Callable[..., Fitted]] = {
-    "cp": partial(PredilectModel, estimator="CollaborativeGP"),
-    "su": partial(PredilectModel, estimator="SingleUserGP"),
-    "bi": partial(PredilectModel, estimator="HierarchicalGP"),
-    "bo": partial(PredilectModel, estimator="BonillaGP"),
-    "gp-classifier": partial(PredilectModel, estimator="GPClassifier"),
-    "gpvu": partial(PredilectModel, estimator="GPVU"),
-    "joint": partial(PredilectModel, estimator="JointGP"),
+    "cp": partial(PredilectModel, name="collaborative"),
+    "su": partial(PredilectModel, name="single-user-gp"),
+    "bi": partial(PredilectModel, name="hierarchical-gp"),
+    "bo": partial(PredilectModel, name="bonilla-gp"),
+    "gp-classifier": partial(PredilectModel, name="gp-classifier"),
+    "gpvu": partial(PredilectModel, name="gpvu"),
+    "joint": partial(PredilectModel, name="joint"),
 }
 # The published inference of GPPL, and its prior for Sushi.
 _AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior=1:100"
@@ -171,14 +172,14 @@ TABLE3 = {
     "crowdGPPL\\induc": "crowd-gppl@preset=paper@user_features=True@n_inducing=None",
     "crowdGPPL\\u": "crowd-gppl@preset=paper",
     "crowdGPPL\\u\\x": "crowd-gppl@preset=paper@item_features=False",
-    "crowdGPPL\\u,\\t": "crowd-gppl@preset=paper@consensus=False",
+    "crowdGPPL\\u,\\t": "crowd-gppl@preset=paper@with_consensus=False",
     "GPPL": f"gppl{_AS_PAPER}",
     "GPPL-per-user": f"gppl@users=separate{_AS_PAPER}",
     "crowdGPPL modern": "crowd-gppl",
     "crowdGPPL modern, C = 30": "crowd-gppl@n_components=30",
     "crowdGPPL modern, u": "crowd-gppl@user_features=True",
     "crowdGPPL modern, \\x": "crowd-gppl@item_features=False",
-    "crowdGPPL modern, \\t": "crowd-gppl@consensus=False",
+    "crowdGPPL modern, \\t": "crowd-gppl@with_consensus=False",
     "GPPL modern": "gppl",
     "GPPL-per-user modern": "gppl@users=separate",
     "GPPL, people and items": "gppl@users=joint",
@@ -203,7 +204,9 @@ PEERS: dict[str, Callable[..., Fitted]] = {
     "matrix-factorisation": _peer("factorisation"),
     "per-person": _per_person,
 }
-MODELS = OWN | CROWDS | TRADE_OFFS | BASELINES | PEERS
+# Every estimator by its name in commands too.
+ESTIMATORS: dict[str, Callable[..., Fitted]] = {name: partial(PredilectModel, name=name) for name in COMMANDS}
+MODELS = ESTIMATORS | OWN | CROWDS | TRADE_OFFS | BASELINES | PEERS
 # Names for several models at once.
 GROUPS = {
     "own": list(OWN),

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-import predilect
 from benchmarks.task import Task
 from predilect._json import plain
 from predilect.data import Comparisons
+from predilect.models.registry import estimator
 
 __all__ = ["PredilectModel"]
 
@@ -28,14 +28,14 @@ class PredilectModel:
     Parameters
     ----------
     task : Task
-    estimator : str, default "Population"
-        Its name in ``predilect``.
+    name : str, default "population"
+        Of the estimator, as commands have it.
     **options
         Its parameters.
     """
 
-    def __init__(self, task: Task, estimator: str = "Population", **options: Any) -> None:
-        model = getattr(predilect, estimator)()
+    def __init__(self, task: Task, name: str = "population", **options: Any) -> None:
+        model = estimator(name)()
         one_thread = {"n_jobs": 1} if "n_jobs" in model.get_params() else {}
         self.model = model.set_params(**one_thread, **options).fit(task.train, items=task.items, users=task.users)
 

@@ -36,13 +36,13 @@ class TextModel(PredilectModel):
     """An estimator with these length-scales; ``options`` are its other parameters."""
 
     def __init__(
-        self, task: Task, estimator: str, multiple: float = MULTIPLE, stretch: float = STRETCH, **options: Any
+        self, task: Task, name: str, multiple: float = MULTIPLE, stretch: float = STRETCH, **options: Any
     ) -> None:
         if task.items is None:
             raise ValueError(f"{task.name} has no features of items, and so no length-scales of their columns")
         self.setting = {"multiple": multiple, "stretch": stretch}
         scales = text_length_scales(ItemFeatures.from_frame(task.items), multiple, stretch)
-        super().__init__(task, estimator, length_scales=scales, **options)
+        super().__init__(task, name, length_scales=scales, **options)
 
     def report(self) -> dict[str, Any]:
         """As for any estimator, and the two numbers."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import predilect
+from predilect.models.registry import ENTRIES
 
 SOURCE = Path(predilect.__file__).parent
 ROOMS = (
@@ -99,19 +99,23 @@ def test_the_models_are_there():
 
 
 def without_model(name: str, place: Path) -> set[str]:
-    """Copy the package to ``place`` without a model's folder and the lines that name it; the estimators it had."""
+    """Copy the package to ``place`` without a model's folder and its entries of the table; the estimators it had."""
     package = place / "predilect"
     shutil.copytree(SOURCE, package)
     shutil.rmtree(package / "models" / name)
-    front = package / "__init__.py"
-    lines = front.read_text(encoding="utf-8").splitlines()
-    (had,) = (set(re.findall(r'"(\w+)"', line)) for line in lines if f'"models.{name}":' in line)
-    for file in (front, package / "models" / "registry.py"):
-        kept = [
-            line for line in file.read_text(encoding="utf-8").splitlines()
-            if f"models.{name}" not in line and line.strip(' ",') not in had
-        ]  # fmt: skip
-        file.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    had = {entry.estimator for entry in ENTRIES if entry.module == f"models.{name}"}
+    assert had
+    table = package / "models" / "registry.py"
+    text = table.read_text(encoding="utf-8")
+    gone = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if (isinstance(node, ast.Call) and f"'models.{name}'" in [ast.unparse(argument) for argument in node.args])
+        or (isinstance(node, ast.ImportFrom) and node.module == f"predilect.models.{name}")
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    kept = [line for number, line in enumerate(text.splitlines(), 1) if number not in gone]
+    table.write_text("\n".join(kept) + "\n", encoding="utf-8")
     return had
 
 

@@ -12,80 +12,44 @@
 ['tea', 'milk', 'juice']
 """
 
+# Names and __all__ are made of tables, which ruff does not read.
+# ruff: noqa: F401, F403, PLE0604
+
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from predilect.models.registry import ENTRIES
 
-__all__ = [
-    "GPPL",
-    "GPVU",
-    "BonillaGP",
-    "CollaborativeGP",
-    "Comparisons",
-    "CompressedModel",
-    "ConvergenceError",
-    "ConvergenceWarning",
-    "CrowdGPPL",
-    "DataError",
-    "DataWarning",
-    "GPClassifier",
-    "GaSPK",
-    "HierarchicalGP",
-    "ItemFeatures",
-    "JointGP",
-    "PersonFeatures",
-    "Population",
-    "PredilectError",
-    "SingleUserGP",
-    "__version__",
-    "check",
-    "compress",
-    "load_model",
-    "read_comparisons",
-    "select_attributes",
-]
+__version__ = "0.1.0"
 
 _MODULES = {
     "errors": ("ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "PredilectError"),
     "data": ("Comparisons", "ItemFeatures", "PersonFeatures", "check", "read_comparisons"),
     "evaluation.attributes": ("select_attributes",),
-    "models.population": ("Population",),
-    "models.gppl": ("GPPL", "GPClassifier", "SingleUserGP"),
-    "models.crowd": ("CrowdGPPL",),
-    "models.gaspk": ("GaSPK",),
-    "models.collaborative": ("CollaborativeGP",),
-    "models.joint": ("BonillaGP", "JointGP"),
-    "models.hierarchical": ("HierarchicalGP",),
-    "models.gpvu": ("GPVU",),
     "models.registry": ("load_model",),
-    "compress.model": ("CompressedModel", "compress"),
+    "compress.model": ("compress",),
 }
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_HOME |= {entry.estimator: entry.module for entry in ENTRIES}
+
+__all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
-    from predilect.compress.model import CompressedModel, compress
+    from predilect.compress.model import compress
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
     from predilect.evaluation.attributes import select_attributes
-    from predilect.models.collaborative import CollaborativeGP
-    from predilect.models.crowd import CrowdGPPL
-    from predilect.models.gaspk import GaSPK
-    from predilect.models.gppl import GPPL, GPClassifier, SingleUserGP
-    from predilect.models.gpvu import GPVU
-    from predilect.models.hierarchical import HierarchicalGP
-    from predilect.models.joint import BonillaGP, JointGP
-    from predilect.models.population import Population
+    from predilect.models.registry import *
     from predilect.models.registry import load_model
 
 
 def __getattr__(name: str) -> Any:
     # Numba, scikit-learn and polars take a second to import: they are loaded when something of theirs is first used.
-    import importlib
+    from importlib import import_module
 
-    for module, names in _MODULES.items():
-        if name in names:
-            globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-            return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

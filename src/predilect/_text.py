@@ -1,4 +1,4 @@
-"""Text from data in messages, safe for a terminal and readable."""
+"""Text and numbers from data in messages, safe for a terminal and readable."""
 
 from __future__ import annotations
 

@@ -27,8 +27,6 @@ SHUFFLED = np.random.default_rng(0).permutation(ROWS.n_rows)
 class EstimatorContract:
     """Inherit, and say how the estimator is made."""
 
-    # Attributes for arguments whose own name is that of a method.
-    kept_as: ClassVar[dict[str, str]] = {}
     # Further ones with which nothing starts from random numbers: these fall to items in the order of their names.
     without_random_start: ClassVar[dict[str, Any]] = {}
     # Constructor arguments that leave nothing to choose and ask for the last digit.
@@ -58,7 +56,7 @@ class EstimatorContract:
         assert parameters
         assert parameters == type(model)(**parameters).get_params()
         for name, value in parameters.items():
-            assert getattr(model, self.kept_as.get(name, name)) is value
+            assert getattr(model, name) is value
 
     def test_true_and_false_are_no_words(self):
         arguments = signature(type(self.make())).parameters.values()

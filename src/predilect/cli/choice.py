@@ -7,25 +7,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from predilect.errors import DataError
+from predilect.models.registry import COMMANDS
 
 if TYPE_CHECKING:
     from predilect.evaluation.verdict import Verdict
 
 
-class ModelName(StrEnum):
-    """Which model ranks."""
-
-    population = "population"
-    gppl = "gppl"
-    crowd_gppl = "crowd-gppl"
-    gaspk = "gaspk"
-    collaborative = "collaborative"
-    joint = "joint"
-    single_user_gp = "single-user-gp"
-    hierarchical_gp = "hierarchical-gp"
-    bonilla_gp = "bonilla-gp"
-    gp_classifier = "gp-classifier"
-    gpvu = "gpvu"
+if TYPE_CHECKING:
+    ModelName = str
+else:
+    ModelName = StrEnum("ModelName", {name.replace("-", "_"): name for name in COMMANDS})
+DEFAULT = ModelName("population")
 
 
 class Personal(StrEnum):
@@ -36,40 +28,24 @@ class Personal(StrEnum):
     no = "no"
 
 
-def asked_for(model: ModelName, personal: Personal | None, pooled: bool) -> Personal:
-    """Meaning of the options together; DataError if they contradict each other.
+def asked_for(model: str, personal: Personal | None, pooled: bool) -> Personal:
+    """Meaning of the options together; DataError if they contradict each other, or the model has no such ranking.
 
-    Only the population model has a verdict to choose by: otherwise GPPL is one ranking for all unless something else is
-    asked for, GP classification is one ranking for all, and the others are personal.
+    Only a model that is judged has a verdict to choose by; one that makes either sort of ranking makes one for all
+    unless something else is asked for.
     """
     if pooled and personal not in (None, Personal.no):
         raise DataError(f"--pooled means --personal no, which contradicts --personal {personal}. Give one of them.")
-    if model is ModelName.gp_classifier:
-        if personal is Personal.yes:
-            raise DataError(
-                "--model gp-classifier is one ranking for all; one for each person is --model single-user-gp. Say "
-                "that, or leave --personal yes out"
-            )
-        return Personal.no
-    if model not in (ModelName.population, ModelName.gppl, ModelName.gaspk):
-        if pooled or personal is Personal.no:
-            raise DataError(
-                f"--model {model} ranks for everybody and for the crowd; without people it is --model gppl. Say "
-                "that, or leave --personal no (--pooled) out"
-            )
-        return Personal.yes
-    if model is ModelName.gaspk:
-        if pooled or personal is Personal.no:
-            raise DataError(
-                "--model gaspk ranks for everybody and for their average, by what they have in common. Say --no-user "
-                "for one function of all answers, or leave --personal no (--pooled) out"
-            )
-        return Personal.yes
-    if pooled:
-        return Personal.no
-    if model is ModelName.gppl:
+    personal, entry = Personal.no if pooled else personal, COMMANDS[model]
+    if entry.rankings == "judged":
+        return personal or Personal.auto
+    if entry.rankings == "either":
         return Personal.yes if personal is Personal.yes else Personal.no
-    return personal or Personal.auto
+    can, cannot = (Personal.no, Personal.yes) if entry.rankings == "one" else (Personal.yes, Personal.no)
+    if personal is cannot:
+        also = " (--pooled)" if cannot is Personal.no else ""
+        raise DataError(f"--model {model} {entry.instead} or leave --personal {cannot}{also} out")
+    return can
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from predilect._text import one_line
-from predilect.cli.choice import Choice, ModelName, Personal
+from predilect.cli.choice import Choice, Personal
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
-from predilect.models.population.verdicts import keep_verdict
-from predilect.models.registry import estimator_of
+from predilect.models.registry import COMMANDS, Asked, estimator
 from predilect.report.leaderboard import Ranking, Refused
 from predilect.report.scales import Scale
 
@@ -21,7 +20,7 @@ from predilect.report.scales import Scale
 class Fitter:
     """Settings that every fit of a run shares; ``settings`` are further arguments of the model."""
 
-    name: ModelName
+    name: str
     features: ItemFeatures | None
     people: PersonFeatures | None
     scale: Scale
@@ -43,26 +42,19 @@ class Fitter:
         before = len(talk.warned)
         with talk.progress("Ranking") as watch:
             model = self._fitted(comparisons, personal, watch)
-            if self.verdict and self.name is ModelName.population:
+            if self.verdict and COMMANDS[self.name].rankings == "judged":
                 verdict = model.verdict(watch=watch)
                 if self.personal is Personal.auto and verdict.favours == "pooled":
                     personal = False
                     model = self._fitted(comparisons, personal, watch)
-                    keep_verdict(model, verdict)
+                    model.keep_verdict(verdict)
             ranking = Ranking.of(model, comparisons, self.scale, findings, talk.warned[before:])
         return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]))
 
     def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Any:
-        settings: dict[str, Any] = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
-        settings |= self.settings
-        if self.name is ModelName.gppl:
-            together = self.features is not None and self.people is not None
-            settings["users"] = ("joint" if together else "separate") if personal else "pooled"
-        elif self.name in (ModelName.crowd_gppl, ModelName.collaborative):
-            settings["user_features"] = self.people is not None
-        elif self.name is ModelName.population:
-            settings["personal"] = personal
-        model = estimator_of(self.name.value)(**settings)
+        settings = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
+        asked = Asked(personal, items=self.features is not None, people=self.people is not None)
+        model = estimator(self.name)(**COMMANDS[self.name].arguments(asked), **settings, **self.settings)
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)
 
     def fit_segments(

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.choice import ModelName, Personal, asked_for
+from predilect.cli.choice import DEFAULT, ModelName, Personal, asked_for
 from predilect.cli.options import (
     GaSPKOptions,
     ItemsFile,
@@ -22,10 +22,7 @@ from predilect.cli.options import (
     expanded,
 )
 from predilect.cli.session import Talk, session
-
-if TYPE_CHECKING:
-    pass
-
+from predilect.models.registry import COMMANDS
 
 MODEL = "Model"
 OUTPUT = "Output"
@@ -51,14 +48,9 @@ def rank(
         typer.Option(
             "--model",
             rich_help_panel=MODEL,
-            help="population: the default; gppl: one smooth function of the item features for all (with --personal yes "
-            "one for each); crowd-gppl: the crowd's, and how people differ along shared components; gaspk: what people "
-            "give up of one attribute for another, from choices between items of few attributes; collaborative: "
-            "functions that people share and weigh, for few questions a person; joint: people and items by the "
-            "features of both, for some thousand answers; and baselines: single-user-gp, hierarchical-gp, bonilla-gp, "
-            "gp-classifier (one ranking for all), gpvu.",
+            help="; ".join(f"{name}: {entry.about}" for name, entry in COMMANDS.items()) + ".",
         ),
-    ] = ModelName.population,
+    ] = DEFAULT,
     personal: Annotated[
         Personal | None,
         typer.Option(
@@ -152,13 +144,13 @@ def rank(
 
         started, clock = datetime.now(UTC), perf_counter()
         asked = asked_for(model, personal, pooled)
-        settings = gaspk.settings(model.value == "gaspk")
+        settings = gaspk.settings(model == "gaspk")
         folder = None if out is None else OutputFolder(out, force)
         unit = SCALES[scale.value]
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by)
             features = read_features(items, reading.unpack_limit), read_people(people, reading.unpack_limit)
-            fitter = Fitter(model, *features, unit, asked, verdict, seed, jobs, strict, settings)
+            fitter = Fitter(str(model), *features, unit, asked, verdict, seed, jobs, strict, settings)
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
@@ -181,7 +173,7 @@ def rank(
             provenance={
                 "inputs": inputs,
                 "options": {
-                    **reading.to_dict(), "model": model.value, "personal": asked.value, "verdict": verdict, "by": by,
+                    **reading.to_dict(), "model": str(model), "personal": asked.value, "verdict": verdict, "by": by,
                     "scale": scale.value,
                     "strict": strict, **gaspk.to_dict(),
                 },

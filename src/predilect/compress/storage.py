@@ -35,7 +35,7 @@ from predilect.models.fields import (
     positive,
     small,
 )
-from predilect.models.registry import estimator_of
+from predilect.models.registry import estimator
 from predilect.models.saving import (
     SHARED_ARRAYS,
     number,
@@ -250,7 +250,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
 
 def _kept_posterior(document: dict[str, Any]) -> Any:
     """Class of the posterior of everybody's kept utilities together, which the full model's estimator knows."""
-    found = estimator_of(typed(str, document["posterior"]["of"], "of")).kept_posterior
+    found = estimator(typed(str, document["posterior"]["of"], "of")).kept_posterior
     if found is None:
         raise ValueError(f"{document['posterior']['of']} has no covariance between people")
     return found

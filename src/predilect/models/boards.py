@@ -116,12 +116,6 @@ class Ranking(ABC):
         now = self._now()
         return _centred(*now.posterior_.consensus())
 
-    def describe_fit(self) -> str:
-        """How the fit went, in a sentence; not of a loaded model, which does not know how long it took."""
-        fit, seconds = self.report_["fit"], self.report_["timing"]["fit_seconds"]
-        verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
-        return f"Fit: {fit['method']} {verb} after {fit['iterations']} iterations ({seconds:.1f} s)."
-
     @abstractmethod
     def describe(self) -> list[str]:
         """What was learned, in sentences."""

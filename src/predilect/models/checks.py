@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterable
 from inspect import signature
 from numbers import Integral, Real
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -67,12 +66,16 @@ def check_gamma(name: str, value: Any) -> tuple[float, float]:
     return float(shape), float(rate)
 
 
-def check_search(model: Any) -> None:
-    """Check kernel, length-scales and computing parameters that several models share; ValueError if out of range."""
-    if not isinstance(model.kernel, Kernel):
-        check_choice("kernel", model.kernel, SHAPES)
+def check_kernel(name: str, value: Any, *words: str) -> None:
+    """Raise ValueError unless ``value`` is a kernel, the name of one, or one of ``words``."""
+    if not isinstance(value, Kernel):
+        check_choice(name, value, (*words, *SHAPES))
+
+
+def check_search(model: Any, *, medians: Iterable[str] = MEDIAN_RULES) -> None:
+    """Check length-scales and computing parameters that several models share; ValueError if out of range."""
     check_choice("kernel_form", model.kernel_form, FORMS)
-    check_choice("median", model.median, ("auto", *MEDIAN_RULES))
+    check_choice("median", model.median, ("auto", *medians))
     scales = model.length_scales
     if isinstance(scales, str):
         check_choice("length_scales", scales, ("median", "optimise"))
@@ -84,22 +87,22 @@ def check_search(model: Any) -> None:
     check_count("random_state", model.random_state, 0)
 
 
-def make_kernel(model: Any, kernel: Any, features: FloatArray, random_state: int) -> Kernel:
+def make_kernel(model: Any, kernel: Any, features: FloatArray, length_scales: Any = None) -> Kernel:
     """Kernel of a model's parameters, at the start of a search of length-scales; ``features`` (n, d) of what has some.
 
-    ValueError if there are several length-scales, but not one for each feature.
+    ``length_scales`` are the model's by default. ValueError if there are several, but not one for each feature.
     """
     if isinstance(kernel, Kernel):
         return kernel
     n_features = features.shape[1]
-    scales = model.length_scales
+    scales = model.length_scales if length_scales is None else length_scales
     if not n_features or not len(features):
         scales = np.ones(1)
     elif isinstance(scales, str):
         rule = model.median
         if rule == "auto":
             rule = "code" if getattr(model, "preset", None) == "paper" else "root"
-        scales = median_length_scales(features, rule, random_state)
+        scales = median_length_scales(features, rule, model.random_state)
     else:
         scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(scales) not in (1, n_features):
@@ -156,6 +159,7 @@ MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 
 def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:
     """Check kernel, length-scales ("optimise" if ``learned``), own share, tolerance and seed, or raise ValueError."""
+    check_kernel("kernel", model.kernel)
     check_search(model)
     if isinstance(model.length_scales, str) and not learned:
         check_choice("length_scales", model.length_scales, ("median",))
@@ -168,9 +172,7 @@ def check_process(model: Any, *, learned: bool, share_is_searched: bool = False)
 
 def item_kernel(model: Any, space: FeatureSpace, own: float, length_scales: Any = None) -> Kernel:
     """(1 - w) k + w 1[same item], w = ``own``, with a model's kernel and its length-scales, or ``length_scales``."""
-    scales = model.length_scales if length_scales is None else length_scales
-    how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=scales, median=model.median)
-    kernel = make_kernel(how, model.kernel, space.matrix[space.known], model.random_state)
+    kernel = make_kernel(model, model.kernel, space.matrix[space.known], length_scales)
     if own >= 1.0:
         return White(1.0)
     return Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own")) if own > 0.0 else kernel

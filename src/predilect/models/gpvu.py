@@ -6,25 +6,22 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.dense import Factor, eigenpairs, symmetrise
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
 from predilect.gaussian.sites import Sites
 from predilect.latent.threshold import starting_threshold
-from predilect.models.boards import Ranking
 from predilect.models.checks import check_count, check_positive, check_process, item_kernel, refuse_many_items
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields, numbers
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.people.distribution import Law
 from predilect.people.empirical_bayes import Moments, consensus_covariance, moments, sites_tolerance
@@ -139,7 +136,8 @@ class FactorHyperparameters:
         return {"scale": self.scale, **values}
 
 
-class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class GPVU(Estimator):
     """Factors and Gaussian processes of Khan, Ko and Seeger: f_u = μ + V w_u + g_u, g_u ~ N(0, g K).
 
     The weights w_u ~ N(0, I) are integrated out, f_u ~ N(μ, V Vᵀ + g K), and μ, V and g are learned by EM.
@@ -191,38 +189,23 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk']
     """
 
-    model_name: ClassVar[str] = "gpvu"
     hyperparameters_type: ClassVar[Any] = FactorHyperparameters
+    _each: ClassVar[str] = "The utilities of {} people are shared factors, and a process of each one's own"
+    posterior_: PopulationPosterior = field(init=False)
 
-    def __init__(
-        self,
-        n_factors: int = 3,
-        kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "isotropic",
-        length_scales: Any = "median",
-        median: str = "auto",
-        own_share: float = 0.5,
-        scale: float | str = "auto",
-        tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.n_factors = n_factors
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.own_share = own_share
-        self.scale = scale
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    n_factors: int = 3
+    kernel: str | Kernel = "squared-exponential"
+    kernel_form: str = "isotropic"
+    length_scales: Any = "median"
+    median: str = "auto"
+    own_share: float = 0.5
+    scale: float | str = "auto"
+    tie_threshold: float | str = "auto"
+    tolerance: float | str = "auto"
+    max_iter: int = 300
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _check(self) -> None:
         check_process(self, learned=False)
@@ -249,7 +232,6 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
-        assert isinstance(posterior, PopulationPosterior)
         if new is not None:
             prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
             posterior = with_new_items(posterior, prior, new, spread=h.scale, consensus_spread=h.scale)
@@ -265,7 +247,6 @@ class GPVU(Fitting, Predicting, Ranking, BaseEstimator):
         ]
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, PopulationPosterior)
         return {}, pack_crowd(self.posterior_) | {"factors": self.factors_}
 
     @classmethod

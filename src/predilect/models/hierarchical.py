@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
-from predilect.models.boards import Ranking
 from predilect.models.checks import (
     check_choice,
     check_count,
@@ -21,11 +19,10 @@ from predilect.models.checks import (
     number_or,
     refuse_many_items,
 )
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.people.empirical_bayes import GaussianPrior, HierarchicalFit, fit_hierarchical
 from predilect.people.layout import lay_out
@@ -71,7 +68,8 @@ class HierarchicalHyperparameters:
         return {"scale": self.scale} | strengths | values
 
 
-class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class HierarchicalGP(Estimator):
     """Hierarchical Gaussian process of Birlutiu, Groot and Heskes ("BI"): f_u ~ N(μ, Σ), learned by EM.
 
     Parameters
@@ -128,42 +126,25 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk']
     """
 
-    model_name: ClassVar[str] = "hierarchical-gp"
     hyperparameters_type: ClassVar[Any] = HierarchicalHyperparameters
+    _each: ClassVar[str] = "The utilities of {} people are draws from one Gaussian, which is learned"
+    posterior_: PopulationPosterior = field(init=False)
 
-    def __init__(
-        self,
-        preset: str = "modern",
-        kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "isotropic",
-        length_scales: Any = "median",
-        median: str = "auto",
-        own_share: float | str = "auto",
-        strength: float | str = "auto",
-        consensus_strength: float | str = "auto",
-        scale: float | str = "auto",
-        tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
-        max_iter: int | str = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.preset = preset
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.own_share = own_share
-        self.strength = strength
-        self.consensus_strength = consensus_strength
-        self.scale = scale
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    preset: str = "modern"
+    kernel: str | Kernel = "squared-exponential"
+    kernel_form: str = "isotropic"
+    length_scales: Any = "median"
+    median: str = "auto"
+    own_share: float | str = "auto"
+    strength: float | str = "auto"
+    consensus_strength: float | str = "auto"
+    scale: float | str = "auto"
+    tie_threshold: float | str = "auto"
+    tolerance: float | str = "auto"
+    max_iter: int | str = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, space = training.comparisons, training.space
@@ -214,7 +195,6 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
-        assert isinstance(posterior, PopulationPosterior)
         if new is not None:
             prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
             n, half = posterior.n_items, prior.factor.solve_lower(posterior.Sigma)
@@ -229,7 +209,6 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         posterior, h = self.posterior_, self.hyperparameters_
-        assert isinstance(posterior, PopulationPosterior)
         n = posterior.n_items
         spread = (np.trace(posterior.Sigma) - posterior.Sigma.sum() / n) / max(n - 1, 1)
         lines = [f"People differ by {np.sqrt(spread):.2g} noise units in a utility (standard deviation)."]
@@ -238,7 +217,6 @@ class HierarchicalGP(Fitting, Predicting, Ranking, BaseEstimator):
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, PopulationPosterior)
         return {}, pack_crowd(self.posterior_)
 
     @classmethod

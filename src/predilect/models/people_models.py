@@ -12,8 +12,10 @@ from predilect.data.space import FeatureSpace
 from predilect.gaussian.pooled import GaussianPosterior
 from predilect.gaussian.projection import Projection
 from predilect.gaussian.sites import Sites
+from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.models.fields import Fields, amounts, codes, covariance, numbers, outcomes, pointer, positive
 from predilect.models.reading import Queries
+from predilect.people.distribution import Basis, Effects
 from predilect.people.layout import People
 from predilect.people.posterior import PopulationPosterior
 from predilect.shards import workers
@@ -77,7 +79,7 @@ def with_new_items(
 
 
 def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
-    """Arrays of a posterior that has no basis."""
+    """Arrays of a posterior, but for those of a basis or of effects."""
     people, sites = posterior.people, posterior.sites
     return pack_people(people) | {
         "m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma, "site_precision": sites.precision,
@@ -85,8 +87,15 @@ def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def unpack_crowd(arrays: dict[str, Any], n_items: int) -> PopulationPosterior:
+def unpack_crowd(
+    arrays: dict[str, Any],
+    n_items: int,
+    basis: Basis | None = None,
+    effects: Effects | None = None,
+    calibration: Calibration = UNCALIBRATED,
+) -> PopulationPosterior:
     """The posterior that :func:`pack_crowd` packed; ValueError if the arrays do not fit each other."""
     m, C_m, Sigma = arrays["m"], arrays["C_m"], arrays["Sigma"]
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
-    return PopulationPosterior(m, C_m, Sigma, unpack_people(arrays, n_items), sites)
+    people = unpack_people(arrays, n_items)
+    return PopulationPosterior(m, C_m, Sigma, people, sites, basis, effects, calibration=calibration)

@@ -1,21 +1,123 @@
-"""Loading of a saved model of any kind."""
+"""The table of estimators: all that is said of a model outside its own folder. Loading of a saved model of any kind."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from predilect.errors import DataError
-from predilect.models.saving import model_folder, read_document
 
-# What "model" says in model.json, and the name of the estimator.
-_ESTIMATORS = {
-    "population": "Population", "pooled": "Population", "gppl": "GPPL", "crowd-gppl": "CrowdGPPL", "gaspk": "GaSPK",
-    "collaborative": "CollaborativeGP", "single-user-gp": "SingleUserGP", "gp-classifier": "GPClassifier",
-    "hierarchical-gp": "HierarchicalGP", "gpvu": "GPVU", "bonilla-gp": "BonillaGP", "joint": "JointGP",
-    "compressed": "CompressedModel",
-}  # fmt: skip
+# Types of the names that ``predilect`` finds by the table below: importing them takes a second.
+if TYPE_CHECKING:
+    from predilect.compress.model import CompressedModel as CompressedModel
+    from predilect.models.collaborative import CollaborativeGP as CollaborativeGP
+    from predilect.models.crowd import CrowdGPPL as CrowdGPPL
+    from predilect.models.gaspk import GaSPK as GaSPK
+    from predilect.models.gppl import GPPL as GPPL
+    from predilect.models.gppl import GPClassifier as GPClassifier
+    from predilect.models.gppl import SingleUserGP as SingleUserGP
+    from predilect.models.gpvu import GPVU as GPVU
+    from predilect.models.hierarchical import HierarchicalGP as HierarchicalGP
+    from predilect.models.joint import BonillaGP as BonillaGP
+    from predilect.models.joint import JointGP as JointGP
+    from predilect.models.population import Population as Population
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for and given: personal rankings, features of items, features of people."""
+
+    personal: bool
+    items: bool
+    people: bool
+
+
+def _nothing(asked: Asked) -> dict[str, Any]:
+    return {}
+
+
+def _user_features(asked: Asked) -> dict[str, Any]:
+    return {"user_features": asked.people}
+
+
+_FOR_ALL = "ranks for everybody and for the crowd; without people it is --model gppl. Say that,"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One estimator.
+
+    ``name``: "model" in a saved model, and ``--model`` of the command if there is an ``about``, half a sentence of its
+    help; ``module``: of the package; ``rankings``: "each" (person has an own one), "one" (for all), "either", as asked
+    for, or "judged", by the verdict; ``instead``: what to ask for where the rankings that are wanted cannot be had;
+    ``arguments``: of the constructor, for what is asked for; ``also``: further names in saved models.
+    """
+
+    name: str
+    estimator: str
+    module: str
+    about: str = ""
+    rankings: str = "each"
+    instead: str = _FOR_ALL
+    arguments: Callable[[Asked], dict[str, Any]] = _nothing
+    also: tuple[str, ...] = ()
+
+
+ENTRIES = (
+    Entry(
+        "population", "Population", "models.population", "the default", "judged",
+        arguments=lambda asked: {"personal": asked.personal}, also=("pooled",),
+    ),
+    Entry(
+        "gppl", "GPPL", "models.gppl",
+        "one smooth function of the item features for all (with --personal yes one for each)", "either",
+        arguments=lambda asked: {
+            "users": "pooled" if not asked.personal else "joint" if asked.items and asked.people else "separate"
+        },
+    ),
+    Entry(
+        "crowd-gppl", "CrowdGPPL", "models.crowd", "the crowd's, and how people differ along shared components",
+        arguments=_user_features,
+    ),
+    Entry(
+        "gaspk", "GaSPK", "models.gaspk",
+        "what people give up of one attribute for another, from choices between items of few attributes",
+        instead="ranks for everybody and for their average, by what they have in common. Say --no-user for one "
+        "function of all answers,",
+    ),
+    Entry(
+        "collaborative", "CollaborativeGP", "models.collaborative",
+        "functions that people share and weigh, for few questions a person", arguments=_user_features,
+    ),
+    Entry(
+        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers"
+    ),
+    Entry("single-user-gp", "SingleUserGP", "models.gppl", "a baseline, a function for each person alone"),
+    Entry("hierarchical-gp", "HierarchicalGP", "models.hierarchical", "a baseline, people as draws from one Gaussian"),
+    Entry("bonilla-gp", "BonillaGP", "models.joint", "a baseline, as joint"),
+    Entry(
+        "gp-classifier", "GPClassifier", "models.gppl", "a baseline, one ranking for all", "one",
+        "is one ranking for all; one for each person is --model single-user-gp. Say that,",
+    ),
+    Entry("gpvu", "GPVU", "models.gpvu", "a baseline, factors and a function of each person's own"),
+    Entry("compressed", "CompressedModel", "compress.model"),
+)  # fmt: skip
+COMMANDS: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES if entry.about}
+_SAVED = {name: entry for entry in ENTRIES for name in (entry.name, *entry.also)}
+
+
+def estimator(name: str) -> Any:
+    """The class of an estimator, by its name in commands and saved models."""
+    return getattr(import_module(f"predilect.{_SAVED[name].module}"), _SAVED[name].estimator)
+
+
+def entry_of(kind: type) -> Entry:
+    """The entry of an estimator, or of the one that it is a subclass of."""
+    found = {entry.estimator: entry for entry in ENTRIES}
+    return next(found[base.__name__] for base in kind.__mro__ if base.__name__ in found)
 
 
 def load_model(path: str | Path) -> Any:
@@ -24,7 +126,7 @@ def load_model(path: str | Path) -> Any:
     Raises
     ------
     DataError
-        If the folder holds no model, a damaged one, or one of a later format.
+        If the folder holds no model, a damaged one, or one of another format.
 
     Examples
     --------
@@ -35,15 +137,12 @@ def load_model(path: str | Path) -> Any:
     ...     type(predilect.load_model(f"{folder}/model")).__name__
     'Population'
     """
+    from predilect.models.saving import model_folder, read_document
+
     path = model_folder(Path(path))
     kind = read_document(path).get("model")
-    if not isinstance(kind, str) or kind not in _ESTIMATORS:
+    if not isinstance(kind, str) or kind not in _SAVED:
         raise DataError(
             f"{path} holds a model called {kind!r:.100}, which this Predilect does not know. Install a newer Predilect"
         )
-    return estimator_of(kind).load(path)
-
-
-def estimator_of(kind: str) -> Any:
-    """Class of the estimator that writes models of this kind; KeyError if there is none."""
-    return getattr(import_module("predilect"), _ESTIMATORS[kind])
+    return estimator(kind).load(path)

@@ -26,7 +26,7 @@ from predilect.models.checks import check_count
 from predilect.models.fields import LARGEST, Fields, amounts, check_sizes, check_values, flags, numbers
 
 SCHEMA = "predilect/model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _DEEPEST = 50  # levels of nesting in what is read and kept as it is
 # What reading a file that is damaged, on purpose or not, may end with.
 _DAMAGE = (
@@ -130,9 +130,8 @@ def read_document(path: Path) -> dict[str, Any]:
         raise DataError(f'{file} is damaged: its "version" is {version!r:.100} and not a number. Save the model again')
     if version < FORMAT_VERSION:
         raise DataError(
-            f"{file} has format version {version}, of an earlier Predilect, which tells nobody whether it is damaged. "
-            f"This one reads version {FORMAT_VERSION}. Fit the model anew, or take the Predilect that saved it "
-            f"({document.get('predilect')})"
+            f"{file} has format version {version}, of an earlier Predilect; this one reads version {FORMAT_VERSION}. "
+            f"Fit the model anew, or take the Predilect that saved it ({document.get('predilect')})"
         )
     if version > FORMAT_VERSION:
         raise DataError(

@@ -55,8 +55,8 @@ VARIANTS = [
     {"preset": "paper", "user_features": True},
     {"item_features": False},
     {"preset": "paper", "item_features": False},
-    {"consensus": False},
-    {"preset": "paper", "consensus": False},
+    {"with_consensus": False},
+    {"preset": "paper", "with_consensus": False},
     {"n_inducing": 5},
     {"n_inducing": 5, **STOPPED},
     {"n_components": 0},
@@ -93,7 +93,7 @@ def test_the_consensus_is_what_the_camps_agree_on(modern):
 
 
 def test_a_consensus_of_nobody_is_the_average_person():
-    model = fitted(consensus=False)
+    model = fitted(with_consensus=False)
     everybody = np.mean([model.utility_distribution(f"u{k}")[0] for k in range(N_USERS)], axis=0)
     np.testing.assert_allclose(model.consensus_distribution()[0], everybody, atol=CONVERGED)
     assert model.hyperparameters_.consensus_scale == np.inf
@@ -229,7 +229,8 @@ def test_one_answer_in_all():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("preset", "new"), ("n_components", -1), ("n_components", 2.5), ("user_features", "auto"), ("consensus", 1),
+        ("preset", "new"), ("n_components", -1), ("n_components", 2.5), ("user_features", "auto"),
+        ("with_consensus", 1),
         ("item_features", None), ("n_inducing", 0), ("own_share", 1.0), ("own_share", "half"), ("kernel", "rbf"),
         ("consensus_prior", (1.0, 0.0)), ("component_prior", "vague"), ("weight_prior", 3.0), ("noise_variance", -1.0),
         ("surrogate", "2021"), ("batch_size", 0), ("n_restarts", 0), ("tolerance", 0.0), ("max_iter", 0),
@@ -242,7 +243,7 @@ def test_settings_out_of_range(name, value):
 
 def test_nothing_to_learn():
     with pytest.raises(ValueError, match="n_components"):
-        CrowdGPPL(n_components=0, consensus=False).fit(*TRAIN, items=ITEMS)
+        CrowdGPPL(n_components=0, with_consensus=False).fit(*TRAIN, items=ITEMS)
 
 
 def test_a_kernel_of_ones_own_is_taken_as_it_is():
@@ -251,9 +252,9 @@ def test_a_kernel_of_ones_own_is_taken_as_it_is():
     assert model.hyperparameters_.kernel is kernel
 
 
-def test_the_argument_consensus_and_the_method():
-    model = CrowdGPPL(consensus=False)
-    assert model.get_params()["consensus"] is False
-    assert model.set_params(consensus=True, n_components=4).get_params()["consensus"] is True
+def test_the_argument_with_consensus_and_the_method_consensus():
+    model = CrowdGPPL(with_consensus=False)
+    assert model.get_params()["with_consensus"] is False
+    assert model.set_params(with_consensus=True, n_components=4).get_params()["with_consensus"] is True
     assert model.n_components == 4
-    assert "consensus=False" in repr(CrowdGPPL(consensus=False))
+    assert "with_consensus=False" in repr(CrowdGPPL(with_consensus=False))

@@ -19,7 +19,6 @@ class TestModern(PredictionContract, SavingContract):
     fixed = FIXED
     without_random_start: ClassVar[dict[str, Any]] = {"n_components": 0}
     rounding = 1e-12
-    kept_as: ClassVar[dict[str, str]] = {"consensus": "with_consensus"}
     trusting_features: ClassVar[dict[str, Any]] = {"length_scales": 2.0}
     beyond_json: ClassVar[dict[str, Any]] = {"consensus_prior": (2.0, 3.0)}
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data.space import FeatureSpace
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_search
-from predilect.models.crowd.training import PRESETS, fit_crowd
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
+from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
 from predilect.models.fields import Fields
-from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -29,32 +25,8 @@ from predilect.shards import workers
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class CrowdHyperparameters:
-    """Learned hyper-parameters of the prior.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features.
-    consensus_scale : float
-        s_t, the inverse prior variance of the consensus; infinite without one.
-    component_scales : tuple of float
-        s_c; the inverse prior variance of each component.
-    """
-
-    kernel: Kernel
-    consensus_scale: float
-    component_scales: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        scales = {"consensus_scale": self.consensus_scale, "component_scales": list(self.component_scales)}
-        return scales | values
-
-
-class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class CrowdGPPL(Estimator):
     """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
 
     The consensus t and the components v_c are Gaussian processes of the features of items, t ~ N(0, K/s_t) and v_c ~
@@ -73,9 +45,8 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         for half of the components ("paper"). Both papers that tried found that it seldom helps.
     item_features : bool, default True
         False: items are uncorrelated whatever is given (Bayesian matrix factorisation).
-    consensus : bool, default True
-        False leaves t out; the crowd's board is then the average user's. (Kept in the attribute ``with_consensus``,
-        since ``consensus()`` gives the crowd's utilities.)
+    with_consensus : bool, default True
+        False leaves t out; the crowd's board is then the average user's.
     n_inducing : int, None or "auto", default "auto"
         Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
         number of answers, from 50 to 300.
@@ -120,21 +91,9 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     posterior_ : FactorPosterior
     component_importances_ : array of float, shape (n_components,)
         Prior variance that each component gives to a utility, 1/s_c; near 0 for one that is not used.
-    items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified; there is only a consensus then.
-    personal_ : bool
-        Whether users are identified.
-    hyperparameters_ : CrowdHyperparameters
-    tie_threshold_ : float
-    log_evidence_ : float
-        Approximate lower bound of the evidence of the answers, in nats.
-    report_ : dict
-        Convergence, what was read and left out, which features were used.
-    n_answers_ : float
-    comparisons_ : Comparisons or None
-        The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. Where users are not identified there is only a consensus; ``log_evidence_`` is
+        an approximate lower bound.
 
     Notes
     -----
@@ -155,97 +114,50 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk', 'juice']
     """
 
-    model_name: ClassVar[str] = "crowd-gppl"
     hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
+    posterior_: FactorPosterior = field(init=False)
 
-    def __init__(
-        self,
-        preset: str = "modern",
-        n_components: int = 20,
-        user_features: bool = False,
-        item_features: bool = True,
-        consensus: bool = True,
-        n_inducing: int | str | None = "auto",
-        kernel: str | Kernel = "matern-3/2",
-        kernel_form: str = "isotropic",
-        length_scales: Any = "median",
-        median: str = "auto",
-        own_share: float | str = "auto",
-        user_kernel: str | Kernel = "matern-3/2",
-        consensus_prior: Any = "auto",
-        component_prior: Any = "auto",
-        weight_prior: Any = "auto",
-        noise_variance: float = 0.5,
-        surrogate: str = "2020",
-        batch_size: int | str | None = "auto",
-        forgetting_rate: float = 0.9,
-        delay: float = 1.0,
-        n_restarts: int | str = "auto",
-        tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
-        max_iter: int | str = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.preset = preset
-        self.n_components = n_components
-        self.user_features = user_features
-        self.item_features = item_features
-        self.with_consensus = consensus
-        self.n_inducing = n_inducing
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.own_share = own_share
-        self.user_kernel = user_kernel
-        self.consensus_prior = consensus_prior
-        self.component_prior = component_prior
-        self.weight_prior = weight_prior
-        self.noise_variance = noise_variance
-        self.surrogate = surrogate
-        self.batch_size = batch_size
-        self.forgetting_rate = forgetting_rate
-        self.delay = delay
-        self.n_restarts = n_restarts
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
-
-    # ``consensus`` is an argument here and, as for every estimator, a method: the argument is kept by another name.
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Arguments of the constructor by name; ``consensus`` is kept in ``with_consensus``."""
-        return {**super().get_params(deep), "consensus": self.with_consensus}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set arguments of the constructor by name."""
-        if "consensus" in params:
-            self.with_consensus = params.pop("consensus")
-        super().set_params(**params)
-        return self
+    preset: str = "modern"
+    n_components: int = 20
+    user_features: bool = False
+    item_features: bool = True
+    with_consensus: bool = True
+    n_inducing: int | str | None = "auto"
+    kernel: str | Kernel = "matern-3/2"
+    kernel_form: str = "isotropic"
+    length_scales: Any = "median"
+    median: str = "auto"
+    own_share: float | str = "auto"
+    user_kernel: str | Kernel = "matern-3/2"
+    consensus_prior: Any = "auto"
+    component_prior: Any = "auto"
+    weight_prior: Any = "auto"
+    noise_variance: float = 0.5
+    surrogate: str = "2020"
+    batch_size: int | str | None = "auto"
+    forgetting_rate: float = 0.9
+    delay: float = 1.0
+    n_restarts: int | str = "auto"
+    tie_threshold: float | str = "auto"
+    tolerance: float | str = "auto"
+    max_iter: int | str = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):
-            found = fit_crowd(self, training, delta, watch)
-        self.traits_ = found.traits
-        return Learned(
-            found.posterior, CrowdHyperparameters(found.kernel, found.consensus_scale, found.component_scales),
-            found.personal, found.delta, found.evidence, found.report, found.search,
-        )  # fmt: skip
+            learned, self.traits_ = fit_crowd(self, training, delta, watch)
+        return learned
 
     @property
     def component_importances_(self) -> FloatArray:
         """Prior variance that each component gives to a utility, shape (n_components,)."""
         check_is_fitted(self, "posterior_")
-        assert isinstance(self.posterior_, FactorPosterior)
         return self.posterior_.importances
 
     def _check(self) -> None:
+        check_kernel("kernel", self.kernel)
         check_search(self)
         check_choice("preset", self.preset, PRESETS)
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
@@ -259,7 +171,7 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         check_count("n_restarts", self.n_restarts, 1, "auto")
         check_count("max_iter", self.max_iter, 1, "auto")
         for name in ("user_features", "item_features", "with_consensus"):
-            check_choice(name.removeprefix("with_"), getattr(self, name), (True, False))
+            check_choice(name, getattr(self, name), (True, False))
         for name in ("consensus_prior", "component_prior", "weight_prior"):
             if not isinstance(getattr(self, name), str):
                 check_gamma(name, getattr(self, name))
@@ -274,6 +186,11 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
             new = FeatureSpace(new.matrix, np.zeros_like(new.known))
         return factor_margins(self, queries, new, users)
 
+    def relation(self) -> str:
+        """How people relate to each other."""
+        n = len(self.users_ or [None])
+        return f"The crowd's utilities, and how each of {n} people differs along components"
+
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         importances = self.component_importances_
@@ -286,7 +203,6 @@ class CrowdGPPL(Fitting, Predicting, Ranking, BaseEstimator):
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, FactorPosterior)
         return pack_factor(self.posterior_, self.traits_)
 
     @classmethod

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Ranking
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
@@ -25,7 +23,6 @@ from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
 from predilect.models.gaspk.training import fit_gaspk
 from predilect.models.gaspk.updating import take_in
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training, read_answers
 from predilect.models.turn import Turn
 from predilect.progress import Watcher
@@ -57,7 +54,8 @@ class GaSPKHyperparameters:
         return {"n_characteristics": self.n_characteristics, "spread": self.spread, **values}
 
 
-class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class GaSPK(Estimator):
     """Preferences over trade-offs: what one item has more, and less, of than the other.
 
     A choice between two items is about the trade-off t of their attributes. Person u accepts it with probability
@@ -134,21 +132,9 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     grid_ : Grid or None
     weights_ : array of float, shape (n_users, n_characteristics)
         γ.
-    items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified.
-    personal_ : bool
-        Whether users are identified.
-    hyperparameters_ : GaSPKHyperparameters
-    tie_threshold_ : float
-    log_evidence_ : float
-        Laplace's log evidence of the answers given the weights, in nats.
-    report_ : dict
-        Convergence, what was read and left out, attributes, grid, trials.
-    n_answers_ : float
-    comparisons_ : Comparisons or None
-        The answers; None after :meth:`load`.
-    classes_ : list of str
-        ``["left", "tie", "right"]``.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. ``personal_``: whether users are identified; ``log_evidence_`` is Laplace's,
+        given the weights; ``report_`` also tells of attributes, grid and trials.
 
     Notes
     -----
@@ -174,60 +160,33 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
     'a'
     """
 
-    model_name: ClassVar[str] = "gaspk"
     hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
+    posterior_: GaSPKPosterior = field(init=False)
 
-    def __init__(
-        self,
-        n_characteristics: int | str = 10,
-        gamma: str = "heuristic",
-        tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference",
-        attributes: Sequence[str] | None = None,
-        n_dimensions: int | None = None,
-        units: Mapping[str, str] | None = None,
-        levels: Any = None,
-        kernel: str = "squared-exponential",
-        length_scales: Any = "median",
-        amplitude: float | str = "auto",
-        antisymmetric: bool | str = "auto",
-        backend: str = "auto",
-        variances: str = "auto",
-        n_eigenpairs: int = 100,
-        n_restarts: int = 5,
-        damping: float | str = "auto",
-        spread: float | str = "auto",
-        preset: str = "modern",
-        tie_threshold: float | str = "auto",
-        tolerance: float = 1e-2,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.n_characteristics = n_characteristics
-        self.gamma = gamma
-        self.tau = tau
-        self.attributes = attributes
-        self.n_dimensions = n_dimensions
-        self.units = units
-        self.levels = levels
-        self.kernel = kernel
-        self.length_scales = length_scales
-        self.amplitude = amplitude
-        self.antisymmetric = antisymmetric
-        self.backend = backend
-        self.variances = variances
-        self.n_eigenpairs = n_eigenpairs
-        self.n_restarts = n_restarts
-        self.damping = damping
-        self.spread = spread
-        self.preset = preset
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    n_characteristics: int | str = 10
+    gamma: str = "heuristic"
+    tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference"
+    attributes: Sequence[str] | None = None
+    n_dimensions: int | None = None
+    units: Mapping[str, str] | None = None
+    levels: Any = None
+    kernel: str = "squared-exponential"
+    length_scales: Any = "median"
+    amplitude: float | str = "auto"
+    antisymmetric: bool | str = "auto"
+    backend: str = "auto"
+    variances: str = "auto"
+    n_eigenpairs: int = 100
+    n_restarts: int = 5
+    damping: float | str = "auto"
+    spread: float | str = "auto"
+    preset: str = "modern"
+    tie_threshold: float | str = "auto"
+    tolerance: float = 1e-2
+    max_iter: int = 100
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _check(self) -> None:
         check_gaspk(self)
@@ -285,6 +244,15 @@ class GaSPK(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         return margins_of_queries(self, queries, self._new_items(queries, items))
+
+    def relation(self) -> str:
+        """How people relate to each other, and whose the board is."""
+        number = self.hyperparameters_.n_characteristics
+        mixture = f"a mixture of {number} evaluations" if number > 1 else "one evaluation"
+        whose = "one evaluation for all"
+        if self.personal_ and self.users_ is not None:
+            whose = f"each of {len(self.users_)} people has {mixture}"
+        return f"What an item has more and less of than another: {whose}; the board is their average"
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""

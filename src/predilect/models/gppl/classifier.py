@@ -1,45 +1,18 @@
-"""``GPClassifier``: one Gaussian process for the pooled answers of all users."""
+"""``GPClassifier``: a setting of GPPL, one Gaussian process for the pooled answers of all users."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator
-
 from predilect.gaussian.kernels import Kernel
-from predilect.latent.sparse.posterior import SparsePosterior
-from predilect.models.boards import Ranking
-from predilect.models.checks import (
-    check_choice,
-    check_count,
-    check_gamma,
-    check_positive,
-    check_process,
-    item_kernel,
-    refuse_many_items,
-)
-from predilect.models.estimator import Fitting, Learned
-from predilect.models.fields import Fields
-from predilect.models.gppl.model import GPPLHyperparameters
-from predilect.models.gppl.pooled import SPARSE_ARRAYS, fit_pooled_gppl, pack_sparse, unpack_sparse
-from predilect.models.predictions import Predicting
-from predilect.models.reading import Queries, Training
+from predilect.models.checks import refuse_many_items
+from predilect.models.estimator import Learned
+from predilect.models.gppl.model import GPPL
+from predilect.models.reading import Training
 from predilect.progress import Watcher
 
-FloatArray = npt.NDArray[np.float64]
 
-INFERENCE = ("ep", "laplace", "variational")
-# Of GPPL, of which this is a setting: all items, all answers at once, exact expectations.
-_SETTINGS = {
-    "n_inducing": None, "sites": "expected", "surrogate": "corrected", "batch_size": "auto", "forgetting_rate": 0.9,
-    "delay": 1.0, "noise_variance": 0.5,
-}  # fmt: skip
-
-
-class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
+class GPClassifier(GPPL):
     """Gaussian-process classification of pairs with the preference kernel, pooled over users.
 
     f ~ N(0, K/s), so margins of pairs (i, j) and (k, l) covary by k(i, k) + k(j, l) - k(i, l) - k(j, k). The algebra is
@@ -85,8 +58,7 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk']
     """
 
-    model_name: ClassVar[str] = "gp-classifier"
-    hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
+    _INFERENCE: ClassVar[tuple[str, ...]] = ("ep", "laplace", "variational")
 
     def __init__(
         self,
@@ -105,56 +77,13 @@ class GPClassifier(Fitting, Predicting, Ranking, BaseEstimator):
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
-        self.inference = inference
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
+        super().__init__(
+            kernel=kernel, kernel_form=kernel_form, length_scales=length_scales, median=median, n_inducing=None,
+            inference=inference, scale=scale, scale_prior=scale_prior, tie_threshold=tie_threshold, tolerance=tolerance,
+            max_iter=max_iter, n_jobs=n_jobs, random_state=random_state, strict=strict,
+        )  # fmt: skip
         self.own_share = own_share
-        self.scale = scale
-        self.scale_prior = scale_prior
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
-
-    def _check(self) -> None:
-        check_process(self, learned=True)
-        check_choice("inference", self.inference, INFERENCE)
-        check_positive("scale", self.scale, "auto")
-        check_gamma("scale_prior", self.scale_prior)
-        check_count("max_iter", self.max_iter, 1)
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         refuse_many_items(training.comparisons.n_items)
-        kernel = item_kernel(self, training.space, float(self.own_share))
-        settings = SimpleNamespace(**_SETTINGS | self.get_params(deep=False) | {"kernel": kernel})
-        found = fit_pooled_gppl(settings, training, delta, watch)
-        return Learned(
-            found.posterior, GPPLHyperparameters(found.scale, found.kernel), False, found.delta, found.evidence,
-            found.report, found.search,
-        )  # fmt: skip
-
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        new, posterior = self._new_items(queries, items), self.posterior_
-        assert isinstance(posterior, SparsePosterior)
-        if new is not None:
-            posterior = posterior.with_items(new.matrix, new.known)
-        return posterior.margins(queries.users, queries.left, queries.right)
-
-    def describe(self) -> list[str]:
-        """What was learned, in sentences."""
-        return [f"Prior variance of a utility {1.0 / self.hyperparameters_.scale:.2g}."]
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, SparsePosterior)
-        return pack_sparse(self.posterior_)
-
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return SPARSE_ARRAYS
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        return unpack_sparse(values, arrays, self.hyperparameters_.kernel, self.space_.matrix, self.space_.known)
+        return super()._learn(training, delta, watch)

@@ -127,8 +127,8 @@ def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: W
     n, d = users.shape[1], features.shape[1]
     kernel = Product(
         (
-            Selected(make_kernel(model, model.user_kernel, users, model.random_state), tuple(range(n))),
-            Selected(make_kernel(model, model.kernel, items, model.random_state), tuple(range(n, d))),
+            Selected(make_kernel(model, model.user_kernel, users), tuple(range(n))),
+            Selected(make_kernel(model, model.kernel, items), tuple(range(n, d))),
         ),
         ("users", "items"),
     )

@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES
 from predilect.latent.sparse.posterior import SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_search
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_process
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.gppl.joint import JOINT_ARRAYS, JointPosterior, fit_joint_gppl, pack_joint, unpack_joint
 from predilect.models.gppl.pooled import INFERENCE, SPARSE_ARRAYS, fit_pooled_gppl, pack_sparse, unpack_sparse
@@ -28,7 +26,6 @@ from predilect.models.gppl.separate import (
     unpack_separate,
 )
 from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -58,7 +55,8 @@ class GPPLHyperparameters:
         return {"scale": self.scale, "prior_variance": 1.0 / self.scale, **values}
 
 
-class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class GPPL(Estimator):
     """Gaussian-process preference learning: utilities are a smooth function of the features of items.
 
     f ~ N(0, K/s) with K a kernel of item features and s ~ Gamma; an answer to "left or right?" is left with probability
@@ -152,63 +150,43 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'mate', 'milk', 'juice']
     """
 
-    model_name: ClassVar[str] = "gppl"
     hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
+    own_share = 0.0  # of the variance of a utility, what is item-specific: an argument of subclasses
+    _IS_SEPARATE: ClassVar[bool] = False  # also for one person alone
+    _INFERENCE: ClassVar[tuple[str, ...]] = INFERENCE
+    _LEARNED: ClassVar[dict[str, str]] = {
+        "joint": "learned together by their features", "separate": "each learned alone"
+    }  # fmt: skip
 
-    def __init__(
-        self,
-        users: str = "pooled",
-        kernel: str | Kernel = "matern-3/2",
-        kernel_form: str = "isotropic",
-        length_scales: Any = "median",
-        median: str = "auto",
-        user_kernel: str | Kernel = "matern-3/2",
-        n_inducing: int | str | None = "auto",
-        inference: str = "auto",
-        sites: str = "expected",
-        surrogate: str = "corrected",
-        scale: float | str = "auto",
-        scale_prior: tuple[float, float] = (1.0, 1.0),
-        noise_variance: float = 0.5,
-        batch_size: int | str = "auto",
-        forgetting_rate: float = 0.9,
-        delay: float = 1.0,
-        tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.users = users
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.user_kernel = user_kernel
-        self.n_inducing = n_inducing
-        self.inference = inference
-        self.sites = sites
-        self.surrogate = surrogate
-        self.scale = scale
-        self.scale_prior = scale_prior
-        self.noise_variance = noise_variance
-        self.batch_size = batch_size
-        self.forgetting_rate = forgetting_rate
-        self.delay = delay
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    users: str = "pooled"
+    kernel: str | Kernel = "matern-3/2"
+    kernel_form: str = "isotropic"
+    length_scales: Any = "median"
+    median: str = "auto"
+    user_kernel: str | Kernel = "matern-3/2"
+    n_inducing: int | str | None = "auto"
+    inference: str = "auto"
+    sites: str = "expected"
+    surrogate: str = "corrected"
+    scale: float | str = "auto"
+    scale_prior: tuple[float, float] = (1.0, 1.0)
+    noise_variance: float = 0.5
+    batch_size: int | str = "auto"
+    forgetting_rate: float = 0.9
+    delay: float = 1.0
+    tie_threshold: float | str = "auto"
+    tolerance: float | str = "auto"
+    max_iter: int = 200
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         personal = self.users != "pooled" and training.personal
         with workers(self.n_jobs) as executor:
             if self.users == "joint":
                 found = fit_joint_gppl(self, training, delta, watch)
-            elif personal:
+            elif personal or self._IS_SEPARATE:
                 found = fit_separate_gppl(self, training, delta, executor, watch)
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)
@@ -218,9 +196,9 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         )  # fmt: skip
 
     def _check(self) -> None:
-        check_search(self)
+        check_process(self, learned=True)
         check_choice("users", self.users, USERS)
-        check_choice("inference", self.inference, INFERENCE)
+        check_choice("inference", self.inference, self._INFERENCE)
         check_choice("sites", self.sites, RULES)
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
@@ -247,10 +225,18 @@ class GPPL(Fitting, Predicting, Ranking, BaseEstimator):
         assert isinstance(posterior, SparsePosterior)
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
 
+    def relation(self) -> str:
+        """How people relate to each other, and whose the board is; empty where every answer counts once."""
+        if not self.personal_ or self.users_ is None:
+            return ""
+        how = self._LEARNED[self.users]
+        return f"A utility function for each of {len(self.users_)} people, {how}; the board is their average"
+
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         h, points = self.hyperparameters_, self.report_["prior"].get("n_inducing")
-        lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}."]
+        same = ", the same for every person" if self.users == "separate" else ""
+        lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}{same}."]
         if self.features_ is not None:
             how = {"median": "by the median heuristic", "optimise": "optimised"}
             told = how.get(self.length_scales, "as given") if isinstance(self.length_scales, str) else "as given"

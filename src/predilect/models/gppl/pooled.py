@@ -21,7 +21,7 @@ from predilect.latent.sparse.posterior import SparsePosterior
 from predilect.latent.sparse.stochastic import Schedule
 from predilect.latent.threshold import starting_threshold
 from predilect.likelihoods.views import Probit
-from predilect.models.checks import choose_points, make_kernel, optimises
+from predilect.models.checks import choose_points, item_kernel, optimises
 from predilect.models.fields import LARGEST, Fields, covariance, numbers, optional
 from predilect.models.reading import Training
 from predilect.models.saving import number_within
@@ -52,7 +52,7 @@ class Fitted(NamedTuple):
 def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
     """Fit of a GPPL with ``users="pooled"``."""
     answers, space = PooledAnswers.of(training.comparisons.pooled()), training.space
-    kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
+    kernel = item_kernel(model, space, float(model.own_share))
     if model.inference in SCALED:
         return _fit_dense(model, answers, space, kernel, delta)
     points = points_of(model, kernel, space.matrix, space.known)

@@ -23,7 +23,7 @@ from predilect.gaussian.projection import Projection, item_covariance, item_cova
 from predilect.gaussian.sites import Sites
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.probit import threshold_for_tie_share
-from predilect.models.checks import make_kernel, optimises
+from predilect.models.checks import item_kernel, optimises
 from predilect.models.fields import LARGEST, Fields, covariance, numbers
 from predilect.models.gppl.pooled import Fitted, scale_prior
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_people
@@ -235,7 +235,7 @@ def fit_separate_gppl(
             f'{answers.n_items} items are too many for users="separate", which holds {_MOST_ITEMS}. Use '
             'Population(), CrowdGPPL() or users="pooled"'
         )
-    kernel = make_kernel(model, model.kernel, space.matrix[space.known], model.random_state)
+    kernel = item_kernel(model, space, float(model.own_share))
     prior = scale_prior(model)
     found = fit_separate(
         lay_out(answers), kernel, space.matrix, space.known,

@@ -1,37 +1,14 @@
-"""``SingleUserGP``: an independent Gaussian process for each user."""
+"""``SingleUserGP``: a setting of GPPL, an independent Gaussian process for each user."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator
-
 from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_count, check_gamma, check_positive, check_process, item_kernel
-from predilect.models.estimator import Fitting, Learned
-from predilect.models.fields import Fields
-from predilect.models.gppl.model import GPPLHyperparameters
-from predilect.models.gppl.separate import (
-    SEPARATE_ARRAYS,
-    SeparatePosterior,
-    fit_separate_gppl,
-    pack_separate,
-    separate_margins,
-    unpack_separate,
-)
-from predilect.models.predictions import Predicting
-from predilect.models.reading import Queries, Training
-from predilect.progress import Watcher
-from predilect.shards import workers
-
-FloatArray = npt.NDArray[np.float64]
+from predilect.models.gppl.model import GPPL
 
 
-class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
+class SingleUserGP(GPPL):
     """Gaussian-process classification of each user's pairs separately, by expectation propagation ("SU").
 
     f_u ~ N(0, K/s) for every user, independent of each other; the kernel and s are shared.
@@ -82,8 +59,8 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
     (['tea', 'milk'], ['milk', 'tea'])
     """
 
-    model_name: ClassVar[str] = "single-user-gp"
-    hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
+    _IS_SEPARATE: ClassVar[bool] = True
+    _LEARNED: ClassVar[dict[str, str]] = {"separate": "learned from their own answers alone"}
 
     def __init__(
         self,
@@ -101,53 +78,9 @@ class SingleUserGP(Fitting, Predicting, Ranking, BaseEstimator):
         random_state: int = 0,
         strict: bool = False,
     ) -> None:
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.own_share = own_share
-        self.scale = scale
-        self.scale_prior = scale_prior
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
-
-    def _check(self) -> None:
-        check_process(self, learned=True)
-        check_positive("scale", self.scale, "auto")
-        check_gamma("scale_prior", self.scale_prior)
-        check_count("max_iter", self.max_iter, 1)
-
-    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
-        settings = SimpleNamespace(
-            **self.get_params(deep=False) | {"kernel": item_kernel(self, training.space, float(self.own_share))},
-            noise_variance=0.5,
-        )
-        with workers(self.n_jobs) as executor:
-            found = fit_separate_gppl(settings, training, delta, executor, watch)
-        return Learned(
-            found.posterior, GPPLHyperparameters(found.scale, found.kernel), training.personal, found.delta,
-            found.evidence, found.report, found.search,
+        super().__init__(
+            users="separate", kernel=kernel, kernel_form=kernel_form, length_scales=length_scales, median=median,
+            scale=scale, scale_prior=scale_prior, tie_threshold=tie_threshold, tolerance=tolerance, max_iter=max_iter,
+            n_jobs=n_jobs, random_state=random_state, strict=strict,
         )  # fmt: skip
-
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        return separate_margins(self, queries, self._new_items(queries, items))
-
-    def describe(self) -> list[str]:
-        """What was learned, in sentences."""
-        return [f"Prior variance of a utility {1.0 / self.hyperparameters_.scale:.2g}, the same for every person."]
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        assert isinstance(self.posterior_, SeparatePosterior)
-        return pack_separate(self.posterior_)
-
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return SEPARATE_ARRAYS
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        h = self.hyperparameters_
-        return unpack_separate(arrays, h.kernel, h.scale, self.space_)
+        self.own_share = own_share

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from predilect.gaussian.kernels import Kernel
 from predilect.models.checks import check_choice, check_positive
@@ -50,8 +50,6 @@ class BonillaGP(JointGP):
     >>> model.rank("ann")["item"].to_list()
     ['tea', 'milk']
     """
-
-    model_name: ClassVar[str] = "bonilla-gp"
 
     def __init__(
         self,

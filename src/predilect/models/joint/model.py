@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.sites import Sites
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_count, check_positive, check_search
-from predilect.models.estimator import Fitting, Learned
+from predilect.models.checks import check_count, check_kernel, check_positive, check_search
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
 from predilect.models.joint.training import Start, Tuned, start_kernel, tune
 from predilect.models.kernels import hyperparameters_by_name
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.models.saving import number_within
 from predilect.progress import Watcher
@@ -58,7 +54,8 @@ class JointHyperparameters:
         return values
 
 
-class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class JointGP(Estimator):
     """Gaussian process of users and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
 
     Each of the two is (1 - w) k(features) + w 1[the same], with one length-scale per feature. Without features of users
@@ -123,46 +120,27 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     ['tea', 'milk']
     """
 
-    model_name: ClassVar[str] = "joint"
     hyperparameters_type: ClassVar[Any] = JointHyperparameters
+    _each: ClassVar[str] = "One process of {} people and the items, by the features of both"
+    posterior_: JointProcess = field(init=False)
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "squared-exponential",
-        user_kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "product",
-        length_scales: Any = "optimise",
-        median: str = "auto",
-        user_share: float | str = "auto",
-        item_share: float | str = "auto",
-        noise: float = 3.0,
-        amplitude: float | str = "auto",
-        n_tuning: int | None = None,
-        max_evaluations: int = 50,
-        tie_threshold: float | str = "auto",
-        tolerance: float | str = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.user_kernel = user_kernel
-        self.kernel_form = kernel_form
-        self.length_scales = length_scales
-        self.median = median
-        self.user_share = user_share
-        self.item_share = item_share
-        self.noise = noise
-        self.amplitude = amplitude
-        self.n_tuning = n_tuning
-        self.max_evaluations = max_evaluations
-        self.tie_threshold = tie_threshold
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    kernel: str | Kernel = "squared-exponential"
+    user_kernel: str | Kernel = "squared-exponential"
+    kernel_form: str = "product"
+    length_scales: Any = "optimise"
+    median: str = "auto"
+    user_share: float | str = "auto"
+    item_share: float | str = "auto"
+    noise: float = 3.0
+    amplitude: float | str = "auto"
+    n_tuning: int | None = None
+    max_evaluations: int = 50
+    tie_threshold: float | str = "auto"
+    tolerance: float | str = "auto"
+    max_iter: int = 300
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         start, rows = self._start(), training.comparisons
@@ -188,9 +166,9 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     kept_posterior = KeptProcess
 
     def _check(self) -> None:
+        check_kernel("kernel", self.kernel)
+        check_kernel("user_kernel", self.user_kernel)
         check_search(self)
-        if not isinstance(self.user_kernel, Kernel):
-            check_search(SimpleNamespace(**self.get_params(deep=False) | {"kernel": self.user_kernel}))
         if self.n_tuning is not None:
             check_count("n_tuning", self.n_tuning, 0)
         for name in ("max_evaluations", "max_iter"):
@@ -217,7 +195,6 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new = self.posterior_, self._new_items(queries, items)
-        assert isinstance(posterior, JointProcess)
         if new is not None:
             posterior = posterior.with_items(new.matrix, new.known)
         who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one user, named or not
@@ -230,7 +207,6 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
         h, process = self.hyperparameters_, self.posterior_
-        assert isinstance(process, JointProcess)
         far = np.zeros((1, process.kernel.users.features.shape[1]))
         whole = float(h.user_kernel.diagonal(far)[0]) + h.user_nugget
         shared = float(h.user_kernel.pairs(far, far)[0]) / whole
@@ -239,7 +215,6 @@ class JointGP(Fitting, Predicting, Ranking, BaseEstimator):
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         posterior = self.posterior_
-        assert isinstance(posterior, JointProcess)
         m, C_m = posterior.consensus()
         rows, people = posterior.rows, posterior.kernel.users.features
         arrays: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -54,10 +53,8 @@ def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
                 f"{rows.users.ids[int(np.argmin(known))]!r}): the mean of the others is taken for them", DataWarning,
                 stacklevel=4,
             )  # fmt: skip
-    how = SimpleNamespace(kernel_form=model.kernel_form, length_scales=model.length_scales, median=model.median)
-    of_items = make_kernel(how, model.kernel, space.matrix[space.known], model.random_state)
-    how.length_scales = "median"
-    of_people = make_kernel(how, model.user_kernel, people, model.random_state)
+    of_items = make_kernel(model, model.kernel, space.matrix[space.known])
+    of_people = make_kernel(model, model.user_kernel, people, "median")
     users = Table.of(_with_share(of_people, start.user_share), people)
     scaled = Scaled(_with_share(of_items, start.item_share), start.variance)
     return JointKernel(users, Table.of(scaled, space.matrix, space.known), start.nuggets)

@@ -1,15 +1,21 @@
-"""Description of a fitted population model in sentences."""
+"""A fitted population model in sentences."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from predilect._text import amount
+from predilect.likelihoods.calibration import Calibration
+
+_FEW_LAPSES = 0.005
+_NEARLY_ALL = 0.95
 
 
-def describe_features(model: Any) -> list[str]:
-    """Sentences on the features of items and of people, where there are any."""
-    lines = []
+def describe_population(model: Any) -> list[str]:
+    """The noise that predictions take, where the prior came from, and the use of features."""
+    lines = [noise] if (noise := _noise_line(model.posterior_.calibration)) else []
+    lines.append(_prior_line(model))
     if model.features_ is not None:
         lines.append(
             f"Item features: {', '.join(model.features_.sources) or 'none of use'}; {_use_of_features(model)}."
@@ -33,18 +39,28 @@ def _use_of_features(model: Any) -> str:
     return f"utilities hang on {' and '.join(parts)}{own}"
 
 
-def describe_fit(model: Any) -> str:
-    """Sentence on how the fit went, and where the prior came from."""
-    report: dict[str, Any] = model.report_
-    fit, prior, seconds = report["fit"], report["prior"], report["timing"]["fit_seconds"]
-    verb = "converged" if fit["converged"] else "DID NOT CONVERGE"
-    line = f"Fit: {verb} after {fit['iterations']} passes ({seconds:.1f} s)"
-    chosen, n_trials = model.hyperparameters_, len(prior.get("trials", []))
-    if n_trials == 0:
-        return f"{line}; prior by evidence, as there are too few answers to try it on held-out ones."
-    if not model.personal_:
-        return f"{line}; prior variance {chosen.consensus_scale:.2g}, the likeliest of {n_trials} settings tried."
+def _noise_line(c: Calibration) -> str:
+    """The noise that predictions take, where that is not the unit of scores."""
+    sd = math.sqrt(c.noise_factor)
+    if c.lapse_rate < _FEW_LAPSES:
+        if sd > _NEARLY_ALL:
+            return ""
+        return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
+    careless = f"{math.sqrt(c.lapse_noise):.1f} times it" if math.isfinite(c.lapse_noise) else "the toss of a coin"
     return (
-        f"{line}; prior variance of a person about the crowd {chosen.scale:.2g}, worth {chosen.strength:.0f} people, "
-        f"chosen among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
+        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - c.lapse_rate):.0f} % of the answers', "
+        f"and {careless} for the others, which are given with little care, as held-out answers ask for."
+    )
+
+
+def _prior_line(model: Any) -> str:
+    prior, chosen = model.report_["prior"], model.hyperparameters_
+    n_trials = len(prior.get("trials", []))
+    if n_trials == 0:
+        return "The prior is by evidence, as there are too few answers to try it on held-out ones."
+    if not model.personal_:
+        return f"Prior variance {chosen.consensus_scale:.2g}, the likeliest of {n_trials} settings tried."
+    return (
+        f"Prior variance of a person about the crowd {chosen.scale:.2g}, worth {chosen.strength:.0f} people, chosen "
+        f"among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
     )

@@ -113,7 +113,7 @@ class Fold:
         self, comparisons: Comparisons, test: npt.NDArray[np.bool_], space: FeatureSpace, traits: FloatArray | None,
         delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
     ) -> None:  # fmt: skip
-        self.comparisons, self.held_out = comparisons, test
+        self.comparisons, self._held_out = comparisons, test
         train = comparisons.take(~test)
         self.people = lay_out(train, n_basis=n_basis)
         self.traits = traits
@@ -163,7 +163,7 @@ class Fold:
         """Predict rows held out, each from all other answers of its person, at the population of a fit."""
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
         return predict_alone(
-            self.comparisons, self.held_out, posterior, state.delta, most_work=most_work, rng=rng,
+            self.comparisons, self._held_out, posterior, state.delta, most_work=most_work, rng=rng,
             executor=self.executor,
         )  # fmt: skip
 

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._json import plain
+from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.evaluation.verdict import Verdict
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_flags, given_threshold
-from predilect.models.population.description import describe_features, describe_fit
+from predilect.models.estimator import Estimator, Learned
+from predilect.models.fields import Fields
+from predilect.models.population.description import describe_population
 from predilect.models.population.predictions import population_margins
-from predilect.models.population.prior import check_settings, given_hyperparameters
-from predilect.models.population.storage import load_population, save_population, to_document
+from predilect.models.population.prior import (
+    Hyperparameters,
+    check_settings,
+    given_hyperparameters,
+    restored_hyperparameters,
+)
+from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
-from predilect.models.population.verdicts import verdict_of
-from predilect.models.predictions import Predicting
-from predilect.models.reading import Queries, answers_by_item, feature_lines, read_training
+from predilect.models.population.verdicts import keep_verdict, verdict_of
+from predilect.models.reading import Queries, Training
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -33,7 +37,8 @@ FloatArray = npt.NDArray[np.float64]
 Auto = float | str
 
 
-class Population(Predicting, Ranking, Updating, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class Population(Updating, Estimator):  # type: ignore[override]  # answers come after the fit
     """Hierarchical probit model: a consensus, the population covariance, and the utilities of every person.
 
     Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
@@ -139,101 +144,42 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
     ['tea', 'milk', 'juice']
     """
 
-    def __init__(
-        self,
-        personal: bool = True,
-        strength: Auto = "auto",
-        scale: Auto = "auto",
-        consensus_scale: Auto = "auto",
-        feature_weight: Auto = "auto",
-        consensus_feature_weight: Auto = "auto",
-        length_scale: Auto = "auto",
-        variance_factor: Auto = "auto",
-        variance_factor_unseen: Auto = "auto",
-        variance_factor_implied: Auto = "auto",
-        variance_power: Auto = "auto",
-        threshold_factor: Auto = "auto",
-        noise_factor: Auto = "auto",
-        lapse_rate: Auto = "auto",
-        lapse_noise: Auto = "auto",
-        basis: str = "auto",
-        n_inducing: int | str = "auto",
-        user_features: bool | str = "auto",
-        tie_threshold: Auto = "auto",
-        tie_spread: Auto = "auto",
-        tolerance: Auto = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.personal = personal
-        self.strength = strength
-        self.scale = scale
-        self.consensus_scale = consensus_scale
-        self.feature_weight = feature_weight
-        self.consensus_feature_weight = consensus_feature_weight
-        self.length_scale = length_scale
-        self.variance_factor = variance_factor
-        self.variance_factor_unseen = variance_factor_unseen
-        self.variance_factor_implied = variance_factor_implied
-        self.variance_power = variance_power
-        self.threshold_factor = threshold_factor
-        self.noise_factor = noise_factor
-        self.lapse_rate = lapse_rate
-        self.lapse_noise = lapse_noise
-        self.basis = basis
-        self.n_inducing = n_inducing
-        self.user_features = user_features
-        self.tie_threshold = tie_threshold
-        self.tie_spread = tie_spread
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    hyperparameters_type: ClassVar[Any] = Hyperparameters
+    _held: ClassVar[Fields] = {}  # the posterior holds the answers
 
-    def fit(
-        self,
-        X: Any,
-        y: npt.ArrayLike | None = None,
-        *,
-        items: Any = None,
-        users: Any = None,
-        watch: Watcher | None = None,
-    ) -> Self:
-        """Fit the model to answers.
+    personal: bool = True
+    strength: Auto = "auto"
+    scale: Auto = "auto"
+    consensus_scale: Auto = "auto"
+    feature_weight: Auto = "auto"
+    consensus_feature_weight: Auto = "auto"
+    length_scale: Auto = "auto"
+    variance_factor: Auto = "auto"
+    variance_factor_unseen: Auto = "auto"
+    variance_factor_implied: Auto = "auto"
+    variance_power: Auto = "auto"
+    threshold_factor: Auto = "auto"
+    noise_factor: Auto = "auto"
+    lapse_rate: Auto = "auto"
+    lapse_noise: Auto = "auto"
+    basis: str = "auto"
+    n_inducing: int | str = "auto"
+    user_features: bool | str = "auto"
+    tie_threshold: Auto = "auto"
+    tie_spread: Auto = "auto"
+    tolerance: Auto = "auto"
+    max_iter: int = 300
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
-        Parameters
-        ----------
-        X : Comparisons or data frame
-            A frame needs columns for left, right and (unless ``y`` is given) winner, and perhaps user; they are found
-            by common names. Use :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>` to name them.
-        y : array of int, shape (n,), optional
-            1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
-        items : data frame or ItemFeatures, optional
-            Features of items, one row an item. Items without answers are ranked too.
-        users : data frame or PersonFeatures, optional
-            Features of people, one row a person; used as ``user_features`` says.
-        watch : callable, optional
-            Called with progress: ``watch(stage, done)``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If the input cannot be used.
-        """
-        check_flags(self)
+    def _check(self) -> None:
         check_settings(self)
-        given = given_hyperparameters(self)
-        delta = given_threshold(self.tie_threshold)
-        training = read_training(X, y, items, users, delta)
+        given_hyperparameters(self)
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
-        personal = bool(self.personal) and comparisons.has_users and comparisons.n_users > 1
+        given, personal = given_hyperparameters(self), bool(self.personal) and training.personal
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
         traits, traits_of_users = None, None
         if people is not None and personal and self.user_features is not False:
@@ -255,35 +201,18 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
                     comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
                     random_state=self.random_state, watch=watch,
                 )  # fmt: skip
-        self.posterior_ = trained.posterior
-        self.items_ = comparisons.items
-        self.users_ = comparisons.users if comparisons.has_users else None
-        self.personal_ = personal
-        self.hyperparameters_ = trained.hyperparameters
-        self.tie_threshold_ = trained.delta
-        self.log_evidence_ = trained.log_evidence
-        begin_updates(self, comparisons)
-        self.verdict_ = None
-        self.features_ = features
-        self.user_features_ = people
-        self.space_ = space
-        self.functions_ = trained.functions
+        self.functions_, self.verdict_ = trained.functions, None
         self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None
-        self.backend_ = comparisons.backend
-        self.n_answers_ = comparisons.n_answers
-        self.n_by_item_ = answers_by_item(comparisons)
-        self.report_ = plain(
-            {
-                "model": "population" if personal else "pooled",
-                "fit": trained.fit.to_dict(),
-                "timing": {"fit_seconds": trained.fit.seconds},
-                "prior": trained.selection,
-                "intake": comparisons.intake.describe(),
-                "features": [] if features is None else feature_lines(features, space),
-            }
-        )
-        trained.fit.require(self.strict)
-        return self
+        return Learned(
+            trained.posterior, trained.hyperparameters, personal, trained.delta, trained.log_evidence, trained.fit,
+            trained.selection,
+        )  # fmt: skip
+
+    def _name(self) -> str:
+        return "population" if self.personal_ else "pooled"
+
+    def _hold(self, answers: Comparisons | None, arrays: Mapping[str, Any]) -> None:
+        begin_updates(self, answers)
 
     @property
     def choices_(self) -> dict[str, Any]:
@@ -309,18 +238,9 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
 
-    def describe(self) -> list[str]:
-        """What was learned of features, in sentences."""
-        check_is_fitted(self, "posterior_")
-        return describe_features(self)
-
-    def describe_fit(self) -> str:
-        """See :meth:`Ranking.describe_fit <predilect.models.boards.Ranking.describe_fit>`."""
-        return describe_fit(self)
-
     def stored_arrays(self) -> dict[str, Any]:
         """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
-        return to_document(self)[1]
+        return self._document()[1]
 
     def verdict(
         self,
@@ -358,32 +278,31 @@ class Population(Predicting, Ranking, Updating, BaseEstimator):
             self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
         )
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
+    keep_verdict = keep_verdict
 
-        Parameters
-        ----------
-        path : str or Path
-            The folder; docs/model-format.md describes what is in it.
-        overwrite : bool, default False
-            Replace what is there.
+    def relation(self) -> str:
+        """How people relate to each other, and whose the board is; empty for the pooled model."""
+        if not self.personal_ or self.users_ is None:
+            return ""
+        return (
+            f"Each of {len(self.users_)} people has an equal voice, however much they answered: the board is the "
+            "average person's"
+        )
 
-        Raises
-        ------
-        FileExistsError
-            If the path exists and ``overwrite`` is False.
-        """
-        check_is_fitted(self, "posterior_")
-        save_population(self._at_rest(), Path(path), overwrite=overwrite)
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+        return describe_population(self)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return pack_population(self)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote.
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return population_fields(document)
 
-        Raises
-        ------
-        DataError
-            If the folder holds no model, or one of a later format.
-        """
-        model: Self = load_population(cls, Path(path))
-        return model
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        return unpack_population(self, values, arrays)
+
+    @classmethod
+    def _hyperparameters(cls, values: dict[str, Any]) -> Hyperparameters:
+        return restored_hyperparameters(values)

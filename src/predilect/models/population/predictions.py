@@ -36,5 +36,4 @@ def _traits_of_new(model: Any, queries: Queries, users: Any) -> FloatArray | Non
     people = model.user_features_
     if users is None or model.traits_ is None or people is None or not queries.new_users:
         return None
-    traits = model.traits_.transform(*rows_of_features(queries.new_users, people, users))
-    return np.where((queries.unknown_users >= 0)[:, None], traits[queries.unknown_users], 0.0)
+    return queries.of_new_users(model.traits_.transform(*rows_of_features(queries.new_users, people, users)))
