@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import predilect
+from predilect.models.registry import ENTRIES
 
 SOURCE = Path(predilect.__file__).parent
 ROOMS = (
@@ -17,8 +21,11 @@ ROOMS = (
     "report", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
-GROUND = {"errors", "_advice", "_compile", "_json", "_replace", "_text", "progress", "shards"}
+GROUND = {"errors", "_advice", "_compile", "_json", "_plots", "_replace", "_text", "progress", "shards"}
 DATA = {"examples"}
+# Models, each a folder or a file of its own, and who may open them besides.
+MODELS = {path.parent.name for path in SOURCE.glob("models/*/__init__.py")} | {"hierarchical", "gpvu"}
+DOORS = {"__init__", "cli", "models/registry"}
 
 
 def room_of(file: Path) -> str:
@@ -64,6 +71,93 @@ def test_rooms_import_one_way(file):
     allowed = GROUND | {"__version__"} | (set(ROOMS[: ROOMS.index(room) + 1]) if room in ROOMS else set())
     for name in imported(file):
         assert name.split(".")[1] in allowed, f"{room} must not import {name}"
+
+
+def model_of(name: str) -> str | None:
+    """The model that a module of the package belongs to."""
+    parts = [*name.split("."), "", ""]
+    return parts[2] if parts[1] == "models" and parts[2] in MODELS else None
+
+
+@pytest.mark.parametrize("file", [pytest.param(file, id=str(file.relative_to(SOURCE))) for file in FILES])
+def test_only_doors_open_models(file):
+    """No model imports another, and nothing else imports one."""
+    place = file.relative_to(SOURCE).with_suffix("")
+    if {room_of(file), place.as_posix()} & DOORS:
+        return
+    own = model_of(".".join(("predilect", *place.parts)))
+    for name in imported(file):
+        assert model_of(name) in (None, own), f"{place} must not import {name}"
+
+
+def test_the_models_are_there():
+    assert {"population", "gppl", "crowd", "collaborative", "joint", "gaspk"} <= MODELS
+    assert model_of("predilect.models.gaspk.em.fit.fit") == "gaspk"
+    assert model_of("predilect.models.hierarchical") == "hierarchical"
+    assert model_of("predilect.models.registry.load_model") is None
+    assert model_of("predilect.models") is None
+
+
+def without_model(name: str, place: Path) -> set[str]:
+    """Copy the package to ``place`` without a model's folder and its entries of the table; the estimators it had."""
+    package = place / "predilect"
+    shutil.copytree(SOURCE, package)
+    shutil.rmtree(package / "models" / name)
+    had = {entry.estimator for entry in ENTRIES if entry.module == f"models.{name}"}
+    assert had
+    table = package / "models" / "registry.py"
+    text = table.read_text(encoding="utf-8")
+    gone = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if (isinstance(node, ast.Call) and f"'models.{name}'" in [ast.unparse(argument) for argument in node.args])
+        or (isinstance(node, ast.ImportFrom) and node.module == f"predilect.models.{name}")
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    kept = [line for number, line in enumerate(text.splitlines(), 1) if number not in gone]
+    table.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return had
+
+
+EVERYTHING = """
+import importlib, pkgutil, predilect
+for module in pkgutil.walk_packages(predilect.__path__, "predilect."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for name in predilect.__all__:
+    getattr(predilect, name)
+assert not set(predilect.__all__) & {had}, "the model is still there"
+answers = {{
+    "user": ["ann", "ann", "bob", "bob", "cas", "cas"], "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+}}
+model = predilect.Population().fit(answers)
+assert model.rank()["item"].to_list() == ["tea", "milk", "juice"]
+assert predilect.compress.model.compress(model, 2).kept("bob") == ["milk", "tea"]
+print(predilect.__file__)
+"""
+
+
+@pytest.mark.slow  # a copy of the package, and two interpreters, for each
+@pytest.mark.parametrize("name", ["gaspk", "crowd", "collaborative", "joint"])
+def test_the_rest_stands_without_a_model(name, tmp_path):
+    had = without_model(name, tmp_path / "src")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
+
+    def run(*arguments: str) -> str:
+        found = subprocess.run(
+            [sys.executable, *arguments], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+        )
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    assert run("-c", EVERYTHING.format(had=had)).startswith(str(tmp_path))
+    (tmp_path / "votes.csv").write_text(
+        "user,left,right,winner\nann,tea,milk,tea\nbob,milk,juice,milk\ncas,tea,juice,tea\n", encoding="utf-8"
+    )
+    board = json.loads(run("-m", "predilect", "rank", "votes.csv", "--json"))["board"]
+    assert [row["item"] for row in board] == ["tea", "milk", "juice"]
 
 
 def test_the_walk_sees_imports_of_every_kind(tmp_path):

@@ -25,7 +25,7 @@ _MODULES = {
     "errors": ("ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "PredilectError"),
     "data": ("Comparisons", "ItemFeatures", "PersonFeatures", "check", "read_comparisons"),
     "evaluation.attributes": ("select_attributes",),
-    "models.population.calibration": ("Calibration",),
+    "likelihoods.calibration": ("Calibration",),
     "models.registry": ("load_model",),
     "compress.model": ("compress",),
 }
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
     from predilect.evaluation.attributes import select_attributes
-    from predilect.models.population.calibration import Calibration
+    from predilect.likelihoods.calibration import Calibration
     from predilect.models.registry import *
     from predilect.models.registry import load_model
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.compress.posterior import pack_triangle, unpack_triangle
 from predilect.compress.storage import halved, unhalved
+from predilect.gaussian.dense import pack_triangle, unpack_triangle
 
 SIZES = [3, 0, 1, 5, 5]
 PTR = np.concatenate([[0], np.cumsum(SIZES)])

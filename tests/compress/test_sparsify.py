@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +12,7 @@ from predilect.compress.criteria import Criterion, criterion_for, in_order, item
 from predilect.compress.losses import LOSSES, expected_loss
 from predilect.compress.sparsify import people_of_model, select, sparsify
 from predilect.errors import DataError
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 from predilect.models.gppl.separate import SeparatePosterior
 from referees.risks import improvement_risk
@@ -118,14 +119,25 @@ def test_equal_scores_keep_the_first_items():
         assert in_order(score).tolist() == list(range(6))
 
 
+@dataclass
+class OfPeople(Posterior):
+    people: list[Utilities]
+    law: Utilities
+
+    def person(self, user=-1):
+        return self.people[user] if user >= 0 else self.law
+
+    def crowd(self):
+        return self.law
+
+
 def of_people(means, covariances):
     """A model with the people that are given."""
     people = [Utilities.of(mean, covariance) for mean, covariance in zip(means, covariances, strict=True)]
     n = len(means[0])
     law = Utilities.of(np.zeros(n), 4.0 * np.eye(n))
-    posterior = SimpleNamespace(person=lambda u: people[u] if u >= 0 else law, crowd=lambda: law, margins=None)
     return SimpleNamespace(
-        posterior_=posterior, personal_=True, users_=range(len(means)), items_=range(n), added_users_={},
+        posterior_=OfPeople(people, law), personal_=True, users_=range(len(means)), items_=range(n), added_users_={},
         answers_of_people=lambda a, b: np.zeros((b - a, n)),
     )  # fmt: skip
 

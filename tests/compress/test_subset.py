@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.compress.posterior import SubsetPosterior, pack_triangle, unpack_triangle
+from predilect.compress.posterior import SubsetPosterior
 from predilect.compress.sparsify import select, sparsify
+from predilect.gaussian.dense import pack_triangle, unpack_triangle
 from predilect.gaussian.utilities import Utilities
-from predilect.models.joint.process import kept_process, people_of
 from simulate_joint import N_ITEMS, N_USERS, everything, joint_model, other_models
 from tolerances import EXACT
 
@@ -144,7 +144,7 @@ def test_pairs_of_kept_items_are_the_full_posteriors(models, name):
 def test_everybody_at_once_is_one_after_the_other(nugget):
     process = joint_model(nugget=nugget).posterior_
     users = np.array([5, 0, 11])
-    for user, utilities in zip(users, people_of(process, users), strict=True):
+    for user, utilities in zip(users, process.persons(users), strict=True):
         for full, found in zip(process.utilities(user), utilities.dense(), strict=True):
             assert np.abs(full - found).max() < EXACT
 
@@ -157,7 +157,7 @@ def cells(S):
 def test_the_whole_covariance_of_everything_is_the_joint_process(nugget):
     """New people and new items too: whatever answers say, they say it through the utilities."""
     process = joint_model(nugget=nugget).posterior_
-    found, (users, a, b) = kept_process(process, *cells(range(N_USERS * N_ITEMS))), everything()
+    found, (users, a, b) = process.restricted(*cells(range(N_USERS * N_ITEMS))), everything()
     more = process.with_users(np.array([[0.3, -1.0]])).with_items(np.array([[1.0, 0.2]]), np.ones(1, dtype=bool))
     kept = found.with_users(np.array([[0.3, -1.0]])).with_items(np.array([[1.0, 0.2]]), np.ones(1, dtype=bool))
     users = np.append(users, [N_USERS] * 3 + [2, N_USERS])
@@ -179,7 +179,7 @@ def test_the_whole_covariance_of_some_against_dense_conditioning(joint):
     S = selection.users * N_ITEMS + selection.items
     A = np.linalg.solve(K[np.ix_(S, S)], K[S]).T
     mean, covariance = A @ mu[S], K - A @ K[S] + A @ Sigma[np.ix_(S, S)] @ A.T
-    found = kept_process(process, selection.users, selection.items)
+    found = process.restricted(selection.users, selection.items)
     for user in range(N_USERS):
         own = slice(user * N_ITEMS, (user + 1) * N_ITEMS)
         f, C = found.utilities(user)

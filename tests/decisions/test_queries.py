@@ -19,6 +19,7 @@ from predilect.decisions.candidates import MOST_ITEMS, all_pairs
 from predilect.decisions.information import bald, expected_best
 from predilect.errors import ConvergenceWarning, DataWarning
 from predilect.gaussian.pooled import GaussianPosterior
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.probit import outcome_probabilities
 from referees.information import bald_by_quadrature
@@ -327,7 +328,7 @@ def test_pools_without_people():
         assert len(suggest(Known([0.0, 1.0], np.eye(2)), "ann")) == 1
 
 
-class Factored:
+class Factored(Posterior):
     """Utilities of rank 3 beside what each item has to itself."""
 
     def __init__(self, n):

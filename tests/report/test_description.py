@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
-from predilect.models.population.calibration import Calibration
+from predilect.likelihoods.calibration import UNCALIBRATED
 from predilect.models.population.description import _noise_line
-from predilect.models.population.prior import Hyperparameters
-
-PLAIN = Hyperparameters(30.0, 1.0, 1.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(("found", "says"), [
@@ -24,7 +20,7 @@ PLAIN = Hyperparameters(30.0, 1.0, 1.0, 0.0, 1.0)
     ({"lapse_rate": 0.1, "lapse_noise": math.inf}, ["1.00 times this noise for 90 %", "toss of a coin"]),
 ])  # fmt: skip
 def test_the_noise_is_told_where_predictions_take_another(found, says):
-    line = _noise_line(SimpleNamespace(hyperparameters_=replace(PLAIN, calibration=Calibration(**found))))
+    line = _noise_line(replace(UNCALIBRATED, **found))
     assert bool(line) == bool(says)
     for part in says:
         assert part in line

@@ -23,13 +23,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from predilect.compress.posterior import SubsetPosterior
 from predilect.compress.sparsify import People, people_of_model
 from predilect.errors import DataError
 from predilect.gaussian.dense import semidefinite_root
 from predilect.gaussian.pairs import pair_variance
 from predilect.likelihoods.special import log_ndtr
-from predilect.models.joint.process import JointProcess
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
@@ -174,11 +172,5 @@ def expected_loss(
 def kept_of(subset: Any, user: int, n_items: int) -> npt.NDArray[np.bool_]:
     """Items that a person keeps as a mask (n_items,); of a posterior that was never compressed, all."""
     kept = np.zeros(n_items, dtype=bool)
-    if isinstance(subset, SubsetPosterior):
-        kept[subset.kept(user)] = True
-    elif isinstance(subset, JointProcess) and not len(subset.rows.left):
-        cells = subset.rows.codes.astype(np.int64)
-        kept[cells[cells[:, 0] == user, 1]] = True
-    else:
-        kept[:] = True
+    kept[subset.kept(user)] = True
     return kept

@@ -15,16 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._json import plain
 from predilect.compress.criteria import criterion_for
 from predilect.compress.losses import Loss, expected_loss, find_loss
-from predilect.compress.posterior import SubsetPosterior
 from predilect.compress.sparsify import people_of_model, sparsify
-from predilect.compress.storage import PRECISIONS, load_compressed, rounded, save_compressed, stored_bytes
+from predilect.compress.storage import PRECISIONS, arrays_of, load_compressed, rounded, save_compressed, stored_bytes
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.space import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags
-from predilect.models.joint.process import JointProcess
-from predilect.models.population.predictions import population_chances, population_log_chances
 from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, read_queries, rows_of_features
 from predilect.progress import Watcher
@@ -67,7 +64,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
 
     Attributes
     ----------
-    posterior_ : SubsetPosterior, or JointProcess with ``local=False``
+    posterior_ : SubsetPosterior, or with ``local=False`` the full model's, restricted
     items_, users_, personal_, tie_threshold_, n_answers_, n_by_item_
         As those of the full model.
     report_ : dict
@@ -156,7 +153,8 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
             model, self.keep, criterion, budget=self.budget, local=self.local, marginals=self.marginals,
             people=people, **{"random_state": self.random_state, **options},
         )  # fmt: skip
-        self.posterior_ = rounded(found, self.precision)
+        # The whole covariance is not rounded: it is multiplied by the inverse of the prior's.
+        self.posterior_ = rounded(found, self.precision) if self.local else found
         self.items_, self.users_, self.personal_ = model.items_, model.users_, model.personal_
         self.added_users_: dict[Any, int] = {}
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
@@ -167,14 +165,14 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         if not self.local:
             self.features_, self.user_features_, self.space_ = model.features_, model.user_features_, model.space_
         of = model.report_["model"]
-        self.hyperparameters_ = model.hyperparameters_ if of in ("population", "pooled") else None
-        kept = self._n_kept()
+        self.origin_ = getattr(model, "origin_", of)
         cost = expected_loss(model, self.posterior_, self.loss, random_state=self.random_state, people=people)
         self.report_: dict[str, Any] = plain({
             "model": "compressed", "of": of,
             "compressed": {
                 "keep": None if self.keep is None else str(self.keep), "budget": self.budget, "criterion": criterion,
-                "options": options, "local": self.local, "marginals": self.marginals, "n_kept": kept,
+                "options": options, "local": self.local, "marginals": self.marginals,
+                "n_kept": self.posterior_.n_kept,
                 "n_cells": len(self.items_) * (len(self.users_) if self.personal_ and self.users_ is not None else 1),
                 "bytes": stored_bytes(self), "bytes_full": stored_bytes(model),
             },
@@ -194,11 +192,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         code = self._user_code(user) if self.personal_ else 0
         if code < 0:
             raise DataError("whose items? Name a person: kept(user)")
-        posterior = self.posterior_
-        if isinstance(posterior, SubsetPosterior):
-            return list(self.items_.labels(posterior.kept(code)))
-        cells = posterior.rows.codes.astype(np.int64)
-        return list(self.items_.labels(cells[cells[:, 0] == code, 1]))
+        return list(self.items_.labels(self.posterior_.kept(code)))
 
     def recommend(self, user: Any = None) -> Any:
         """Id of the kept item with the largest mean utility to a person; parameters as :meth:`kept`.
@@ -218,17 +212,8 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
     def _are_kept(self, queries: Queries) -> npt.NDArray[np.bool_]:
         n = len(self.items_)
         sides = [np.where(side < n, side, -1).astype(np.int64) for side in (queries.left, queries.right)]
-        if isinstance(self.posterior_, SubsetPosterior):
-            places = [self.posterior_.places(queries.users, np.maximum(side, 0)) >= 0 for side in sides]
-        else:
-            cells = self.posterior_.rows.codes.astype(np.int64) @ np.array([n, 1])
-            places = [np.isin(queries.users.astype(np.int64) * n + side, cells) for side in sides]
-            places = [found & (queries.users >= 0) for found in places]
-        return np.asarray(places[0] & places[1] & (sides[0] >= 0) & (sides[1] >= 0))
-
-    def _n_kept(self) -> int:
-        posterior = self.posterior_
-        return len(posterior.items if isinstance(posterior, SubsetPosterior) else posterior.rows.codes)
+        held = [self.posterior_.holds(queries.users, np.maximum(side, 0)) & (side >= 0) for side in sides]
+        return np.asarray(held[0] & held[1])
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior = self.posterior_
@@ -241,7 +226,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
                 f"row {int(np.argmax(dropped)) + 1}): predicted from the kept items through the prior covariance",
                 DataWarning, stacklevel=4,
             )  # fmt: skip
-        if isinstance(posterior, JointProcess):
+        if not self.local:
             new = self._new_items(queries, items)
             process = posterior if new is None else posterior.with_items(new.matrix, new.known)
             who = queries.users
@@ -259,28 +244,17 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
             posterior = posterior.with_items(len(queries.new_items))
         return posterior.margins(queries.users, queries.left, queries.right)
 
-    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
-        if self.hyperparameters_ is None:
-            return super()._chances(mean, var, queries)
-        return population_chances(self, mean, var, queries)
-
-    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
-        if self.hyperparameters_ is None:
-            return super()._log_chances(mean, var, queries)
-        return population_log_chances(self, mean, var, queries)
-
     def _answers_of(self, user: int) -> FloatArray:
         return self.answers_of_people(user, user + 1)[0] if user >= 0 else np.zeros(len(self.items_))
 
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
         """Answer counts of people on kept items, shape (stop - start, n_items); none with ``local=False``."""
-        counts = np.zeros((stop - start, len(self.items_)))
-        posterior = self.posterior_
-        if isinstance(posterior, SubsetPosterior):
-            some = slice(posterior.ptr[start], posterior.ptr[stop])
-            who = np.repeat(np.arange(stop - start), np.diff(posterior.ptr[start : stop + 1]))
-            counts[who, posterior.items[some]] = posterior.n_answers[some]
+        counts: FloatArray = self.posterior_.answer_counts(start, stop)
         return counts
+
+    def stored_arrays(self) -> dict[str, Any]:
+        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
+        return arrays_of(self)
 
     def describe(self) -> list[str]:
         """What was kept, its cost and its gain, in sentences."""

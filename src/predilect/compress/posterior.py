@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.dense import factorise, symmetrise, unpack_triangle
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
+from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.people.pair_kinds import IMPLIED
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,7 +20,7 @@ IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SubsetPosterior:
+class SubsetPosterior(Posterior):
     """q(f_uS) = N(mean, covariance) of the items S_u that each person keeps; the rest by the population distribution.
 
     A dropped item i has f_i | f_S of that distribution: with A = C_iS C_SS⁻¹ mean m_i + A (μ_S - m_S) and covariance
@@ -27,6 +30,8 @@ class SubsetPosterior:
     predicted from what is kept. n_kept (r + 5) / 2 numbers and n_items² for population and crowd; a pair of kept items
     costs two searches, one with a dropped item r² (and r³ once a person).
     """
+
+    is_compressed: ClassVar[bool] = True
 
     ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
     items: IntArray  # (n_kept,)
@@ -38,6 +43,7 @@ class SubsetPosterior:
     tie_factor: FloatArray  # (n_users,), factor of the tie threshold
     stranger: Utilities | None = None  # an unseen user, where that is not law
     implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    calibration: Calibration = UNCALIBRATED
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -61,9 +67,26 @@ class SubsetPosterior:
         """Number of people; 1 for a pooled model."""
         return len(self.ptr) - 1
 
+    @property
+    def n_kept(self) -> int:
+        """Number of utilities that are kept."""
+        return len(self.items)
+
     def kept(self, user: int) -> IntArray:
         """Items that one person keeps, ascending."""
         return self.items[self.ptr[user] : self.ptr[user + 1]]
+
+    def holds(self, users: IntArray, items: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether people keep items, (n,)."""
+        return np.asarray(self.places(users, items) >= 0)
+
+    def answer_counts(self, start: int, stop: int) -> FloatArray:
+        """Answers of people on the items they keep, (stop - start, n_items)."""
+        counts = np.zeros((stop - start, self.n_items))
+        some = slice(self.ptr[start], self.ptr[stop])
+        who = np.repeat(np.arange(stop - start), np.diff(self.ptr[start : stop + 1]))
+        counts[who, self.items[some]] = self.n_answers[some]
+        return counts
 
     def moments(self, user: int) -> tuple[FloatArray, FloatArray]:
         """Mean (r,) and covariance (r, r) of a person's kept items."""
@@ -136,25 +159,9 @@ class SubsetPosterior:
         rest[S] = 0.0
         return Utilities(mean, symmetrise(P - cross @ D @ cross.T), rows, S.astype(np.int64), rest)
 
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one person's utilities."""
-        return self.person(user).dense()
-
     def crowd(self) -> Utilities:
         """The crowd's utilities in the full model; of a pooled model, what is kept of them."""
         return self.person(0) if self.whole is None else self.whole
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of :meth:`crowd`."""
-        return self.crowd().dense()
-
-    def centred_utilities(
-        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of people's utilities, centred over the items; shapes (n_users, n_items)."""
-        found = [self.person(int(user)).centred_marginals() for user in users]
-        shape = (len(users), self.n_items)
-        return np.array([m for m, _ in found]).reshape(shape), np.array([v for _, v in found]).reshape(shape)
 
     def with_items(self, n_new: int) -> SubsetPosterior:
         """With unseen items appended, each distributed like one of the population's items."""
@@ -242,17 +249,3 @@ def _with_independent(utilities: Utilities, n_new: int) -> Utilities:
     own = np.append(utilities.own if len(utilities.own) else np.zeros(n), new)
     Phi = np.vstack([utilities.Phi, np.zeros((n_new, utilities.Phi.shape[1]))])
     return Utilities(mean, utilities.covariance, Phi, utilities.items, own)
-
-
-def pack_triangle(matrix: FloatArray) -> FloatArray:
-    """The lower triangle of a symmetric matrix, row by row; shape (n (n + 1) / 2,)."""
-    return np.asarray(matrix[np.tril_indices(len(matrix))])
-
-
-def unpack_triangle(triangle: FloatArray) -> FloatArray:
-    """The symmetric matrix of a lower triangle."""
-    n = int((np.sqrt(8.0 * len(triangle) + 1.0) - 1.0) / 2.0 + 0.5)
-    out = np.empty((n, n))
-    out[np.tril_indices(n)] = triangle
-    out.T[np.tril_indices(n)] = triangle
-    return out

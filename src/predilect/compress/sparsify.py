@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.compress.adf import filter_answers
 from predilect.compress.criteria import Criterion, in_order, items_a_person, items_in_all
-from predilect.compress.posterior import SubsetPosterior, covariance_between, marginal_variances, pack_triangle
+from predilect.compress.posterior import SubsetPosterior, covariance_between, marginal_variances
 from predilect.errors import DataError
-from predilect.gaussian.dense import symmetrise
-from predilect.gaussian.pairs import preference
-from predilect.gaussian.pooled import GaussianPosterior
-from predilect.gaussian.projection import item_covariance
+from predilect.gaussian.dense import pack_triangle, symmetrise
 from predilect.gaussian.utilities import Utilities
-from predilect.latent.sparse.posterior import SparsePosterior
 from predilect.likelihoods.views import Probit
-from predilect.models.gppl.joint import JointPosterior
-from predilect.models.joint.process import JointProcess, kept_process, people_of
-from predilect.models.population.prior import Hyperparameters
 from predilect.people.pair_kinds import IMPLIED
-from predilect.people.posterior import PopulationPosterior
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -59,7 +51,7 @@ def sparsify(
     people: People | None = None,
     **options: Any,
 ) -> Any:
-    """Sparsified posterior of a fitted model (SubsetPosterior or JointProcess); of a pooled model, of its one function.
+    """Sparsified posterior of a fitted model ; of a pooled model, of its one function.
 
     ``keep`` is a number or a share ("20%") of items a person, ``budget`` instead a number of all people together (the
     best scores, at least one a person); ``options`` are those of :class:`~predilect.compress.criteria.Criterion`.
@@ -68,19 +60,20 @@ def sparsify(
     anything that cannot be used.
 
     vvm.md 3. ``local``: the covariances of all people, n_users n_items log n_items for the choice. Otherwise see
-    :func:`~predilect.models.joint.process.kept_process`.
+    :meth:`Posterior.restricted <predilect.gaussian.posterior.Posterior.restricted>`.
     """
     _check(model)
     people = people_of_model(model) if people is None else people
     selection = select(model, keep, criterion, budget=budget, marginals=marginals, people=people, **options)
     posterior = model.posterior_
     if not local:
-        if not isinstance(posterior, JointProcess):
+        together = posterior.restricted(selection.users, selection.items)
+        if together is None:
             raise DataError(
                 f"local=False needs one process of people and items, and this is a {type(posterior).__name__}: its "
                 "people are apart given the crowd. Leave local=True (leave --whole out)"
             )
-        return kept_process(posterior, selection.users, selection.items)
+        return together
     means, triangles = [], []
     for user, utilities in enumerate(people(_everybody(model))):
         S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
@@ -90,7 +83,7 @@ def sparsify(
     return SubsetPosterior(
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
         _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), stranger,
-        _implied(model, selection),
+        _implied(model, selection), posterior.calibration,
     )  # fmt: skip
 
 
@@ -148,9 +141,8 @@ def people_of_model(model: Any) -> People:
     def make(users: IntArray) -> Iterator[Utilities]:
         if not model.personal_:
             return iter([posterior.crowd()] * len(users))
-        if isinstance(posterior, JointProcess):
-            return people_of(posterior, users)
-        return (posterior.person(user) for user in users.tolist())
+        found: Iterator[Utilities] = posterior.persons(users)
+        return found
 
     if len(everybody) * len(model.items_) ** 2 > _MOST_REMEMBERED:
         return make
@@ -172,12 +164,12 @@ def _check(model: Any) -> None:
     posterior = getattr(model, "posterior_", None)
     if posterior is None:
         raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
-    if not all(hasattr(posterior, name) for name in ("person", "crowd", "margins")):
+    if not getattr(posterior, "by_utilities", False):
         raise DataError(
             f"a {type(model).__name__} predicts answers from more than the utilities of two items (trade-offs), which "
             "cannot be dropped item by item. Use Population(), GPPL(), CrowdGPPL() or CollaborativeGP()"
         )
-    if isinstance(posterior, SubsetPosterior):
+    if posterior.is_compressed:
         raise DataError("this model is compressed already: compress the full model again with another keep")
 
 
@@ -214,23 +206,17 @@ def _by_answers(model: Any, r: int) -> Selection:
 
     vvm.md 3, the informative vector machine in its original form. Rows of several identical answers count once.
     """
-    posterior, answers = model.posterior_, getattr(model, "comparisons_", None)
-    if not isinstance(posterior, JointProcess) or answers is None:
+    answers = getattr(model, "comparisons_", None)
+    prior = None
+    if answers is not None:
+        u, a, b = (np.asarray(column, dtype=np.int64) for column in (answers.user, answers.left, answers.right))
+        prior = model.posterior_.answer_prior(u, a, b)
+    if answers is None or prior is None:
         raise DataError(
             'criterion "adf" orders the answers of a joint process by its prior; this model has none, or was loaded '
             'without its answers. Use criterion="ivm"'
         )
-    u, a, b = (np.asarray(column, dtype=np.int64) for column in (answers.user, answers.left, answers.right))
-    K_u, K_x = posterior.kernel.users.covariance(), posterior.kernel.items.covariance()
-    pairs = preference(K_x, a, b)
-    more = posterior.kernel.nuggets or (0.0, 0.0)
-
-    def column(k: int) -> FloatArray:
-        cross = K_u[u, u[k]] * pairs[:, k]
-        cross[k] = (K_u[u[k], u[k]] + more[0]) * (pairs[k, k] + more[1])
-        return np.asarray(cross)
-
-    diagonal = (np.diagonal(K_u)[u] + more[0]) * (np.diagonal(pairs) + more[1])
+    diagonal, column = prior
     kept: list[list[int]] = [[] for _ in range(_n_people(model))]
     missing = len(kept) * r
     for k, *_ in filter_answers(column, diagonal, answers.outcome, Probit(model.tie_threshold_)):
@@ -253,24 +239,14 @@ def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Util
     the mean and the spread of people in the posterior.
     """
     posterior = model.posterior_
+    prior = posterior.prior()
     if model.personal_:
-        stranger = posterior.person(-1)
-        if isinstance(posterior, JointProcess | JointPosterior):
-            return _law_of_people(model, people), posterior.crowd(), stranger
-        return stranger, posterior.crowd(), None
-    if isinstance(posterior, SparsePosterior):
-        p = posterior.projection
-        prior = item_covariance(p.kernel, p.features, p.known) / posterior.scale
-        return Utilities.of(np.zeros(p.n_items), prior), None, None
-    if isinstance(posterior, GaussianPosterior) and hasattr(model.hyperparameters_, "consensus_variance"):
-        h, functions = model.hyperparameters_, model.functions_
-        zero = np.zeros(len(model.items_))
-        if functions is None:
-            prior = h.consensus_variance * model.space_.covariance(h.consensus_weight, h.length_scale)
-            return Utilities.of(zero, prior), None, None
-        prior = h.consensus_variance * functions.prior_covariance(h.consensus_weight)
-        return Utilities(zero, prior, posterior.Phi, np.zeros(0, dtype=np.int64), np.zeros(0)), None, None
-    raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
+        if prior is None:
+            return _law_of_people(model, people), posterior.crowd(), posterior.person(-1)
+        return prior, posterior.crowd(), None
+    if prior is None or not posterior.is_pooled:
+        raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
+    return prior, None, None
 
 
 def _law_of_people(model: Any, people: People) -> Utilities:
@@ -302,19 +278,17 @@ def _answers_on(model: Any, selection: Selection) -> FloatArray:
 
 
 def _tie_factors(model: Any, n_users: int) -> FloatArray:
-    factors = getattr(model.posterior_, "tie_factors", None)
-    if factors is None or not model.personal_:
+    if not model.personal_:
         return np.ones(n_users)
-    return cast(FloatArray, factors(np.arange(n_users)))
+    factors: FloatArray = model.posterior_.tie_factors(np.arange(n_users))
+    return factors
 
 
 def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
     """Pairs of kept items implied by a person's answers, packed as in ``SubsetPosterior``."""
     posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
-    if not isinstance(posterior, PopulationPosterior) or not isinstance(model.hyperparameters_, Hyperparameters):
-        return nothing
-    chances = model.hyperparameters_.calibration
-    if chances.variance_factor_implied == chances.variance_factor:
+    calibration = posterior.calibration
+    if not model.personal_ or calibration.variance_factor_implied == calibration.variance_factor:
         return nothing
     marks = []
     for user in range(len(selection.ptr) - 1):

@@ -7,7 +7,7 @@ covariances whose small remainder it would be.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from predilect._json import plain, typed
 from predilect.compress.losses import find_loss
-from predilect.compress.posterior import SubsetPosterior, pack_triangle, unpack_triangle
-from predilect.gaussian.dense import is_semidefinite
+from predilect.compress.posterior import SubsetPosterior
+from predilect.gaussian.dense import is_semidefinite, pack_triangle, unpack_triangle
 from predilect.gaussian.utilities import Utilities
+from predilect.likelihoods.calibration import restored_calibration
 from predilect.models.checks import check_choice
 from predilect.models.fields import (
     LARGEST,
@@ -27,21 +28,17 @@ from predilect.models.fields import (
     Fields,
     amounts,
     codes,
-    flags,
     is_within,
     numbers,
     optional,
     pointer,
     positive,
+    small,
 )
-from predilect.models.joint.covariance import JointKernel, Table
-from predilect.models.joint.process import JointProcess, Rows
-from predilect.models.kernels import kernel_from_dict, kernel_to_dict
-from predilect.models.population.prior import restored_hyperparameters
+from predilect.models.registry import estimator
 from predilect.models.saving import (
     SHARED_ARRAYS,
     number,
-    number_within,
     read_model,
     refuse_to_replace,
     restore,
@@ -101,12 +98,9 @@ _LAWS = ("law", "crowd", "stranger")
 _EXPONENT = Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000)
 
 
-def rounded(posterior: Any, precision: str) -> Any:
-    """Moments rounded to the precision of the file, so that a saved model equals the model that was made.
-
-    Of the whole covariance of a joint process nothing is rounded: it is multiplied by the inverse of the prior's.
-    """
-    if precision == "double" or not isinstance(posterior, SubsetPosterior):
+def rounded(posterior: SubsetPosterior, precision: str) -> SubsetPosterior:
+    """Moments rounded to the precision of the file, so that a saved model equals the model that was made."""
+    if precision == "double":
         return posterior
     law, whole, stranger = (None if one is None else _rounded(one) for one in _laws(posterior))
     assert law is not None
@@ -120,33 +114,20 @@ def rounded(posterior: Any, precision: str) -> Any:
 
 def stored_bytes(model: Any) -> int:
     """Bytes of the arrays that a model saves of its posterior and of the answers behind it."""
-    if hasattr(model, "counts_"):
-        counts = model.counts_
-        arrays = {**model._pack()[1], "ptr": counts.ptr, "item": counts.item, "count": counts.count}
-    elif isinstance(model.posterior_, SubsetPosterior | JointProcess):
-        arrays = _arrays(model)
-    else:
-        arrays = model._document()[1]
-    return sum(int(np.asarray(array).nbytes) for array in arrays.values())
+    return sum(int(np.asarray(array).nbytes) for array in model.stored_arrays().values())
 
 
 def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
     """Write a :class:`~predilect.CompressedModel` to a folder, atomically; FileExistsError unless ``overwrite``."""
     refuse_to_replace(path, overwrite)
     posterior, loss = model.posterior_, model.loss
-    values: dict[str, Any] = {}
-    if isinstance(posterior, JointProcess):
-        kernel = posterior.kernel
-        values = {
-            "user_kernel": kernel_to_dict(kernel.users.kernel), "item_kernel": kernel_to_dict(kernel.items.kernel),
-            "nuggets": kernel.nuggets and list(kernel.nuggets), "n_users": posterior.n_users,
-        }  # fmt: skip
+    values: dict[str, Any] = {} if model.local else {**posterior.pack()[0], "of": model.origin_}
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
-    features, people, prior = model.features_, model.user_features_, model.hyperparameters_
+    features, people = model.features_, model.user_features_
     document = {
         "model": "compressed",
         "parameters": plain({**parameters, "loss": loss if isinstance(loss, str) else "regret"}),
-        "hyperparameters": None if prior is None else plain(prior.to_dict()),
+        "calibration": plain(asdict(posterior.calibration)),
         "posterior": plain(values),
         "personal": model.personal_,
         "tie_threshold": model.tie_threshold_,
@@ -158,7 +139,7 @@ def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
         "user_features": None if people is None else people.to_dict(),
         "report": model.report_,
     }
-    write_model(path, document, {"n_by_item": model.n_by_item_, **_arrays(model)}, overwrite=overwrite)
+    write_model(path, document, {"n_by_item": model.n_by_item_, **arrays_of(model)}, overwrite=overwrite)
 
 
 def load_compressed(cls: Any, path: Path) -> Any:
@@ -166,20 +147,16 @@ def load_compressed(cls: Any, path: Path) -> Any:
     return read_model(path, _NAMES, _fields, lambda document, arrays: _from_document(cls, document, arrays))
 
 
-def _arrays(model: Any) -> dict[str, Any]:
+def arrays_of(model: Any) -> dict[str, Any]:
+    """Arrays of the posterior as they are saved."""
     posterior = model.posterior_
-    if isinstance(posterior, JointProcess):
-        users, items = posterior.kernel.users, posterior.kernel.items
-        who, what = posterior.rows.codes.T
-        return {
-            "user": _small(who), "item": _small(what), "alpha": posterior.alpha,
-            "reduction": pack_triangle(posterior.reduction), "user_rows": users.features, "user_known": users.known,
-            "feature_matrix": items.features, "feature_known": items.known,
-        }  # fmt: skip
+    if not model.local:
+        arrays: dict[str, Any] = posterior.pack()[1]
+        return arrays
     stored = np.asarray if model.precision == "double" else _as_stored
     arrays = {
-        "ptr": _small(posterior.ptr), "item": _small(posterior.items), "mean": stored(posterior.mean),
-        "count": _small(posterior.n_answers),
+        "ptr": small(posterior.ptr), "item": small(posterior.items), "mean": stored(posterior.mean),
+        "count": small(posterior.n_answers),
     }  # fmt: skip
     if model.precision == "half":
         arrays |= halved(posterior.triangles, posterior.ptr)
@@ -204,11 +181,7 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     sizes, arrays, single = sizes_of(document), document["arrays"], "float32|float64"
     fields: Fields = {"n_by_item": SHARED_ARRAYS["n_by_item"]}
     if "alpha" in arrays:
-        return fields | {
-            "user": codes("K", "U", SMALL), "item": codes("K", "I", SMALL), "alpha": numbers("K"),
-            "reduction": numbers(_triangle(arrays["alpha"][1][0])), "user_rows": numbers("U G|U 0"),
-            "user_known": flags("U"), "feature_matrix": numbers("I F"), "feature_known": flags("I"),
-        }, sizes  # fmt: skip
+        return fields | _kept_posterior(document).fields(arrays), sizes
     fields |= {
         "ptr": pointer("U+1", "K", SMALL), "item": codes("K", "I", SMALL), "mean": numbers("K", single),
         "count": amounts("K", f"{SMALL}|float64"), "tie_factor": optional(positive("U")),
@@ -244,13 +217,16 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     check_choice("precision", model.precision, PRECISIONS)
     restore(model, document, arrays)
     model.personal_ = typed(bool, document["personal"], "personal")
-    prior = document["hyperparameters"]
-    model.hyperparameters_ = None if prior is None else restored_hyperparameters(prior)
+    calibration = restored_calibration(document["calibration"])
     if model.personal_ != (model.users_ is not None):
         raise ValueError("people who are told apart, and are not")
     n_users = len(model.users_ or [None])
-    if "alpha" in arrays:
-        model.posterior_ = _process(document["posterior"], arrays)
+    if ("alpha" in arrays) == model.local:
+        raise ValueError("the covariance between people, and moments person by person")
+    model.origin_ = document["report"]["of"]
+    if not model.local:
+        model.origin_ = document["posterior"]["of"]
+        model.posterior_ = _kept_posterior(document).unpack(document["posterior"], arrays)
         if model.posterior_.n_users != n_users:
             raise ValueError(f"{n_users} people, but a process of {model.posterior_.n_users}")
     else:
@@ -264,7 +240,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
             ptr, arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64), triangles,
             laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
-            arrays.get("implied", np.zeros(0, dtype=np.uint8)),
+            arrays.get("implied", np.zeros(0, dtype=np.uint8)), calibration,
         )  # fmt: skip
         if model.personal_ != (laws["crowd"] is not None):
             raise ValueError("people without a crowd, or a crowd without people")
@@ -272,19 +248,12 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     return model
 
 
-def _process(values: dict[str, Any], arrays: dict[str, Any]) -> JointProcess:
-    nuggets = typed(tuple[float, float] | None, values["nuggets"], "nuggets")
-    for nugget in nuggets or ():
-        number_within("nuggets", nugget, 0.0, LARGEST)
-    kernel = JointKernel(
-        Table(kernel_from_dict(values["user_kernel"]), arrays["user_rows"], arrays["user_known"]),
-        Table(kernel_from_dict(values["item_kernel"]), arrays["feature_matrix"], arrays["feature_known"]), nuggets,
-    )  # fmt: skip
-    codes = np.column_stack([arrays["user"], arrays["item"]]).astype(np.float64)
-    none = np.zeros(0, dtype=np.int64)
-    reduction = unpack_triangle(arrays["reduction"])
-    n_users = typed(int, values["n_users"], "n_users")
-    return JointProcess(kernel, Rows(codes, none, none), arrays["alpha"], reduction, n_users)
+def _kept_posterior(document: dict[str, Any]) -> Any:
+    """Class of the posterior of everybody's kept utilities together, which the full model's estimator knows."""
+    found = estimator(typed(str, document["posterior"]["of"], "of")).kept_posterior
+    if found is None:
+        raise ValueError(f"{document['posterior']['of']} has no covariance between people")
+    return found
 
 
 def _pack(utilities: Utilities, name: str, stored: Any) -> dict[str, Any]:
@@ -314,12 +283,3 @@ def _as_stored(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
 
 def _rounded(utilities: Utilities) -> Utilities:
     return replace(utilities, covariance=_single(utilities.covariance))
-
-
-def _small(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
-    """Whole numbers in as few bytes as hold the largest; other numbers unchanged."""
-    array = np.asarray(values)
-    whole = array.astype(np.uint64)
-    if not np.array_equal(whole, array):
-        return array
-    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))

@@ -15,6 +15,7 @@ from predilect.data import Comparisons, Vocabulary
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import guess_columns
 from predilect.errors import DataError, DataWarning
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,11 +28,10 @@ _OPTIMISM = 2.0  # standard deviations that an item may be better than it is tho
 class Fitted(Protocol):
     """Fitted model for which questions can be chosen: every estimator of the package is one.
 
-    Where its posterior also has ``answers_of(user)``, or the model has ``comparisons_``, they tell what the person
-    answered; ``tie_factors(users)`` of the posterior tells of tie thresholds of people's own.
+    Its posterior, or else ``comparisons_``, tells what the person answered.
     """
 
-    posterior_: Any
+    posterior_: Posterior
     items_: Vocabulary
     users_: Vocabulary | None
     personal_: bool
@@ -168,12 +168,10 @@ def answered_keys(model: Fitted, user: Any, code: int) -> IntArray | None:
     n_items = len(model.items_)
     if code < 0:
         return np.zeros(0, dtype=np.int64)
-    # Of a population the person's own sites are looked at: they know of every update, and survive saving.
-    holder = next((p for p in _parts(model.posterior_) if hasattr(p, "answers_of")), None)
-    if model.personal_ and holder is not None:
-        person = holder.answers_of(code)
-        items = person.items.astype(np.int64)
-        return np.unique(pair_keys(items[person.left], items[person.right], n_items))
+    # What the posterior holds is looked at first: it knows of every update, and survives saving.
+    held = model.posterior_.answered_pairs(code) if model.personal_ else None
+    if held is not None:
+        return np.unique(pair_keys(held[0].astype(np.int64), held[1].astype(np.int64), n_items))
     answers: Comparisons | None = getattr(model, "comparisons_", None)
     if answers is None:
         return None
@@ -183,8 +181,3 @@ def answered_keys(model: Fitted, user: Any, code: int) -> IntArray | None:
     rows = slice(*np.searchsorted(answers.user, [place, place + 1]).tolist())
     known = model.items_.codes(answers.items.series()).astype(np.int64)
     return np.unique(pair_keys(known[answers.left[rows]], known[answers.right[rows]], n_items))
-
-
-def _parts(posterior: Any) -> tuple[Any, ...]:
-    """A posterior, and the one of everybody that it may be made around."""
-    return posterior, getattr(posterior, "people", None)

@@ -129,7 +129,7 @@ def suggest(
     delta = _thresholds(model, np.array([code]))
     if rng is not None:
         few = shuffled(var, rng)[:n]
-    elif not hasattr(model.posterior_, "margins"):
+    elif not model.posterior_.by_utilities:
         # Answers are about more than two utilities, such as a trade-off: by these, which pairs are worth a prediction.
         coarse = _scorer(strategy, mean, var, delta, _level(utilities), left, right)(slice(None), None)
         few = np.sort(np.argsort(-coarse, kind="stable")[:_MOST_PREDICTED])
@@ -230,8 +230,7 @@ def _find(model: Fitted, user: Any) -> int:
 
 def _thresholds(model: Fitted, codes: IntArray) -> FloatArray:
     """Tie thresholds of people by code, shape (n,)."""
-    factors = getattr(model.posterior_, "tie_factors", None)
-    return np.asarray(model.tie_threshold_ * (np.ones(len(codes)) if factors is None else factors(codes)))
+    return np.asarray(model.tie_threshold_ * model.posterior_.tie_factors(codes))
 
 
 def _unanswered(

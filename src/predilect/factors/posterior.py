@@ -12,6 +12,7 @@ from predilect._compile import kernel
 from predilect.factors.weights import StandardWeights, WeightPrior
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.projection import Projection
 from predilect.gaussian.utilities import Utilities
 
@@ -48,7 +49,7 @@ _DENSE_ITEMS = 2000  # items up to which one user's covariance is formed
 
 
 @dataclass(frozen=True, slots=True)
-class FactorPosterior:
+class FactorPosterior(Posterior):
     """q(t) Π_c q(v_c) Π_u q(w_u), with functions at M points and one projection to the items.
 
     modern.md (3.1), crowdgppl.md 2.4. **Differs from the paper**: 2020 prints no residual variance between the points;
@@ -113,7 +114,7 @@ class FactorPosterior:
             add_products(rows, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
         return mean, var
 
-    def person(self, user: int, traits: FloatArray | None = None) -> Utilities:
+    def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
         """Utilities of one user; -1: an unseen user with ``traits`` (n_traits,)."""
         rows = None if traits is None else np.asarray(traits, dtype=float)[None, :]
         mu, Sigma, who = self._laws(np.array([user], dtype=np.int64), rows)
@@ -128,14 +129,6 @@ class FactorPosterior:
         n = max(self.n_users, 1)
         total = self.w_covariance.sum(axis=0) / n**2
         return self._utilities(self.w_mean.mean(axis=0), total if total.ndim == 2 else np.diag(total))
-
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of the utilities of a user; dense."""
-        return self.person(user).dense()
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of :meth:`crowd`."""
-        return self.crowd().dense()
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None

@@ -176,3 +176,17 @@ def is_semidefinite(matrices: FloatArray) -> bool:
 def symmetrise(matrix: FloatArray) -> FloatArray:
     """The symmetric part of a matrix."""
     return 0.5 * (matrix + matrix.T)
+
+
+def pack_triangle(matrix: FloatArray) -> FloatArray:
+    """The lower triangle of a symmetric matrix, row by row; shape (n (n + 1) / 2,)."""
+    return np.asarray(matrix[np.tril_indices(len(matrix))])
+
+
+def unpack_triangle(triangle: FloatArray) -> FloatArray:
+    """The symmetric matrix of a lower triangle."""
+    n = int((np.sqrt(8.0 * len(triangle) + 1.0) - 1.0) / 2.0 + 0.5)
+    out = np.empty((n, n))
+    out[np.tril_indices(n)] = triangle
+    out.T[np.tril_indices(n)] = triangle
+    return out

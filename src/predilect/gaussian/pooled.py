@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]
@@ -21,8 +23,10 @@ def centre(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatA
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianPosterior:
+class GaussianPosterior(Posterior):
     """Pooled utilities f ~ N(mean, covariance), or f = Φ m with m ~ N(mean, covariance), the same for every user."""
+
+    is_pooled: ClassVar[bool] = True
 
     mean: FloatArray  # (M,), of the items by default
     covariance: FloatArray
@@ -36,14 +40,6 @@ class GaussianPosterior:
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(left) - f(right), (n,); ``users`` makes no difference."""
         return self.person().margins(left, right)
-
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of the utilities."""
-        return self.person().dense()
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """The same as :meth:`utilities`: one function for all users."""
-        return self.utilities()
 
     def person(self, user: int = -1) -> Utilities:
         """Utilities in the form that boards are made from."""

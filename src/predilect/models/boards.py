@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, Self
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,33 +17,16 @@ from predilect.data import Vocabulary, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataWarning
 from predilect.gaussian.pooled import centre
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class Posterior(Protocol):
-    """Posterior from which boards are made: utilities of a person (-1: an unseen user) and of the crowd."""
-
-    def person(self, user: int) -> Utilities:
-        """Utilities of a person."""
-        ...
-
-    def crowd(self) -> Utilities:
-        """Utilities of the crowd."""
-        ...
-
-    def utilities(self, user: int) -> tuple[FloatArray, FloatArray]:
-        """Means and covariance of a person."""
-        ...
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Means and covariance of the crowd."""
-        ...
-
-
 class Ranking(ABC):
     """Base of estimators: boards and utilities from their posterior."""
+
+    kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
     posterior_: Posterior
     items_: Vocabulary
@@ -50,6 +35,7 @@ class Ranking(ABC):
     added_users_: dict[Any, int]
     n_by_item_: FloatArray
     backend_: str
+    report_: dict[str, Any]
     random_state: int
 
     @abstractmethod
@@ -59,6 +45,10 @@ class Ranking(ABC):
     @abstractmethod
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
         """Number of answers on each item by people ``start`` to before ``stop``; shape (stop - start, n_items)."""
+
+    @abstractmethod
+    def stored_arrays(self) -> dict[str, Any]:
+        """Arrays that are saved of the posterior, and of the answers behind it."""
 
     def _now(self) -> Self:
         """Snapshot of the model, whatever other threads do."""
@@ -145,6 +135,18 @@ class Ranking(ABC):
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
         now = self._now()
         return _centred(*now.posterior_.consensus())
+
+    @abstractmethod
+    def describe(self) -> list[str]:
+        """What was learned, in sentences."""
+
+    def further_tables(self) -> dict[str, Callable[[], Any]]:
+        """Tables that ``predilect rank --out`` writes beside the board: by name, what makes the frame."""
+        return {}
+
+    def further_plots(self) -> dict[str, Callable[[list[Path]], Any]]:
+        """Plots that ``predilect rank --out`` writes beside that of the board: by name, what draws it into files."""
+        return {}
 
     def _board(self, utilities: Utilities) -> Board:
         return rank_utilities(utilities, random_state=self.random_state)

@@ -186,12 +186,23 @@ class Estimator(Predicting, Ranking, BaseEstimator):
             n = len(self.items_)
             self.counts_ = AnswerCounts(arrays["count_ptr"], arrays["count_item"], arrays["count"], n)
 
+    def _held_arrays(self) -> dict[str, Any]:
+        """Arrays that tell of the answers, of :attr:`_held`."""
+        if not self._held:
+            return {}
+        counts = self.counts_
+        return dict(zip(self._held, (counts.ptr, counts.item, counts.count), strict=True))
+
     def _answers_of(self, user: int) -> FloatArray:
         return self.counts_.of_person(user)
 
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
         """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
         return self.counts_.of_people(start, stop)
+
+    def stored_arrays(self) -> dict[str, Any]:
+        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
+        return {**self._pack()[1], **self._held_arrays()}
 
     # Saving and loading.
 
@@ -223,8 +234,6 @@ class Estimator(Predicting, Ranking, BaseEstimator):
         shared = {
             "n_by_item": self.n_by_item_, "feature_matrix": self.space_.matrix, "feature_known": self.space_.known,
         }  # fmt: skip
-        if self._held:
-            shared |= zip(self._held, (self.counts_.ptr, self.counts_.item, self.counts_.count), strict=True)
         people, h = self.user_features_, self.hyperparameters_
         document = {
             "model": self._name(),
@@ -242,7 +251,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
             "user_features": None if people is None else people.to_dict(),
             "report": {key: value for key, value in self.report_.items() if key != "timing"},
         }
-        return document, {**shared, **arrays}
+        return document, {**shared, **self._held_arrays(), **arrays}
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

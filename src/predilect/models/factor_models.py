@@ -44,8 +44,8 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
 
 def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users: Any) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the queried margins, (n,); ``new`` items and ``users`` are those not in the fit."""
-    posterior, traits = model.posterior_, None
-    assert isinstance(posterior, FactorPosterior)
+    posterior: FactorPosterior = model.posterior_
+    traits = None
     if users is not None and queries.new_users and model.traits_ is not None and model.user_features_ is not None:
         known = rows_of_features(queries.new_users, model.user_features_, users)
         traits = queries.of_new_users(model.traits_.transform(*known))

@@ -139,3 +139,12 @@ def _bound(axes: list[str], shape: list[int], sizes: Sizes) -> Sizes | None:
         if size < 0 or size != (int(name) if name.isdigit() else found.setdefault(name, size)):
             return None
     return found
+
+
+def small(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    """Whole numbers in as few bytes as hold the largest; other numbers unchanged."""
+    array = np.asarray(values)
+    whole = array.astype(np.uint64)
+    if not np.array_equal(whole, array):
+        return array
+    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -136,6 +136,7 @@ class FactorHyperparameters:
         return {**values, "variance": self.variance}
 
 
+@dataclass(eq=False, repr=False)
 class GPVU(Estimator):
     """Factors and Gaussian processes of Khan, Ko and Seeger: f_u = μ + V w_u + g_u, g_u ~ N(0, g K).
 
@@ -190,37 +191,21 @@ class GPVU(Estimator):
 
     hyperparameters_type: ClassVar[Any] = FactorHyperparameters
     _each: ClassVar[str] = "The utilities of {} people are shared factors, and a process of each one's own"
-    posterior_: PopulationPosterior
+    posterior_: PopulationPosterior = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int = 3,
-        kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "isotropic",
-        length_scale: Any = "median",
-        median: str = "auto",
-        own_share: float = 0.5,
-        variance: float | str = "auto",
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scale = length_scale
-        self.median = median
-        self.own_share = own_share
-        self.variance = variance
-        self.tie_threshold = tie_threshold
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    n_components: int = 3
+    kernel: str | Kernel = "squared-exponential"
+    kernel_form: str = "isotropic"
+    length_scale: Any = "median"
+    median: str = "auto"
+    own_share: float = 0.5
+    variance: float | str = "auto"
+    tie_threshold: float | str = "auto"
+    tol: float | str = "auto"
+    max_iter: int = 300
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _check(self) -> None:
         check_process(self, learned=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,6 +68,7 @@ class HierarchicalHyperparameters:
         return values | {"variance": self.variance} | strengths
 
 
+@dataclass(eq=False, repr=False)
 class HierarchicalGP(Estimator):
     """Hierarchical Gaussian process of Birlutiu, Groot and Heskes ("BI"): f_u ~ N(μ, Σ), learned by EM.
 
@@ -127,41 +128,23 @@ class HierarchicalGP(Estimator):
 
     hyperparameters_type: ClassVar[Any] = HierarchicalHyperparameters
     _each: ClassVar[str] = "The utilities of {} people are draws from one Gaussian, which is learned"
-    posterior_: PopulationPosterior
+    posterior_: PopulationPosterior = field(init=False)
 
-    def __init__(
-        self,
-        preset: str = "modern",
-        kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "isotropic",
-        length_scale: Any = "median",
-        median: str = "auto",
-        own_share: float | str = "auto",
-        strength: float | str = "auto",
-        consensus_strength: float | str = "auto",
-        variance: float | str = "auto",
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int | str = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.preset = preset
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scale = length_scale
-        self.median = median
-        self.own_share = own_share
-        self.strength = strength
-        self.consensus_strength = consensus_strength
-        self.variance = variance
-        self.tie_threshold = tie_threshold
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    preset: str = "modern"
+    kernel: str | Kernel = "squared-exponential"
+    kernel_form: str = "isotropic"
+    length_scale: Any = "median"
+    median: str = "auto"
+    own_share: float | str = "auto"
+    strength: float | str = "auto"
+    consensus_strength: float | str = "auto"
+    variance: float | str = "auto"
+    tie_threshold: float | str = "auto"
+    tol: float | str = "auto"
+    max_iter: int | str = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, space = training.comparisons, training.space

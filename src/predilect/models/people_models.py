@@ -12,6 +12,7 @@ from predilect.data.space import FeatureSpace
 from predilect.gaussian.pooled import GaussianPosterior
 from predilect.gaussian.projection import Projection
 from predilect.gaussian.sites import Sites
+from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.models.fields import Fields, amounts, codes, covariance, numbers, outcomes, pointer, positive
 from predilect.models.reading import Queries
 from predilect.people.distribution import Basis, Effects
@@ -87,9 +88,14 @@ def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
 
 
 def unpack_crowd(
-    arrays: dict[str, Any], n_items: int, basis: Basis | None = None, effects: Effects | None = None
+    arrays: dict[str, Any],
+    n_items: int,
+    basis: Basis | None = None,
+    effects: Effects | None = None,
+    calibration: Calibration = UNCALIBRATED,
 ) -> PopulationPosterior:
     """The posterior that :func:`pack_crowd` packed; ValueError if the arrays do not fit each other."""
     m, C_m, Sigma = arrays["m"], arrays["C_m"], arrays["Sigma"]
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
-    return PopulationPosterior(m, C_m, Sigma, unpack_people(arrays, n_items), sites, basis, effects)
+    people = unpack_people(arrays, n_items)
+    return PopulationPosterior(m, C_m, Sigma, people, sites, basis, effects, calibration=calibration)

@@ -16,7 +16,7 @@ from predilect.data import ItemFeatures, Vocabulary
 from predilect.data.space import FeatureSpace
 from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataWarning
-from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
+from predilect.gaussian.posterior import Posterior
 from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,6 +29,7 @@ class Predicting(ABC):
     the features of the items; ``features_``: how they are encoded.
     """
 
+    posterior_: Posterior
     items_: Vocabulary
     users_: Vocabulary | None
     personal_: bool
@@ -126,11 +127,13 @@ class Predicting(ABC):
 
     def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
         """Probabilities of the answers at margins with this mean and variance."""
-        return outcome_probabilities(mean, var, self.tie_threshold_)
+        pairs = queries.users, queries.left, queries.right
+        return self.posterior_.outcome_proba(mean, var, *pairs, self.tie_threshold_)
 
     def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
         """Their logarithms."""
-        return outcome_log_probabilities(mean, var, self.tie_threshold_)
+        pairs = queries.users, queries.left, queries.right
+        return self.posterior_.outcome_log_proba(mean, var, *pairs, self.tie_threshold_)
 
     def _new_items(self, queries: Queries, items: Any) -> FeatureSpace | None:
         """Feature space of the items that the model does not know; None if it knows them all."""

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.pooled import GaussianPosterior
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.sites import Sites
 from predilect.gaussian.utilities import Utilities
+from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.people.distribution import Basis, Effects, Law
 from predilect.people.layout import People
 from predilect.people.overlay import Overlay, Person, joined, person_of, side_by_side
@@ -24,7 +26,7 @@ IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
-class PopulationPosterior:
+class PopulationPosterior(Posterior):
     """Posterior of f_u = m + the deviation of user u, with the consensus m ~ N(m, C_m).
 
     Users' posteriors are not stored: two numbers per answer (the sites) and the population distribution determine them.
@@ -38,6 +40,7 @@ class PopulationPosterior:
     basis: Basis | None = None  # by default the items themselves
     effects: Effects | None = None
     overlay: Overlay = field(default_factory=Overlay)  # users whose answers changed since, and new users
+    calibration: Calibration = UNCALIBRATED
     law: Law = field(init=False)  # population distribution
 
     def __post_init__(self) -> None:
@@ -69,6 +72,11 @@ class PopulationPosterior:
         """One user's answers and sites."""
         changed = self.overlay.get(user)
         return person_of(self.people, self.sites, user) if changed is None else changed
+
+    def answered_pairs(self, user: int) -> tuple[IntArray, IntArray]:
+        """Items of the answers of one user, left and right."""
+        person = self.answers_of(user)
+        return person.items[person.left], person.items[person.right]
 
     def with_people(self, people: Mapping[int, Person], n_new: int) -> PopulationPosterior:
         """With other answers of some users, by code, the last ``n_new`` of whom are new; all else is shared."""
@@ -145,19 +153,11 @@ class PopulationPosterior:
             return person_in(self, people, sites, 0)
         return person_in(self, self.people, self.sites, user, traits)
 
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities; see :meth:`person`."""
-        return self.person(user).dense()
-
     def crowd(self) -> Utilities:
         """Consensus, the mean of the population, in factored form."""
         nothing = np.zeros(0, dtype=np.int64)
         Phi = None if self.basis is None else self.basis.Phi
         return Utilities(self.law.mean, self.C_m, Phi, nothing, offset_variance(self))
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of the consensus, the mean of the population."""
-        return self.crowd().dense()
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
@@ -194,8 +194,9 @@ class PopulationPosterior:
         Sigma = symmetrise(np.block([[self.Sigma, cross.T], [cross, spread]]))
         people = replace(self.people, n_items=len(consensus.mean))
         return PopulationPosterior(
-            consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay
-        )
+            consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay,
+            self.calibration,
+        )  # fmt: skip
 
     def with_items(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> PopulationPosterior:
         """With new items appended as linear functions of the basis; parameters as :meth:`Basis.extended`."""

@@ -13,7 +13,7 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
     """Which model it is, what a score means, what was learned and how the fit went, in sentences."""
     model = ranking.model
     lines = [f"Model: {_relation(model, ranking.comparisons.has_users, wanted_personal)}.", scale.meaning]
-    if ties := scale.ties(model.tie_threshold_, getattr(model.hyperparameters_, "tie_spread", 0.0)):
+    if ties := scale.ties(model.tie_threshold_, model.posterior_.calibration.tie_spread):
         lines.append(ties)
     lines += [*model.describe(), _fit(model)]
     return lines + [f"Item features: {line}" for line in model.report_["features"]]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from predilect._plots import can_plot
 from predilect._text import amount
-from predilect.report.characteristics import plot_characteristics
 from predilect.report.leaderboard import Ranking, Refused, segment_table
 from predilect.report.people import write_people
-from predilect.report.plot import can_plot, plot_board
+from predilect.report.plot import plot_board
 from predilect.report.scales import Scale
 from predilect.report.tables import write_csv
 from predilect.shards import workers
@@ -38,10 +39,8 @@ class RankOutput:
         if self.segments:
             writers["segments.csv"] = lambda path: write_csv(segment_table(self.segments), path)
         model = self.overall.model
-        if model.report_["model"] == "gaspk":
-            if model.users_ is not None:
-                writers["weights.csv"] = lambda path: write_csv(pl.DataFrame(model.segments()), path)
-            writers["characteristics.csv"] = lambda path: write_csv(pl.DataFrame(model.characteristics()), path)
+        for name, table in model.further_tables().items():
+            writers[f"{name}.csv"] = partial(_write_table, table)
         if model.personal_:
             writers["users.parquet"] = lambda path: self._write_people(path, jobs)
         writers["model"] = model.save
@@ -71,9 +70,13 @@ class RankOutput:
         people = f" of {len(model.users_)} people" if model.users_ is not None else ""
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
         plot_board(self.overall.board, self.scale, title, [place / name for name in names])
-        if model.report_["model"] == "gaspk" and not model.trade_offs_.items_are_attributes:
-            more = ["characteristics.png", "characteristics.svg"]
+        for stem, plot in model.further_plots().items():
+            more = [f"{stem}.png", f"{stem}.svg"]
             watch(more[0], 0)
-            plot_characteristics(model, path=[place / name for name in more])
+            plot([place / name for name in more])
             names += more
         return names
+
+
+def _write_table(table: Callable[[], Any], path: Path) -> None:
+    write_csv(pl.DataFrame(table()), path)

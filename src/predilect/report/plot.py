@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,6 @@ from predilect.report.scales import Scale
 
 _MOST_ITEMS = 150
 _LONGEST_NAME = 40
-
-
-def can_plot() -> bool:
-    """Whether Matplotlib, the extra ``plots``, is installed."""
-    return find_spec("matplotlib") is not None
 
 
 def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Path]) -> None:

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import outcome_log_probabilities, tilted
-from predilect.models.population.calibration import Calibration, variance_factor
+from predilect.models.population.calibration import variance_factor
 from tolerances import EXACT, STATISTICAL
 
 PRIOR_RATE = 4.0  # of |log κ|: a Laplace prior of scale 1/4

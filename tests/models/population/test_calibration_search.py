@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import outcome_probabilities, tilted
-from predilect.models.population.calibration import Calibration, _Objective, calibration
+from predilect.models.population.calibration import _Objective, calibration
 from tolerances import EXACT
 
 PRIOR_RATE = 4.0  # of the Laplace priors: a scale of 1/4

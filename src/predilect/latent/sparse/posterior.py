@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.pairs import pair_variance
-from predilect.gaussian.projection import Projection
+from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.projection import Projection, item_covariance
 from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,11 +19,13 @@ IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
-class SparsePosterior:
+class SparsePosterior(Posterior):
     """f = A f_m + r with f_m ~ N(mean, covariance) and r ~ N(0, R/scale), the same for every user.
 
     crowdgppl.md 2.2, eqs. 14 and 20 corrected: A S Aᵀ + (K_nn - A K_mn)/E s.
     """
+
+    is_pooled: ClassVar[bool] = True
 
     projection: Projection  # A and R
     mean: FloatArray  # of f at the inducing points, (M,)
@@ -56,6 +60,11 @@ class SparsePosterior:
     def crowd(self) -> Utilities:
         """The same as :meth:`person`."""
         return self.person()
+
+    def prior(self) -> Utilities:
+        """Prior of the utilities."""
+        p = self.projection
+        return Utilities.of(np.zeros(p.n_items), item_covariance(p.kernel, p.features, p.known) / self.scale)
 
     def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> SparsePosterior:
         """With items appended that have no answers; those without features get the prior, uncorrelated with others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +14,16 @@ from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.median import DISTANCE_RULES
 from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
 from predilect.models.collaborative.result import USED
-from predilect.models.collaborative.training import PRESETS, fit_collaborative, pack_collaborative, unpack_collaborative
+from predilect.models.collaborative.training import (
+    PRESETS,
+    CollaborativeHyperparameters,
+    fit_collaborative,
+    pack_collaborative,
+    unpack_collaborative,
+)
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins
 from predilect.models.fields import Fields
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -26,23 +31,7 @@ from predilect.shards import workers
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class CollaborativeHyperparameters:
-    """Prior of the functions.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Covariance of every function.
-    """
-
-    kernel: Kernel
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return hyperparameters_by_name(self.kernel)
-
-
+@dataclass(eq=False, repr=False)
 class CollaborativeGP(Estimator):
     """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions shared by all users.
 
@@ -106,21 +95,10 @@ class CollaborativeGP(Estimator):
     posterior_ : FactorPosterior
     component_importances_ : array of float, shape (n_components,)
         Mean square contribution of each function to the margins of the answers; near 0 for one that is pruned.
-    items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified: there is then one function, Gaussian process classification.
-    personal_ : bool
-        Whether users are identified.
-    hyperparameters_ : CollaborativeHyperparameters
-    tie_threshold_ : float
-    log_evidence_ : float
-        Approximate log evidence of the answers by expectation propagation, in nats; not a bound.
-    report_ : dict
-        Convergence, messages that were rejected, functions that are used, what was read and left out.
-    n_answers_ : float
-    comparisons_ : Comparisons or None
-        The answers; None after :meth:`load`.
-    classes_ : array of int, shape (3,)
-        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. Where users are not identified there is one function, Gaussian process
+        classification; ``log_evidence_`` is by expectation propagation, not a bound; ``report_`` also tells of messages
+        that were rejected, and of functions that are used.
 
     Notes
     -----
@@ -147,63 +125,34 @@ class CollaborativeGP(Estimator):
 
     hyperparameters_type: ClassVar[Any] = CollaborativeHyperparameters
     _each: ClassVar[str] = "Functions that {} people share, each with own weights"
-    posterior_: FactorPosterior
+    posterior_: FactorPosterior = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int = 20,
-        user_features: bool = False,
-        preset: str = "modern",
-        n_inducing: int | str | None = "auto",
-        n_inducing_users: int | str | None = "auto",
-        kernel: str | Kernel = "auto",
-        kernel_form: str = "isotropic",
-        length_scale: Any = "median",
-        median: str = "auto",
-        own_share: float | str = "auto",
-        variance: float = 1.0,
-        user_kernel: str | Kernel = "squared-exponential",
-        user_nugget: float = 0.1,
-        damping: float = 0.5,
-        damping_decay: float = 0.95,
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int | str = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.user_features = user_features
-        self.preset = preset
-        self.n_inducing = n_inducing
-        self.n_inducing_users = n_inducing_users
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scale = length_scale
-        self.median = median
-        self.own_share = own_share
-        self.variance = variance
-        self.user_kernel = user_kernel
-        self.user_nugget = user_nugget
-        self.damping = damping
-        self.damping_decay = damping_decay
-        self.tie_threshold = tie_threshold
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    n_components: int = 20
+    user_features: bool = False
+    preset: str = "modern"
+    n_inducing: int | str | None = "auto"
+    n_inducing_users: int | str | None = "auto"
+    kernel: str | Kernel = "auto"
+    kernel_form: str = "isotropic"
+    length_scale: Any = "median"
+    median: str = "auto"
+    own_share: float | str = "auto"
+    variance: float = 1.0
+    user_kernel: str | Kernel = "squared-exponential"
+    user_nugget: float = 0.1
+    damping: float = 0.5
+    damping_decay: float = 0.95
+    tie_threshold: float | str = "auto"
+    tol: float | str = "auto"
+    max_iter: int | str = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):
-            fitted = fit_collaborative(self, training, delta, watch)
-        self.traits_ = fitted.traits
-        found = fitted.found
-        return Learned(
-            found.posterior, CollaborativeHyperparameters(fitted.kernel), fitted.personal, found.delta, found.evidence,
-            found.report, fitted.search,
-        )  # fmt: skip
+            learned, self.traits_ = fit_collaborative(self, training, delta, watch)
+        return learned
 
     @property
     def component_importances_(self) -> FloatArray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,10 @@ from predilect.models.collaborative.functions import (
 )
 from predilect.models.collaborative.modern import fit_modern
 from predilect.models.collaborative.paper import fit_paper
-from predilect.models.collaborative.result import CollaborativeFit, CrowdWeights
+from predilect.models.collaborative.result import CrowdWeights
+from predilect.models.estimator import Learned
 from predilect.models.factor_models import pack_factor, traits_of_people, unpack_factor
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Training
 from predilect.progress import Watcher
 
@@ -48,19 +50,26 @@ _MOST_POINTS_EVER = 3000  # D M³ operations per sweep, D M² floats
 _PEOPLE_AS_POINTS = 25
 
 
-class FittedCollaborative(NamedTuple):
-    """Result of a fit that the estimator keeps."""
+@dataclass(frozen=True, slots=True)
+class CollaborativeHyperparameters:
+    """Prior of the functions.
 
-    found: CollaborativeFit
+    Attributes
+    ----------
+    kernel : Kernel
+        Covariance of every function.
+    """
+
     kernel: Kernel
-    traits: Traits | None
-    personal: bool
-    search: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return hyperparameters_by_name(self.kernel)
 
 
 def fit_collaborative(
     model: Any, training: Training, delta: float | None, watch: Watcher | None
-) -> FittedCollaborative:
+) -> tuple[Learned, Traits | None]:
     """Fit of a CollaborativeGP; DataError for too many items without features, or missing user features."""
     comparisons, space = training.comparisons, training.space
     personal = training.personal
@@ -93,7 +102,8 @@ def fit_collaborative(
         "preset": model.preset, "n_inducing": pseudo, "component_importances": found.importances.tolist(),
         "n_rejected": found.n_rejected,
     }  # fmt: skip
-    return FittedCollaborative(found, kernel, traits, personal, search)
+    h = CollaborativeHyperparameters(kernel)
+    return Learned(found.posterior, h, personal, found.delta, found.evidence, found.report, search), traits
 
 
 def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, known: BoolArray) -> Kernel:

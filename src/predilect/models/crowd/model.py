@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +14,10 @@ from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES
 from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
-from predilect.models.crowd.training import PRESETS, fit_crowd
+from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
 from predilect.models.fields import Fields
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -26,33 +25,7 @@ from predilect.shards import workers
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class CrowdHyperparameters:
-    """Learned hyper-parameters of the prior.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features.
-    consensus_variance : float
-        1/s_t, the prior variance of the consensus; 0 without one.
-    component_variances : tuple of float
-        1/s_c, the prior variance of each component.
-    """
-
-    kernel: Kernel
-    consensus_variance: float
-    component_variances: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        variances = {
-            "consensus_variance": self.consensus_variance, "component_variances": list(self.component_variances),
-        }  # fmt: skip
-        return values | variances
-
-
+@dataclass(eq=False, repr=False)
 class CrowdGPPL(Estimator):
     """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
 
@@ -118,21 +91,9 @@ class CrowdGPPL(Estimator):
     posterior_ : FactorPosterior
     component_importances_ : array of float, shape (n_components,)
         Prior variance that each component gives to a utility, 1/s_c; near 0 for one that is not used.
-    items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified; there is only a consensus then.
-    personal_ : bool
-        Whether users are identified.
-    hyperparameters_ : CrowdHyperparameters
-    tie_threshold_ : float
-    log_evidence_ : float
-        Approximate lower bound of the evidence of the answers, in nats.
-    report_ : dict
-        Convergence, what was read and left out, which features were used.
-    n_answers_ : float
-    comparisons_ : Comparisons or None
-        The answers; None after :meth:`load`.
-    classes_ : array of int, shape (3,)
-        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. Where users are not identified there is only a consensus; ``log_evidence_`` is
+        an approximate lower bound.
 
     Notes
     -----
@@ -154,76 +115,40 @@ class CrowdGPPL(Estimator):
     """
 
     hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
-    posterior_: FactorPosterior
+    posterior_: FactorPosterior = field(init=False)
 
-    def __init__(
-        self,
-        preset: str = "modern",
-        n_components: int = 20,
-        user_features: bool = False,
-        item_features: bool = True,
-        with_consensus: bool = True,
-        n_inducing: int | str | None = "auto",
-        kernel: str | Kernel = "matern-3/2",
-        kernel_form: str = "isotropic",
-        length_scale: Any = "median",
-        median: str = "auto",
-        own_share: float | str = "auto",
-        user_kernel: str | Kernel = "matern-3/2",
-        consensus_prior: Any = "auto",
-        component_prior: Any = "auto",
-        weight_prior: Any = "auto",
-        noise_variance: float = 0.5,
-        surrogate: str = "2020",
-        batch_size: int | str | None = "auto",
-        forgetting_rate: float = 0.9,
-        delay: float = 1.0,
-        n_restarts: int | str = "auto",
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int | str = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.preset = preset
-        self.n_components = n_components
-        self.user_features = user_features
-        self.item_features = item_features
-        self.with_consensus = with_consensus
-        self.n_inducing = n_inducing
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scale = length_scale
-        self.median = median
-        self.own_share = own_share
-        self.user_kernel = user_kernel
-        self.consensus_prior = consensus_prior
-        self.component_prior = component_prior
-        self.weight_prior = weight_prior
-        self.noise_variance = noise_variance
-        self.surrogate = surrogate
-        self.batch_size = batch_size
-        self.forgetting_rate = forgetting_rate
-        self.delay = delay
-        self.n_restarts = n_restarts
-        self.tie_threshold = tie_threshold
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    preset: str = "modern"
+    n_components: int = 20
+    user_features: bool = False
+    item_features: bool = True
+    with_consensus: bool = True
+    n_inducing: int | str | None = "auto"
+    kernel: str | Kernel = "matern-3/2"
+    kernel_form: str = "isotropic"
+    length_scale: Any = "median"
+    median: str = "auto"
+    own_share: float | str = "auto"
+    user_kernel: str | Kernel = "matern-3/2"
+    consensus_prior: Any = "auto"
+    component_prior: Any = "auto"
+    weight_prior: Any = "auto"
+    noise_variance: float = 0.5
+    surrogate: str = "2020"
+    batch_size: int | str | None = "auto"
+    forgetting_rate: float = 0.9
+    delay: float = 1.0
+    n_restarts: int | str = "auto"
+    tie_threshold: float | str = "auto"
+    tol: float | str = "auto"
+    max_iter: int | str = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):
-            found = fit_crowd(self, training, delta, watch)
-        self.traits_ = found.traits
-        return Learned(
-            found.posterior, CrowdHyperparameters(
-                found.kernel, 1.0 / found.consensus_scale, tuple(1.0 / s for s in found.component_scales)
-            ),
-            found.personal, found.delta, found.evidence, found.report, found.search,
-        )  # fmt: skip
+            learned, self.traits_ = fit_crowd(self, training, delta, watch)
+        return learned
 
     @property
     def component_importances_(self) -> FloatArray:

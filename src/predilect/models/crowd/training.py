@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import Traits
 from predilect.errors import DataError
 from predilect.factors.items import GammaPrior
-from predilect.factors.posterior import FactorPosterior
 from predilect.factors.state import FactorPriors
 from predilect.gaussian.inducing import inducing_points
 from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
@@ -24,9 +23,11 @@ from predilect.likelihoods.probit import tilted
 from predilect.models.checks import choose_points, make_kernel, optimises, scales_of
 from predilect.models.crowd.fit import FactorFit, fit_factor
 from predilect.models.crowd.paper import PaperPriors, fit_paper
+from predilect.models.estimator import Learned
 from predilect.models.factor_models import traits_of_people
+from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Training
-from predilect.progress import Report, Watcher
+from predilect.progress import Watcher
 
 # Prior variances of 10, 1 and .1 a component, firmly believed. A weak prior lets components of few answers die while
 # those that are left grow without bound: with 20 components the margins of five answers a person came out worse than
@@ -75,22 +76,36 @@ _MOST_POINTS_EVER = 3000  # C M³ operations per sweep, C M² floats
 _PEOPLE_AS_POINTS = 500
 
 
-class FittedCrowd(NamedTuple):
-    """Result of a fit that the estimator keeps."""
+@dataclass(frozen=True, slots=True)
+class CrowdHyperparameters:
+    """Learned hyper-parameters of the prior.
 
-    posterior: FactorPosterior
+    Attributes
+    ----------
+    kernel : Kernel
+        k of item features.
+    consensus_variance : float
+        1/s_t, the prior variance of the consensus; 0 without one.
+    component_variances : tuple of float
+        1/s_c, the prior variance of each component.
+    """
+
     kernel: Kernel
-    consensus_scale: float
-    component_scales: tuple[float, ...]
-    traits: Traits | None
-    personal: bool
-    delta: float
-    evidence: float
-    report: Report
-    search: dict[str, Any]
+    consensus_variance: float
+    component_variances: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        values = hyperparameters_by_name(self.kernel)
+        variances = {
+            "consensus_variance": self.consensus_variance, "component_variances": list(self.component_variances),
+        }  # fmt: skip
+        return values | variances
 
 
-def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> FittedCrowd:
+def fit_crowd(
+    model: Any, training: Training, delta: float | None, watch: Watcher | None
+) -> tuple[Learned, Traits | None]:
     """Fit of a CrowdGPPL; DataError for too many items without features, or missing user features."""
     answers, space = training.comparisons, training.space
     personal = training.personal
@@ -126,11 +141,11 @@ def fit_crowd(model: Any, training: Training, delta: float | None, watch: Watche
         "preset": model.preset, "n_inducing": projection.n_points, "items_are_points": projection.A is None,
         "component_importances": posterior.importances.tolist(),
     }  # fmt: skip
-    return FittedCrowd(
-        posterior, posterior.projection.kernel, float(found.consensus_scale) if shared["consensus"] else float("inf"),
-        tuple(np.asarray(found.component_scales, dtype=float).tolist()), traits, personal, found.delta, found.bound,
-        found.report, search,
+    h = CrowdHyperparameters(
+        posterior.projection.kernel, 1.0 / float(found.consensus_scale) if shared["consensus"] else 0.0,
+        tuple((1.0 / np.asarray(found.component_scales, dtype=float)).tolist()),
     )  # fmt: skip
+    return Learned(posterior, h, personal, found.delta, found.bound, found.report, search), traits
 
 
 def _iterations(model: Any) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from predilect.models.fields import Fields
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
 from predilect.models.gaspk.parameters import check_gaspk
+from predilect.models.gaspk.plot_characteristics import plot_characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
@@ -52,6 +54,7 @@ class GaSPKHyperparameters:
         return {"n_components": self.n_components, "spread": self.spread, **values}
 
 
+@dataclass(eq=False, repr=False)
 class GaSPK(Estimator):
     """Preferences over trade-offs: what one item has more, and less, of than the other.
 
@@ -129,21 +132,9 @@ class GaSPK(Estimator):
     grid_ : Grid or None
     weights_ : array of float, shape (n_users, n_components)
         γ.
-    items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified.
-    personal_ : bool
-        Whether users are identified.
-    hyperparameters_ : GaSPKHyperparameters
-    tie_threshold_ : float
-    log_evidence_ : float
-        Laplace's log evidence of the answers given the weights, in nats.
-    report_ : dict
-        Convergence, what was read and left out, attributes, grid, trials.
-    n_answers_ : float
-    comparisons_ : Comparisons or None
-        The answers; None after :meth:`load`.
-    classes_ : array of int, shape (3,)
-        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. ``personal_``: whether users are identified; ``log_evidence_`` is Laplace's,
+        given the weights; ``report_`` also tells of attributes, grid and trials.
 
     Notes
     -----
@@ -170,59 +161,32 @@ class GaSPK(Estimator):
     """
 
     hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
-    posterior_: GaSPKPosterior
+    posterior_: GaSPKPosterior = field(init=False)
 
-    def __init__(
-        self,
-        n_components: int | str = 10,
-        gamma: str = "heuristic",
-        tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference",
-        attributes: Sequence[str] | None = None,
-        n_dimensions: int | None = None,
-        units: Mapping[str, str] | None = None,
-        levels: Any = None,
-        kernel: str = "squared-exponential",
-        length_scale: Any = "median",
-        variance: float | str = "auto",
-        antisymmetric: bool | str = "auto",
-        backend: str = "auto",
-        variances: str = "auto",
-        n_eigenpairs: int = 100,
-        n_restarts: int = 5,
-        damping: float | str = "auto",
-        spread: float | str = "auto",
-        preset: str = "modern",
-        tie_threshold: float | str = "auto",
-        tol: float = 1e-2,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.gamma = gamma
-        self.tau = tau
-        self.attributes = attributes
-        self.n_dimensions = n_dimensions
-        self.units = units
-        self.levels = levels
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.variance = variance
-        self.antisymmetric = antisymmetric
-        self.backend = backend
-        self.variances = variances
-        self.n_eigenpairs = n_eigenpairs
-        self.n_restarts = n_restarts
-        self.damping = damping
-        self.spread = spread
-        self.preset = preset
-        self.tie_threshold = tie_threshold
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    n_components: int | str = 10
+    gamma: str = "heuristic"
+    tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference"
+    attributes: Sequence[str] | None = None
+    n_dimensions: int | None = None
+    units: Mapping[str, str] | None = None
+    levels: Any = None
+    kernel: str = "squared-exponential"
+    length_scale: Any = "median"
+    variance: float | str = "auto"
+    antisymmetric: bool | str = "auto"
+    backend: str = "auto"
+    variances: str = "auto"
+    n_eigenpairs: int = 100
+    n_restarts: int = 5
+    damping: float | str = "auto"
+    spread: float | str = "auto"
+    preset: str = "modern"
+    tie_threshold: float | str = "auto"
+    tol: float = 1e-2
+    max_iter: int = 100
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _check(self) -> None:
         check_gaspk(self)
@@ -311,6 +275,17 @@ class GaSPK(Estimator):
         if prior["at_bound"]:
             lines.append(f"The search of hyper-parameters ended at its bounds: {', '.join(prior['at_bound'])}.")
         return lines
+
+    def further_tables(self) -> dict[str, Callable[[], Any]]:
+        """See :meth:`Ranking.further_tables <predilect.models.boards.Ranking.further_tables>`."""
+        weights: dict[str, Callable[[], Any]] = {} if self.users_ is None else {"weights": self.segments}
+        return weights | {"characteristics": self.characteristics}
+
+    def further_plots(self) -> dict[str, Callable[[list[Path]], Any]]:
+        """See :meth:`Ranking.further_plots <predilect.models.boards.Ranking.further_plots>`."""
+        if self.trade_offs_.items_are_attributes:
+            return {}
+        return {"characteristics": lambda paths: plot_characteristics(self, path=paths)}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return pack_gaspk(self.posterior_, self.choices_, self.answers_, self.report_["prior"]["backend"])

@@ -14,7 +14,7 @@ from predilect.data import ItemFeatures, Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.kernels import Kernel, Product, Selected
-from predilect.gaussian.pooled import centre
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.projection import Projection
 from predilect.gaussian.utilities import Utilities
 from predilect.latent.pooled import PooledAnswers
@@ -33,7 +33,7 @@ _PEOPLE_FOR_AVERAGE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class JointPosterior:
+class JointPosterior(Posterior):
     """f(x_u, x_i) ~ GP with covariance k_users(x_u, x_u') k_items(x_i, x_i') / s, given the answers. crowdgppl.md 1.
 
     Guo, Bonilla and others. A user without features, such as an unseen one, has the mean features, zeros.
@@ -76,9 +76,9 @@ class JointPosterior:
         who = np.repeat(self._people(np.array([user]), None), self.n_items, axis=0)
         return self._at(np.hstack([who, self.item_features])).person()
 
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
-        return self.person(user).dense()
+    def prior(self) -> None:
+        """Every user has a prior of their own, by their features."""
+        return
 
     def crowd(self) -> Utilities:
         """Average utilities of the users: a product kernel again, so that rows of all users need not be made.
@@ -94,21 +94,6 @@ class JointPosterior:
         prior = float(self.user_kernel(some, some).mean()) * self.item_kernel(self.item_features)
         covariance = symmetrise(A @ S @ A.T + (prior - root @ root.T) / s)
         return Utilities.of(A @ self.process.mean, covariance)
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of :meth:`crowd`."""
-        crowd = self.crowd()
-        return crowd.mean, crowd.covariance
-
-    def centred_utilities(
-        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
-        mean, var = np.empty((len(users), self.n_items)), np.empty((len(users), self.n_items))
-        for row, user in enumerate(users.tolist()):
-            m, C = centre(*self.utilities(user))
-            mean[row], var[row] = m, np.diagonal(C)
-        return mean, var
 
     def with_items(self, features: FloatArray) -> JointPosterior:
         """With more items, by their features (n_new, d_items)."""

@@ -55,6 +55,7 @@ class GPPLHyperparameters:
         return {**values, "variance": self.variance}
 
 
+@dataclass(eq=False, repr=False)
 class GPPL(Estimator):
     """Gaussian-process preference learning: utilities are a smooth function of the features of items.
 
@@ -150,60 +151,35 @@ class GPPL(Estimator):
     """
 
     hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
-    own_share: float = 0.0  # of the variance of a utility, what is item-specific: an argument of subclasses
+    own_share = 0.0  # of the variance of a utility, what is item-specific: an argument of subclasses
     _IS_SEPARATE: ClassVar[bool] = False  # also for one person alone
     _INFERENCE: ClassVar[tuple[str, ...]] = INFERENCE
     _LEARNED: ClassVar[dict[str, str]] = {
         "joint": "learned together by their features", "separate": "each learned alone"
     }  # fmt: skip
 
-    def __init__(
-        self,
-        users: str = "pooled",
-        kernel: str | Kernel = "matern-3/2",
-        kernel_form: str = "isotropic",
-        length_scale: Any = "median",
-        median: str = "auto",
-        user_kernel: str | Kernel = "matern-3/2",
-        n_inducing: int | str | None = "auto",
-        inference: str = "auto",
-        sites: str = "expected",
-        surrogate: str = "corrected",
-        variance: float | str = "auto",
-        scale_prior: tuple[float, float] = (1.0, 1.0),
-        noise_variance: float = 0.5,
-        batch_size: int | str = "auto",
-        forgetting_rate: float = 0.9,
-        delay: float = 1.0,
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.users = users
-        self.kernel = kernel
-        self.kernel_form = kernel_form
-        self.length_scale = length_scale
-        self.median = median
-        self.user_kernel = user_kernel
-        self.n_inducing = n_inducing
-        self.inference = inference
-        self.sites = sites
-        self.surrogate = surrogate
-        self.variance = variance
-        self.scale_prior = scale_prior
-        self.noise_variance = noise_variance
-        self.batch_size = batch_size
-        self.forgetting_rate = forgetting_rate
-        self.delay = delay
-        self.tie_threshold = tie_threshold
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    users: str = "pooled"
+    kernel: str | Kernel = "matern-3/2"
+    kernel_form: str = "isotropic"
+    length_scale: Any = "median"
+    median: str = "auto"
+    user_kernel: str | Kernel = "matern-3/2"
+    n_inducing: int | str | None = "auto"
+    inference: str = "auto"
+    sites: str = "expected"
+    surrogate: str = "corrected"
+    variance: float | str = "auto"
+    scale_prior: tuple[float, float] = (1.0, 1.0)
+    noise_variance: float = 0.5
+    batch_size: int | str = "auto"
+    forgetting_rate: float = 0.9
+    delay: float = 1.0
+    tie_threshold: float | str = "auto"
+    tol: float | str = "auto"
+    max_iter: int = 200
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         personal = self.users != "pooled" and training.personal

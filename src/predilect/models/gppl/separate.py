@@ -18,6 +18,7 @@ from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.projection import Projection, item_covariance, item_covariance_gradient
 from predilect.gaussian.sites import Sites
 from predilect.gaussian.utilities import Utilities
@@ -41,7 +42,7 @@ IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
-class SeparatePosterior:
+class SeparatePosterior(Posterior):
     """f_u ~ N(0, K/s) for every user u, independent of each other, given that user's answers.
 
     An unseen user, of whom the model knows only the prior, is predicted as a random one of those who answered.
@@ -84,17 +85,13 @@ class SeparatePosterior:
         """Utilities of one user; -1 for an unseen one."""
         return self.people.person(user) if user >= 0 else Utilities.of(self.mean, self.spread)
 
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
-        return self.person(user).dense()
+    def answered_pairs(self, user: int) -> tuple[IntArray, IntArray]:
+        """Items of the answers of one user, left and right."""
+        return self.people.answered_pairs(user)
 
     def crowd(self) -> Utilities:
         """Average utilities of the users who answered."""
         return Utilities.of(self.mean, self.covariance)
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of :meth:`crowd`."""
-        return self.mean, self.covariance
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
-from predilect.models.joint.process import JointProcess, Rows
+from predilect.models.joint.process import JointProcess, KeptProcess, Rows
 from predilect.models.joint.training import Start, Tuned, start_kernel, tune
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training, rows_of_features
@@ -54,6 +54,7 @@ class JointHyperparameters:
         return values
 
 
+@dataclass(eq=False, repr=False)
 class JointGP(Estimator):
     """Gaussian process of users and items: cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j].
 
@@ -121,45 +122,25 @@ class JointGP(Estimator):
 
     hyperparameters_type: ClassVar[Any] = JointHyperparameters
     _each: ClassVar[str] = "One process of {} people and the items, by the features of both"
-    posterior_: JointProcess
+    posterior_: JointProcess = field(init=False)
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "squared-exponential",
-        user_kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "product",
-        length_scale: Any = "optimise",
-        median: str = "auto",
-        user_share: float | str = "auto",
-        item_share: float | str = "auto",
-        noise: float = 3.0,
-        variance: float | str = "auto",
-        n_tuning: int | None = None,
-        max_evaluations: int = 50,
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.user_kernel = user_kernel
-        self.kernel_form = kernel_form
-        self.length_scale = length_scale
-        self.median = median
-        self.user_share = user_share
-        self.item_share = item_share
-        self.noise = noise
-        self.variance = variance
-        self.n_tuning = n_tuning
-        self.max_evaluations = max_evaluations
-        self.tie_threshold = tie_threshold
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    kernel: str | Kernel = "squared-exponential"
+    user_kernel: str | Kernel = "squared-exponential"
+    kernel_form: str = "product"
+    length_scale: Any = "optimise"
+    median: str = "auto"
+    user_share: float | str = "auto"
+    item_share: float | str = "auto"
+    noise: float = 3.0
+    variance: float | str = "auto"
+    n_tuning: int | None = None
+    max_evaluations: int = 50
+    tie_threshold: float | str = "auto"
+    tol: float | str = "auto"
+    max_iter: int = 300
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         start, rows = self._start(), training.comparisons
@@ -181,6 +162,8 @@ class JointGP(Estimator):
         self.sites_ = found.sites
         h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0)))
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
+
+    kept_posterior = KeptProcess
 
     def _check(self) -> None:
         check_kernel("kernel", self.kernel)

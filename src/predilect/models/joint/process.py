@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect._json import typed
 from predilect.gaussian.condition import LatentPrior
-from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
 from predilect.gaussian.design import Design
+from predilect.gaussian.pairs import preference
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.sites import Sites
 from predilect.gaussian.utilities import Utilities
-from predilect.models.joint.covariance import JointKernel
+from predilect.models.fields import LARGEST, SMALL, Fields, codes, flags, numbers, small
+from predilect.models.joint.covariance import JointKernel, Table
+from predilect.models.kernels import kernel_from_dict, kernel_to_dict
+from predilect.models.saving import number_within
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
 
 _ROWS_AT_ONCE = 4000
+_ENTRIES_AT_ONCE = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class JointProcess:
+class JointProcess(Posterior):
     """f ~ GP(0, K_users ⊗ K_items), given messages of the answers.
 
     At other points, with covariance C with the rows, the posterior has mean C α and covariance K - C R Cᵀ.
@@ -97,9 +105,39 @@ class JointProcess:
         weight[user] = 1.0
         return process._average(weight)
 
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
-        return self.person(user).dense()
+    def persons(self, users: IntArray) -> Iterator[Utilities]:
+        """Utilities of users by code, one after the other, equal to :meth:`person`.
+
+        Covariance K_uu K_x - K_x B_u K_x with B_u[a, b] = Σ k_u R k_u over the rows of items a and b: matrix products
+        for all users together, 2 n_users n_rows² operations; one user at a time takes n_items times as many.
+        """
+        codes = self.rows.codes.astype(np.int64)
+        users = np.asarray(users, dtype=np.int64)
+        if codes.shape[1] != 2:  # rows are margins, each with two items
+            for user in users.tolist():
+                yield self.person(user)
+            return
+        order = np.lexsort((codes[:, 0], codes[:, 1]))
+        who, what = codes[order].T
+        items, starts = np.unique(what, return_index=True)
+        stops = np.append(starts[1:], len(what))
+        process = self._with_nobody() if (users < 0).any() else self
+        users = np.where(users < 0, len(process.kernel.users) - 1, users)
+        K_u, K_x = process.kernel.users.covariance(), self.kernel.items.covariance()
+        rows_x = K_x[:, items]
+        step = max(1, _ENTRIES_AT_ONCE // max(len(who), len(items) ** 2, 1))
+        for start in range(0, len(users), step):
+            some = users[start : start + step]
+            W = K_u[np.ix_(some, who)]
+            mean = np.add.reduceat(W * self.alpha[order], starts, axis=1) @ rows_x.T if len(who) else None
+            B = np.empty((len(some), len(items), len(items)))
+            for position, (first, stop) in enumerate(zip(starts, stops, strict=True)):
+                half = W[:, first:stop] @ self.reduction[np.ix_(order[first:stop], order)]
+                half *= W
+                B[:, position] = np.add.reduceat(half, starts, axis=1)
+            for position, user in enumerate(some.tolist()):
+                mu = np.zeros(len(K_x)) if mean is None else mean[position]
+                yield Utilities.of(mu, symmetrise(K_u[user, user] * K_x - rows_x @ B[position] @ rows_x.T))
 
     def crowd(self) -> Utilities:
         """Average utilities of the users of the fit."""
@@ -107,17 +145,28 @@ class JointProcess:
         weight[: self.n_users] = 1.0 / self.n_users
         return self._average(weight)
 
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of :meth:`crowd`."""
-        return self.crowd().dense()
+    def prior(self) -> None:
+        """Every user has a prior of their own, by their features."""
+        return
 
-    def centred_utilities(
-        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
-        found = [self.person(int(user)).centred_marginals() for user in users]
-        shape = (len(users), self.n_items)
-        return np.array([m for m, _ in found]).reshape(shape), np.array([v for _, v in found]).reshape(shape)
+    def restricted(self, users: IntArray, items: IntArray) -> Posterior:
+        """See :func:`kept_process`."""
+        return kept_process(self, users, items)
+
+    def answer_prior(
+        self, users: IntArray, left: IntArray, right: IntArray
+    ) -> tuple[FloatArray, Callable[[int], FloatArray]]:
+        """Prior variances (n,) of the margins of answers, and columns of their prior covariance."""
+        K_u, K_x = self.kernel.users.covariance(), self.kernel.items.covariance()
+        pairs = preference(K_x, left, right)
+        more = self.kernel.nuggets or (0.0, 0.0)
+
+        def column(k: int) -> FloatArray:
+            cross = K_u[users, users[k]] * pairs[:, k]
+            cross[k] = (K_u[users[k], users[k]] + more[0]) * (pairs[k, k] + more[1])
+            return np.asarray(cross)
+
+        return (np.diagonal(K_u)[users] + more[0]) * (np.diagonal(pairs) + more[1]), column
 
     def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> JointProcess:
         """With items appended that have no answers."""
@@ -146,43 +195,71 @@ class JointProcess:
         return Utilities.of(cross @ self.alpha, symmetrise(own - cross @ self.reduction @ cross.T))
 
 
-_ENTRIES_AT_ONCE = 5_000_000
+@dataclass(frozen=True, slots=True)
+class KeptProcess(JointProcess):
+    """Joint process given the utilities of some cells, (user, item), which are its rows; vvm.md 3, not ``local``."""
+
+    @property
+    def n_kept(self) -> int:
+        """Number of utilities that are kept."""
+        return len(self.rows.codes)
+
+    def kept(self, user: int) -> IntArray:
+        """Items that one user keeps, ascending."""
+        cells = self.rows.codes.astype(np.int64)
+        return cells[cells[:, 0] == user, 1]
+
+    def holds(self, users: IntArray, items: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether users keep items, (n,); False for an unseen user (-1)."""
+        n = self.n_items
+        cells = self.rows.codes.astype(np.int64) @ np.array([n, 1])
+        inside = (np.asarray(users) >= 0) & (items >= 0) & (items < n)
+        return np.asarray(np.isin(np.asarray(users, dtype=np.int64) * n + items, cells) & inside)
+
+    def answer_counts(self, start: int, stop: int) -> FloatArray:
+        """Answers of users on the items they keep, (stop - start, n_items): none are counted."""
+        return np.zeros((stop - start, self.n_items))
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain values and arrays; the features of users and items are among the arrays."""
+        kernel, (who, what) = self.kernel, self.rows.codes.T
+        users, items = kernel.users, kernel.items
+        values = {
+            "user_kernel": kernel_to_dict(users.kernel), "item_kernel": kernel_to_dict(items.kernel),
+            "nuggets": kernel.nuggets and list(kernel.nuggets), "n_users": self.n_users,
+        }  # fmt: skip
+        return values, {
+            "user": small(who), "item": small(what), "alpha": self.alpha, "reduction": pack_triangle(self.reduction),
+            "user_rows": users.features, "user_known": users.known, "feature_matrix": items.features,
+            "feature_known": items.known,
+        }  # fmt: skip
+
+    @classmethod
+    def fields(cls, arrays: Mapping[str, Any]) -> Fields:
+        """Expected arrays of K kept utilities, from the types and shapes that a document lists."""
+        n_kept = arrays["alpha"][1][0]
+        return {
+            "user": codes("K", "U", SMALL), "item": codes("K", "I", SMALL), "alpha": numbers("K"),
+            "reduction": numbers(str(n_kept * (n_kept + 1) // 2)), "user_rows": numbers("U G|U 0"),
+            "user_known": flags("U"), "feature_matrix": numbers("I F"), "feature_known": flags("I"),
+        }  # fmt: skip
+
+    @classmethod
+    def unpack(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> KeptProcess:
+        """What :meth:`pack` packed; ValueError, TypeError or KeyError for damaged input."""
+        nuggets = typed(tuple[float, float] | None, values["nuggets"], "nuggets")
+        for nugget in nuggets or ():
+            number_within("nuggets", nugget, 0.0, LARGEST)
+        kernel = JointKernel(
+            Table(kernel_from_dict(values["user_kernel"]), arrays["user_rows"], arrays["user_known"]),
+            Table(kernel_from_dict(values["item_kernel"]), arrays["feature_matrix"], arrays["feature_known"]), nuggets,
+        )  # fmt: skip
+        cells = np.column_stack([arrays["user"], arrays["item"]]).astype(np.float64)
+        n_users = typed(int, values["n_users"], "n_users")
+        return cls(kernel, rows_of(cells), arrays["alpha"], unpack_triangle(arrays["reduction"]), n_users)
 
 
-def people_of(process: JointProcess, users: IntArray) -> Iterator[Utilities]:
-    """Utilities of users by code, one after the other, equal to ``process.person``.
-
-    Covariance K_uu K_x - K_x B_u K_x with B_u[a, b] = Σ k_u R k_u over the rows of items a and b: matrix products for
-    all users together, 2 n_users n_rows² operations; one user at a time takes n_items times as many.
-    """
-    codes = process.rows.codes.astype(np.int64)
-    users = np.asarray(users, dtype=np.int64)
-    if codes.shape[1] != 2:  # rows are margins, each with two items
-        for user in users.tolist():
-            yield process.person(user)
-        return
-    order = np.lexsort((codes[:, 0], codes[:, 1]))
-    who, what = codes[order].T
-    items, starts = np.unique(what, return_index=True)
-    stops = np.append(starts[1:], len(what))
-    K_u, K_x = process.kernel.users.covariance(), process.kernel.items.covariance()
-    rows_x = K_x[:, items]
-    step = max(1, _ENTRIES_AT_ONCE // max(len(who), len(items) ** 2, 1))
-    for start in range(0, len(users), step):
-        some = users[start : start + step]
-        W = K_u[np.ix_(some, who)]
-        mean = np.add.reduceat(W * process.alpha[order], starts, axis=1) @ rows_x.T if len(who) else None
-        B = np.empty((len(some), len(items), len(items)))
-        for position, (first, stop) in enumerate(zip(starts, stops, strict=True)):
-            half = W[:, first:stop] @ process.reduction[np.ix_(order[first:stop], order)]
-            half *= W
-            B[:, position] = np.add.reduceat(half, starts, axis=1)
-        for position, user in enumerate(some.tolist()):
-            mu = np.zeros(len(K_x)) if mean is None else mean[position]
-            yield Utilities.of(mu, symmetrise(K_u[user, user] * K_x - rows_x @ B[position] @ rows_x.T))
-
-
-def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> JointProcess:
+def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> KeptProcess:
     """Joint process given only the utilities f_S kept of (``users``, ``items``), S; vvm.md 3.
 
     Mean K_*S K_SS⁻¹ μ_S and covariance K_** - K_*S (K_SS⁻¹ - K_SS⁻¹ Σ_SS K_SS⁻¹) K_S*: unseen users and items follow
@@ -194,9 +271,14 @@ def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> Joi
     prior = replace(process.kernel, nuggets=None)
     cells = np.column_stack([users, items]).astype(np.float64)
     W = factorise(prior(cells)).solve(_cross(prior, users, items, process.rows.codes))
-    rows = Rows(cells, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     reduction = symmetrise(W @ process.reduction @ W.T)
-    return JointProcess(process.kernel, rows, W @ process.alpha, reduction, process.n_users)
+    return KeptProcess(process.kernel, rows_of(cells), W @ process.alpha, reduction, process.n_users)
+
+
+def rows_of(cells: FloatArray) -> Rows:
+    """Utilities of cells as rows that no answer compares."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return Rows(cells, nothing, nothing)
 
 
 def _cross(prior: JointKernel, users: IntArray, items: IntArray, codes: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Calibration: probabilities of answers from the mean and variance of their margins."""
+"""Choice of the calibration on held-out answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from scipy.optimize import Bounds, minimize, minimize_scalar
 from predilect.data import Comparisons
 from predilect.data.splits import held_out_groups
 from predilect.gaussian.sites import Sites
+from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import tilted
 from predilect.people.layout import lay_out_columns
 from predilect.people.pair_kinds import IMPLIED
@@ -38,96 +38,6 @@ def variance_factor(
         return float(-weight @ tilted(outcome, mean, math.exp(log_factor) * var, delta)[0])
 
     return math.exp(_lowest(loss))
-
-
-# Smallest and largest value of each number.
-_RANGES = {
-    "variance_factor": (0.0, 1e100),  # κ vᵉ is of the size of v, however small v is
-    "variance_factor_unseen": (0.0, 1e100),
-    "variance_factor_implied": (0.0, 1e100),
-    "variance_power": (0.0, 2.0),
-    "threshold_factor": (1e-3, 1e3),
-    "noise_factor": (1e-6, 1.0),
-    "lapse_rate": (0.0, 0.5),
-    "lapse_noise": (1.0, math.inf),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Calibration of the probabilities of answers: what they take in place of the posterior's margins.
-
-    An answer is given with care, by noise of variance τ², or with little of it, by noise of variance k, which happens
-    with probability λ. Its margin has the mean E z and the variance κ (Var z)ᵉ, and the tie threshold is γ δ.
-    ``Calibration()`` is none.
-
-    Parameters
-    ----------
-    variance_factor : float, default 1
-        κ: smaller than 1 where people are easier to predict than the posterior has it, larger where its point estimate
-        of the population is overconfident.
-    variance_factor_unseen : float, optional
-        κ₀: the same for two items on which the person has no answer; by default κ. A pair with one such item takes
-        √(κ κ₀).
-    variance_factor_implied : float, optional
-        κ₌: the same where the answer follows from others of the person by transitivity; by default κ.
-    variance_power : float, default 1
-        e, from 0 to 2: above 1 where margins of small variance are known better still than κ says.
-    threshold_factor : float, default 1
-        γ.
-    noise_factor : float, default 1
-        τ², from 1e-6 to 1; the fit takes 1.
-    lapse_rate : float, default 0
-        λ, from 0 to .5.
-    lapse_noise : float, default inf
-        k, from 1 up; inf is the toss of a coin.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-    """
-
-    variance_factor: float = 1.0
-    variance_factor_unseen: float = None  # type: ignore[assignment]  # becomes κ
-    variance_factor_implied: float = None  # type: ignore[assignment]
-    variance_power: float = 1.0
-    threshold_factor: float = 1.0
-    noise_factor: float = 1.0
-    lapse_rate: float = 0.0
-    lapse_noise: float = math.inf
-
-    def __post_init__(self) -> None:
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if value is None and name in ("variance_factor_unseen", "variance_factor_implied"):
-                value = self.variance_factor
-            if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-                raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
-            object.__setattr__(self, name, float(value))
-
-    @property
-    def depends_on_pair(self) -> bool:
-        """Whether it depends on how a pair stands to its person's answers."""
-        return not self.variance_factor == self.variance_factor_unseen == self.variance_factor_implied
-
-    def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray]]:
-        """Mixture components: shares, and variances (n,) for likelihoods of noise 1; ``kind`` from ``pair_kinds``."""
-        factor, unseen, power = self.variance_factor, self.variance_factor_unseen, self.variance_power
-        factors = np.array([factor, math.sqrt(factor * unseen), unseen, self.variance_factor_implied])
-        spread = np.asarray(factors[np.asarray(kind)] * (var if power == 1.0 else var**power))
-        # Noise is a variance like the margin's own.
-        looked = spread if self.noise_factor == 1.0 else spread + (self.noise_factor - 1.0)
-        if self.lapse_rate == 0.0:
-            return [(1.0, looked)]
-        return [(1.0 - self.lapse_rate, looked), (self.lapse_rate, spread + (self.lapse_noise - 1.0))]
-
-    def log_chances(
-        self, log_likelihood: Callable[[FloatArray], FloatArray], var: FloatArray, kind: npt.ArrayLike = 0
-    ) -> FloatArray:
-        """Log probabilities under the mixture, from those at given variances."""
-        parts = [math.log(share) + log_likelihood(v) for share, v in self.components(var, kind)]
-        return parts[0] if len(parts) == 1 else np.asarray(np.logaddexp(*parts))
 
 
 def _lowest(loss: Callable[[float], float]) -> float:

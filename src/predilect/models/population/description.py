@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from predilect._text import amount
+from predilect.likelihoods.calibration import Calibration
 
 _FEW_LAPSES = 0.005
 _NEARLY_ALL = 0.95
@@ -13,7 +14,7 @@ _NEARLY_ALL = 0.95
 
 def describe_population(model: Any) -> list[str]:
     """The noise that predictions take, where the prior came from, and the use of features."""
-    lines = [noise] if (noise := _noise_line(model)) else []
+    lines = [noise] if (noise := _noise_line(model.posterior_.calibration)) else []
     lines.append(_prior_line(model))
     if model.features_ is not None:
         lines.append(
@@ -38,19 +39,16 @@ def _use_of_features(model: Any) -> str:
     return f"the basis of utilities is {' and '.join(parts)}{own}"
 
 
-def _noise_line(model: Any) -> str:
+def _noise_line(c: Calibration) -> str:
     """The noise that predictions take, where that is not the unit of scores."""
-    found = model.hyperparameters_.calibration
-    sd = math.sqrt(found.noise_factor)
-    if found.lapse_rate < _FEW_LAPSES:
+    sd = math.sqrt(c.noise_factor)
+    if c.lapse_rate < _FEW_LAPSES:
         if sd > _NEARLY_ALL:
             return ""
         return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
-    coin = math.isinf(found.lapse_noise)
-    careless = "the toss of a coin" if coin else f"{math.sqrt(found.lapse_noise):.1f} times it"
-    share = 1 - found.lapse_rate
+    careless = f"{math.sqrt(c.lapse_noise):.1f} times it" if math.isfinite(c.lapse_noise) else "the toss of a coin"
     return (
-        f"Predicted probabilities take {sd:.2f} times this noise for {100 * share:.0f} % of the answers', "
+        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - c.lapse_rate):.0f} % of the answers', "
         f"and {careless} for the others, which are given with little care, as held-out answers ask for."
     )
 

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from predilect.data import Comparisons
 from predilect.data.space import FeatureSpace
+from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share, tilted
-from predilect.models.population.calibration import Alone, Calibration, calibration, predict_alone, variance_factor
+from predilect.models.population.calibration import Alone, calibration, predict_alone, variance_factor
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.layout import People, lay_out

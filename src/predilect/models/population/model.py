@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +15,11 @@ from predilect._json import typed
 from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.evaluation.verdict import Verdict
+from predilect.likelihoods.calibration import Calibration
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
-from predilect.models.population.calibration import Calibration
 from predilect.models.population.description import describe_population
-from predilect.models.population.predictions import population_chances, population_log_chances, population_margins
+from predilect.models.population.predictions import population_margins
 from predilect.models.population.prior import (
     Hyperparameters,
     check_settings,
@@ -38,6 +39,7 @@ FloatArray = npt.NDArray[np.float64]
 Auto = float | str
 
 
+@dataclass(eq=False, repr=False)
 class Population(Updating, Estimator):  # type: ignore[override]  # answers come after the fit
     """Hierarchical probit model: a consensus, the population covariance, and the utilities of every person.
 
@@ -132,45 +134,24 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     hyperparameters_type: ClassVar[Any] = Hyperparameters
     _held: ClassVar[Fields] = {}  # the posterior holds the answers
 
-    def __init__(
-        self,
-        personal: bool = True,
-        strength: Auto = "auto",
-        variance: Auto = "auto",
-        consensus_variance: Auto = "auto",
-        feature_weight: Auto = "auto",
-        consensus_feature_weight: Auto = "auto",
-        length_scale: Auto = "auto",
-        calibration: Calibration | str | None = "auto",
-        basis: str = "auto",
-        n_inducing: int | str = "auto",
-        user_features: bool | str = "auto",
-        tie_threshold: Auto = "auto",
-        tie_spread: Auto = "auto",
-        tol: Auto = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        self.personal = personal
-        self.strength = strength
-        self.variance = variance
-        self.consensus_variance = consensus_variance
-        self.feature_weight = feature_weight
-        self.consensus_feature_weight = consensus_feature_weight
-        self.length_scale = length_scale
-        self.calibration = calibration
-        self.basis = basis
-        self.n_inducing = n_inducing
-        self.user_features = user_features
-        self.tie_threshold = tie_threshold
-        self.tie_spread = tie_spread
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.strict = strict
+    personal: bool = True
+    strength: Auto = "auto"
+    variance: Auto = "auto"
+    consensus_variance: Auto = "auto"
+    feature_weight: Auto = "auto"
+    consensus_feature_weight: Auto = "auto"
+    length_scale: Auto = "auto"
+    calibration: Calibration | str | None = "auto"
+    basis: str = "auto"
+    n_inducing: int | str = "auto"
+    user_features: bool | str = "auto"
+    tie_threshold: Auto = "auto"
+    tie_spread: Auto = "auto"
+    tol: Auto = "auto"
+    max_iter: int = 300
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
 
     def _check(self) -> None:
         check_settings(self)
@@ -228,12 +209,6 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         return population_margins(self, queries, self._new_items(queries, items), users)
 
-    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
-        return population_chances(self, mean, var, queries)
-
-    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
-        return population_log_chances(self, mean, var, queries)
-
     def _answers_of(self, user: int) -> FloatArray:
         assert isinstance(self.posterior_, PopulationPosterior)
         return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
@@ -243,6 +218,10 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         posterior = self._at_rest().posterior_  # people lie in the order of users_ then
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
+
+    def stored_arrays(self) -> dict[str, Any]:
+        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
+        return self._document()[1]
 
     def verdict(
         self,

@@ -15,10 +15,10 @@ from scipy.optimize import brentq
 
 from predilect._json import typed
 from predilect.data.space import FeatureSpace
+from predilect.likelihoods.calibration import Calibration
 from predilect.models.checks import _is_auto, _number
 from predilect.models.fields import LARGEST
 from predilect.models.population.basis import BASES, Functions
-from predilect.models.population.calibration import Calibration
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,6 +64,11 @@ class Hyperparameters:
     def consensus_weight(self) -> float:
         """W of the consensus, given or shared."""
         return self.feature_weight if self.consensus_feature_weight is None else self.consensus_feature_weight
+
+    @property
+    def calibration_of_predictions(self) -> Calibration:
+        """Calibration that the posterior takes: with the spread of people's own tie thresholds."""
+        return replace(self.calibration, tie_spread=self.tie_spread)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -262,6 +267,8 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
     if model.calibration is None:
         given["calibration"] = Calibration()
     elif isinstance(model.calibration, Calibration):
+        if model.calibration.tie_spread:
+            raise ValueError("tie_spread is an argument of the model, and not of its calibration")
         given["calibration"] = model.calibration
     elif not _is_auto(model.calibration):
         raise ValueError(f'calibration must be "auto", None or a Calibration, not {model.calibration!r}')

@@ -10,11 +10,11 @@ from predilect._json import typed
 from predilect.data.features import Traits
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.evaluation.verdict import Verdict
-from predilect.gaussian.pooled import GaussianPosterior
 from predilect.models.checks import check_choice
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, outcomes, positive
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_crowd, unpack_crowd
 from predilect.models.population.basis import BASES, Functions
+from predilect.models.population.pooled import Believed, PooledPosterior
 from predilect.models.population.updates import pooled_rows
 from predilect.models.saving import number_within
 from predilect.people.distribution import Basis, Effects
@@ -28,7 +28,7 @@ def pack_population(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     posterior, functions = model.posterior_, model.functions_
     values = {"basis": None if functions is None else _basis_to_dict(functions, posterior)}
     arrays: dict[str, Any] = {} if functions is None else {"points": functions.points}
-    if isinstance(posterior, GaussianPosterior):
+    if not model.personal_:
         arrays |= {"m": posterior.mean, "C_m": posterior.covariance}
         if posterior.Phi is not None:
             arrays["Phi"] = posterior.Phi
@@ -69,7 +69,7 @@ def population_fields(document: dict[str, Any]) -> Fields:
 
 def unpack_population(
     model: Any, values: dict[str, Any], arrays: dict[str, Any]
-) -> PopulationPosterior | GaussianPosterior:
+) -> PopulationPosterior | PooledPosterior:
     """The posterior that :func:`pack_population` packed; ValueError if the arrays do not fit each other."""
     plan, verdict = values["basis"], model.report_.get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
@@ -81,7 +81,8 @@ def unpack_population(
         if (np.diff(keys) <= 0).any():
             raise ValueError("the answers do not ascend")
         model.pooled_rows_ = Rows.of(keys, arrays["weight"])
-        return GaussianPosterior(arrays["m"], arrays["C_m"], arrays.get("Phi"))
+        believed = Believed(model.hyperparameters_, model.space_, model.functions_)
+        return PooledPosterior.of(arrays["m"], arrays["C_m"], arrays.get("Phi"), believed)
     if model.users_ is None:
         raise ValueError("a model of people without people")
     basis, effects = None, None
@@ -93,7 +94,7 @@ def unpack_population(
     if "B" in arrays:
         effects = Effects(arrays["B"], arrays["C_B"])
         model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
-    return unpack_crowd(arrays, len(model.items_), basis, effects)
+    return unpack_crowd(arrays, len(model.items_), basis, effects, model.hyperparameters_.calibration_of_predictions)
 
 
 def _functions(plan: dict[str, Any], arrays: dict[str, Any]) -> Functions:
@@ -109,7 +110,7 @@ def _functions(plan: dict[str, Any], arrays: dict[str, Any]) -> Functions:
 
 
 def _basis_to_dict(functions: Functions, posterior: Any) -> dict[str, Any]:
-    own_scale = None if isinstance(posterior, GaussianPosterior) else posterior.basis.own_scale
+    own_scale = None if isinstance(posterior, PooledPosterior) else posterior.basis.own_scale
     return {
         **functions.to_dict(), "attribute_scale": functions.attribute_scale, "length_scale": functions.length_scale,
         "own_scale": own_scale,

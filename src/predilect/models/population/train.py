@@ -20,6 +20,7 @@ from predilect.gaussian.pooled import GaussianPosterior
 from predilect.latent.pooled import PooledState, fit_pooled
 from predilect.models.population.basis import BASES, Functions, inducing_points
 from predilect.models.population.fit import fit_population
+from predilect.models.population.pooled import Believed, PooledPosterior
 from predilect.models.population.prior import Hyperparameters
 from predilect.models.population.selection import DEFAULTS, select_model
 from predilect.people.distribution import Effects
@@ -138,8 +139,8 @@ def train_personal(
         population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
     )  # fmt: skip
     return Trained(
-        state.posterior(people, prior), chosen, state.delta, state.evidence, state.report, selection.to_dict(),
-        candidate.functions,
+        replace(state.posterior(people, prior), calibration=chosen.calibration_of_predictions), chosen, state.delta, state.evidence,
+        state.report, selection.to_dict(), candidate.functions,
     )  # fmt: skip
 
 
@@ -209,8 +210,9 @@ def train_pooled(
     )
     kind = {"kind": "items"} if functions is None else functions.to_dict()
     Phi = None if functions is None else functions.rows(space)
+    posterior = PooledPosterior.of(best.m, best.C_m, Phi, Believed(chosen, space, functions))
     return Trained(
-        GaussianPosterior(best.m, best.C_m, Phi), chosen, best.delta, best.evidence, best.report,
+        posterior, chosen, best.delta, best.evidence, best.report,
         {"chosen": chosen.to_dict(), "basis": kind, "trials": found.trials}, functions,
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Self
@@ -15,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from predilect.data import Comparisons
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.errors import DataError
-from predilect.gaussian.pooled import GaussianPosterior
 from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
 from predilect.models.population.batches import AnswerLog, Batch, read_batch
 from predilect.models.reading import rows_of_features
@@ -63,7 +63,7 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
         changed: dict[str, Any] = {"posterior_": model.posterior_.with_people(persons, len(batch.new))}
     else:
         rows, state = _changed_crowd(model, batch, sign)
-        posterior = GaussianPosterior(state.m, state.C_m, model.posterior_.Phi)
+        posterior = replace(model.posterior_, mean=state.m, covariance=state.C_m)
         changed = {"posterior_": posterior, "pooled_rows_": rows}
     if batch.new:
         n = len(model.users_) + len(model.added_users_)

@@ -7,12 +7,14 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
+from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 from predilect.models.gaspk.posterior.basis import Basis
 from predilect.models.gaspk.posterior.curvature import Curvature
@@ -35,12 +37,14 @@ class Characteristics:
 
 
 @dataclass(frozen=True, eq=False)
-class GaSPKPosterior:
+class GaSPKPosterior(Posterior):
     """f_u(t) = Σ_c γ_uc f^c(t) with characteristics f^c = Φ w, w Gaussian with mode ``w`` and precision H.
 
     gaspk.md 2, predictive: **differs from the paper**, whose algorithm 3 has the variances of the single
     characteristics; a mixture's needs their covariances too.
     """
+
+    by_utilities: ClassVar[bool] = False
 
     basis: Basis
     w: FloatArray  # (rank, n_c)
@@ -120,6 +124,14 @@ class GaSPKPosterior:
         """Number of items that have scores."""
         return len(self.scores.rows)
 
+    def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Differences of scores, mean and variance, (n,); an answer is about :meth:`evaluations` of a trade-off."""
+        mean, var = np.empty(len(users)), np.empty(len(users))
+        for user in np.unique(users).tolist():
+            rows = users == user
+            mean[rows], var[rows] = self.person(user).margins(left[rows], right[rows])
+        return mean, var
+
     def person(self, user: int = -1) -> Utilities:
         """Scores of the items by one person's evaluations; -1 for an unseen user."""
         if user >= 0:
@@ -131,14 +143,6 @@ class GaSPKPosterior:
         """Scores by the average of the people's evaluations; ``spread``, independent over people, averages out."""
         average = self.gamma.mean(axis=0)
         return self._utilities(average, average[None, :], None, 1.0 + (self.spread - 1.0) / len(self.gamma))
-
-    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
-        """Mean (n_items,) and covariance (n_items, n_items) of :meth:`person`."""
-        return self.person(user).dense()
-
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of :meth:`crowd`."""
-        return self.crowd().dense()
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None

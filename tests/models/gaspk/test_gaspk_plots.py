@@ -7,10 +7,10 @@ import pytest
 
 from predilect import GaSPK
 from predilect.errors import DataError
-from predilect.report import characteristics as pictures
-from predilect.report import trade_off_axes
-from predilect.report.characteristics import plot_characteristics
-from predilect.report.indifference import plot_indifference
+from predilect.models.gaspk import plot_axes
+from predilect.models.gaspk import plot_characteristics as pictures
+from predilect.models.gaspk.plot_characteristics import plot_characteristics
+from predilect.models.gaspk.plot_indifference import plot_indifference
 from simulate_trade_offs import linear_choices
 from tolerances import EXACT
 
@@ -97,6 +97,6 @@ def test_errors(model, monkeypatch):
         plot_characteristics(model, "price", "price")
     with pytest.raises(DataError, match="is a category"):
         plot_indifference(model, "fuel", "price")
-    monkeypatch.setattr(trade_off_axes, "can_plot", lambda: False)
+    monkeypatch.setattr(plot_axes, "can_plot", lambda: False)
     with pytest.raises(ImportError, match=r"predilect\[plots\]"):
         plot_characteristics(model)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._plots import can_plot
 from predilect._text import one_line, shortened
 from predilect.models.gaspk.questions import limits
 from predilect.models.gaspk.tradeoffs.steps import Step
-from predilect.report.plot import can_plot
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -14,9 +14,7 @@ from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.models.gaspk.boundaries import indifference
 from predilect.models.gaspk.outputs import accept
-from predilect.models.gaspk.questions import codes_of
-from predilect.models.gaspk.tradeoffs.steps import Step, step_of
-from predilect.report.trade_off_axes import (
+from predilect.models.gaspk.plot_axes import (
     CELLS,
     Axis,
     colour_bar,
@@ -27,6 +25,8 @@ from predilect.report.trade_off_axes import (
     require_matplotlib,
     style,
 )
+from predilect.models.gaspk.questions import codes_of
+from predilect.models.gaspk.tradeoffs.steps import Step, step_of
 
 
 def plot_indifference(

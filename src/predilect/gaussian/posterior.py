@@ -1,0 +1,137 @@
+"""Posterior of people's utilities: the one protocol that every model's posterior follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect.gaussian.utilities import Utilities
+from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.integer]
+
+
+class Posterior(Protocol):
+    """Posterior of people's utilities, by codes of people (-1: an unseen user) and of items.
+
+    A model's posterior inherits from it, gives the first four, and replaces what it knows better.
+    """
+
+    __slots__ = ()
+
+    by_utilities: ClassVar[bool] = True  # answers are about the utilities of two items, and nothing else
+    is_pooled: ClassVar[bool] = False  # one function for all users
+    is_compressed: ClassVar[bool] = False  # some items of each person were dropped already
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        ...
+
+    def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right), (n,)."""
+        ...
+
+    def person(self, user: int = -1) -> Utilities:
+        """Utilities of one user."""
+        ...
+
+    def crowd(self) -> Utilities:
+        """Utilities of the crowd."""
+        ...
+
+    def prior(self) -> Utilities | None:
+        """Utilities of anybody before their own answers; of one function for all, before any answer.
+
+        None if there is no such: users have priors of their own, by their features, or it is not known.
+        """
+        return None if self.is_pooled else self.person(-1)
+
+    def persons(self, users: IntArray) -> Iterator[Utilities]:
+        """Utilities of users, one after the other, equal to :meth:`person`."""
+        return (self.person(user) for user in np.asarray(users).tolist())
+
+    def utilities(self, user: int = -1) -> tuple[FloatArray, FloatArray]:
+        """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
+        return self.person(user).dense()
+
+    def consensus(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of :meth:`crowd`."""
+        return self.crowd().dense()
+
+    def centred_utilities(
+        self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
+        found = [utilities.centred_marginals() for utilities in self.persons(users)]
+        shape = (len(users), self.n_items)
+        return np.array([m for m, _ in found]).reshape(shape), np.array([v for _, v in found]).reshape(shape)
+
+    # Answers
+
+    def answered_pairs(self, user: int) -> tuple[IntArray, IntArray] | None:
+        """Items of the answers of one user, left and right; None if the posterior does not hold answers."""
+        return None
+
+    def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
+        """How pairs stand to their users' answers, as :class:`Calibration` tells them apart, (n,)."""
+        return np.zeros(len(users), dtype=np.int8)
+
+    def are_silent(self, users: IntArray) -> BoolArray:
+        """Whether users have no answers, (n,), where that matters for their tie thresholds."""
+        return np.zeros(len(users), dtype=bool)
+
+    def tie_factors(self, users: IntArray) -> FloatArray:
+        """Factors of users' tie thresholds, (n,)."""
+        return np.ones(len(users))
+
+    @property
+    def calibration(self) -> Calibration:
+        """Calibration of predictions."""
+        return UNCALIBRATED
+
+    def outcome_proba(
+        self, mean: FloatArray, var: FloatArray, users: IntArray, left: IntArray, right: IntArray, delta: float
+    ) -> FloatArray:
+        """Probabilities of left, tie and right, (n, 3), at margins with this mean and variance; δ is ``delta``."""
+        return self.calibration.outcome_proba(mean, var, delta, *self._standing(users, left, right))
+
+    def outcome_log_proba(
+        self, mean: FloatArray, var: FloatArray, users: IntArray, left: IntArray, right: IntArray, delta: float
+    ) -> FloatArray:
+        """Logarithms of :meth:`outcome_proba`."""
+        return self.calibration.outcome_log_proba(mean, var, delta, *self._standing(users, left, right))
+
+    def _standing(
+        self, users: IntArray, left: IntArray, right: IntArray
+    ) -> tuple[FloatArray | float, BoolArray | None, npt.ArrayLike]:
+        """Factors of tie thresholds, which of them are unknown, and kinds of pairs, where they matter."""
+        kind = self.pair_kinds(users, left, right) if self.calibration.depends_on_pair else 0
+        if not self.calibration.tie_spread:
+            return 1.0, None, kind
+        return self.tie_factors(users), self.are_silent(users), kind
+
+    # Compression
+
+    def kept(self, user: int) -> IntArray:
+        """Items of one user that were kept, ascending: all, unless the posterior is compressed."""
+        return np.arange(self.n_items)
+
+    def restricted(self, users: IntArray, items: IntArray) -> Posterior | None:
+        """Posterior given only the utilities of (``users``, ``items``), all together; vvm.md 3, not ``local``.
+
+        None if users are independent given the crowd, so that there is nothing between them to keep.
+        """
+        return None
+
+    def answer_prior(
+        self, users: IntArray, left: IntArray, right: IntArray
+    ) -> tuple[FloatArray, Callable[[int], FloatArray]] | None:
+        """Prior variances (n,) of the margins of answers, and columns of their prior covariance; None if unknown."""
+        return None
