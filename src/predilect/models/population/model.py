@@ -93,7 +93,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     Attributes
     ----------
-    posterior_ : PopulationPosterior or GaussianPosterior
+    posterior_ : PopulationPosterior or PooledPosterior
     items_, users_ : Vocabulary
         ``users_`` is None where people are not told apart. People who came with :meth:`update` join it in
         :meth:`consolidate`; until then they are in ``added_users_``, a dict of their codes.

@@ -32,12 +32,12 @@ FloatArray = npt.NDArray[np.float64]
 _MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
 
 
-def begin_updates(model: Any, comparisons: Comparisons | None, pooled: Rows | None = None) -> None:
-    """Set what updates need on a model that was just fitted or loaded; ``pooled`` are the answers of a pooled one."""
+def begin_updates(model: Any, comparisons: Comparisons | None) -> None:
+    """Set what updates need on a model that was just fitted or loaded."""
     model.turn_ = Turn()
     model.log_ = AnswerLog(comparisons)
     model.added_users_ = {}
-    model.pooled_rows_ = pooled
+    model.pooled_rows_ = None
     model.pooled_prior_ = None
 
 
