@@ -19,7 +19,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 # Smallest and largest value of each number.
-_RANGES = {
+RANGES = {
     "variance_factor": (0.0, 1e100),  # κ vᵉ is of the size of v, however small v is
     "variance_factor_unseen": (0.0, 1e100),
     "variance_factor_implied": (0.0, 1e100),
@@ -80,7 +80,7 @@ class Calibration:
     tie_spread: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, (low, high) in _RANGES.items():
+        for name, (low, high) in RANGES.items():
             value = getattr(self, name)
             if value is None and name in ("variance_factor_unseen", "variance_factor_implied"):
                 value = self.variance_factor

@@ -139,8 +139,8 @@ def train_personal(
         population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
     )  # fmt: skip
     return Trained(
-        replace(state.posterior(people, prior), calibration=chosen.calibration_of_predictions), chosen, state.delta, state.evidence,
-        state.report, selection.to_dict(), candidate.functions,
+        replace(state.posterior(people, prior), calibration=chosen.calibration_of_predictions), chosen, state.delta,
+        state.evidence, state.report, selection.to_dict(), candidate.functions,
     )  # fmt: skip
 
 
