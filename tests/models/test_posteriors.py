@@ -109,7 +109,7 @@ def test_the_prior_of_one_function_is_what_no_answer_leaves(model):
     assert not mean.any()
     assert np.linalg.eigvalsh(covariance - posterior.consensus()[1]).min() > -1e-8  # answers only tell more
     h = model.hyperparameters_
-    variance = h.consensus_scale if model.report_["model"] == "pooled" else 1.0 / h.scale
+    variance = h.consensus_variance if model.report_["model"] == "pooled" else h.variance
     assert np.diagonal(covariance) == pytest.approx(np.full(N_ITEMS, variance), rel=1e-6)
 
 

@@ -247,7 +247,7 @@ class GaSPK(Estimator):
 
     def relation(self) -> str:
         """How people relate to each other, and whose the board is."""
-        number = self.hyperparameters_.n_characteristics
+        number = self.hyperparameters_.n_components
         mixture = f"a mixture of {number} evaluations" if number > 1 else "one evaluation"
         whose = "one evaluation for all"
         if self.personal_ and self.users_ is not None:

@@ -236,7 +236,7 @@ class GPPL(Estimator):
         """What was learned, in sentences."""
         h, points = self.hyperparameters_, self.report_["prior"].get("n_inducing")
         same = ", the same for every person" if self.users == "separate" else ""
-        lines = [f"Prior variance of a utility {1.0 / h.scale:.2g}{same}."]
+        lines = [f"Prior variance of a utility {h.variance:.2g}{same}."]
         if self.features_ is not None:
             how = {"median": "by the median heuristic", "optimise": "optimised"}
             told = how.get(self.length_scale, "as given") if isinstance(self.length_scale, str) else "as given"
