@@ -26,7 +26,7 @@ READERS = (read_comparisons, read_frame, read_item_map, read_table)
 FLIPS = """
 import sys
 from pathlib import Path
-from predilect.data.readers import read_table
+from predilect.data.read.readers import read_table
 from predilect.errors import DataError
 path, data = Path(sys.argv[1]), Path(sys.argv[2]).read_bytes()
 for place in range(int(sys.argv[3]) - 1, len(data), int(sys.argv[3])):
