@@ -25,7 +25,7 @@ from benchmarks.store import write_whole
 from benchmarks.task import without_absent
 from predilect.data import Comparisons, split_answers
 from predilect.errors import ConvergenceWarning
-from predilect.report.provenance import package_versions
+from predilect.report.folder import package_versions
 
 __all__ = ["MODELS", "main", "split"]
 

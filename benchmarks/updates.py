@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from predilect import Population
 from predilect.data import Comparisons
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.models.population.updates import begin_updates
 from predilect.people.layout import lay_out
 from predilect.people.posterior import PopulationPosterior

@@ -22,7 +22,7 @@ from scipy.stats import norm
 
 from cli.running import run
 from predilect.report.plot import plot_board
-from predilect.report.scales import SCALES
+from predilect.report.tables import SCALES
 
 ROOT = Path(__file__).parents[1]
 README, OUTPUTS, PYTHON = (ROOT / name for name in ("README.md", "docs/outputs.md", "docs/python.md"))

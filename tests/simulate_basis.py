@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from predilect.people.distribution import Law
-from predilect.people.layout import People
+from predilect.people.layout import Law, People
 from referees.dense_basis import Truth
 from simulate import laid_out, random_covariance
 

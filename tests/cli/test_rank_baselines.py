@@ -9,11 +9,10 @@ import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
 from predilect import JointGP, load_model, read_comparisons
-from predilect.models.gppl.classifier import GPClassifier
-from predilect.models.gppl.single_user import SingleUserGP
+from predilect.models.gppl.settings import GPClassifier, SingleUserGP
 from predilect.models.gpvu import GPVU
 from predilect.models.hierarchical import HierarchicalGP
-from predilect.models.joint.bonilla import BonillaGP
+from predilect.models.joint.model import BonillaGP
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
 PEOPLE = pl.DataFrame({"user": [f"p{k:02d}" for k in range(12)], "age": [20.0 + k * k for k in range(12)]})

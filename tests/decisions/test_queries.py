@@ -18,8 +18,7 @@ from predilect.decisions import STRATEGIES, suggest, suggest_each
 from predilect.decisions.candidates import MOST_ITEMS, all_pairs
 from predilect.decisions.information import bald, expected_best
 from predilect.errors import ConvergenceWarning, DataWarning
-from predilect.gaussian.pooled import GaussianPosterior
-from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.posterior import GaussianPosterior, Posterior
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.probit import outcome_probabilities
 from referees.information import bald_by_quadrature
@@ -185,8 +184,8 @@ def test_a_batch_is_the_greedy_one(strategy, delta):
     "n_directions", [3, 90]
 )  # few: the best pairs are much alike, and after one of them no longer best
 def test_a_batch_of_very_many_pairs_is_the_greedy_one(monkeypatch, n_directions, shortlist, rescored):
-    monkeypatch.setattr("predilect.decisions.greedy._SHORTLIST", shortlist)
-    monkeypatch.setattr("predilect.decisions.greedy._RESCORED_FIRST", rescored)
+    monkeypatch.setattr("predilect.decisions.information._SHORTLIST", shortlist)
+    monkeypatch.setattr("predilect.decisions.information._RESCORED_FIRST", rescored)
     n = 90  # 4 005 pairs: scores are bounded, and few of them made anew
     rng = np.random.default_rng(4)
     mean, rows = rng.standard_normal(n), rng.standard_normal((n, n_directions))

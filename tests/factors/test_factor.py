@@ -96,7 +96,7 @@ def test_many_items_are_factored(monkeypatch):
     p = posterior(4)
     dense = p.person(2)
     monkeypatch.setattr("predilect.gaussian.utilities._DENSE_ITEMS", 3)
-    monkeypatch.setattr("predilect.gaussian.pairs._DENSE_ITEMS", 3)
+    monkeypatch.setattr("predilect.gaussian.design._DENSE_ITEMS", 3)
     factored = p.person(2)
     assert factored.Phi is not None
     np.testing.assert_allclose(factored.mean, dense.mean, atol=EXACT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.factors.blocks import component_sums, update_people
+from predilect.factors.sweep import component_sums, update_people
 from tolerances import EXACT
 
 N_USERS, N_PAIRS, N_ROWS, C = 5, 7, 40, 3

@@ -13,7 +13,7 @@ from predilect.factors.items import FunctionState, GammaPrior, ItemDesign, scale
 from predilect.factors.posterior import FactorPosterior
 from predilect.factors.state import FactorPriors, moments, random_start
 from predilect.factors.sweep import blocks, refreshed
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.models.crowd.fit import fit_factor

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.gaussian.conjugate_gradients import conjugate_gradients, jacobi
-from predilect.gaussian.dense import NotPositiveDefiniteError
+from predilect.gaussian.dense import NotPositiveDefiniteError, pivoted_cholesky
 from predilect.gaussian.kernels import Stationary, matern
-from predilect.gaussian.pivoted_cholesky import pivoted_cholesky
+from predilect.gaussian.solve import conjugate_gradients, jacobi
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 RNG = np.random.default_rng(0)

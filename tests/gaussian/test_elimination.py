@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from predilect.gaussian.dense import Factor
-from predilect.gaussian.elimination import Elimination
+from predilect.gaussian.solve import Elimination
 from predilect.latent.pooled import laplacian
 from simulate import random_pairs
 from tolerances import CONVERGED, EXACT

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.gaussian import pairs
-from predilect.gaussian.pairs import pair_variance, squared_differences
+from predilect.gaussian import design as pairs
+from predilect.gaussian.design import pair_variance, squared_differences
 from tolerances import EXACT
 
 N_ITEMS, M = 9, 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from predilect.gaussian.design import preference
 from predilect.gaussian.kernels import squared_exponential
-from predilect.gaussian.pairs import preference
 from tolerances import EXACT
 
 N_ITEMS = 6

@@ -9,9 +9,7 @@ from scipy.stats import multivariate_normal
 from predilect.errors import DataError
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import NotPositiveDefiniteError
-from predilect.gaussian.design import Design
-from predilect.gaussian.pairs import preference
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Design, Sites, preference
 from predilect.latent.evidence import evidence_gradient
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.views import Probit

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from predilect.gaussian import utilities
 from predilect.gaussian.kernels import matern
 from predilect.gaussian.projection import Projection
-from predilect.latent.sparse.posterior import SparsePosterior
+from predilect.latent.sparse.fit import SparsePosterior
 from tolerances import EXACT
 
 RNG = np.random.default_rng(0)

@@ -60,11 +60,10 @@ def kinds() -> dict[str, Callable[[], Any]]:
     """How a small fitted model of each kind is made."""
     import predilect
     from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, Population
-    from predilect.models.gppl.classifier import GPClassifier
-    from predilect.models.gppl.single_user import SingleUserGP
+    from predilect.models.gppl.settings import GPClassifier, SingleUserGP
     from predilect.models.gpvu import GPVU
     from predilect.models.hierarchical import HierarchicalGP
-    from predilect.models.joint.bonilla import BonillaGP
+    from predilect.models.joint.model import BonillaGP
 
     given: dict[str, Any] = {
         "strength": 10.0,

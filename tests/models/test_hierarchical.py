@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.latent.ep import ep
 from predilect.likelihoods.views import Probit
-from predilect.people.distribution import Law
 from predilect.people.empirical_bayes import GaussianPrior, Moments, consensus_covariance, fit_hierarchical, moments
+from predilect.people.layout import Law
 from predilect.people.update import settle
 from referees.dense_population import crowd_ep
 from simulate import crowd, laid_out, random_covariance

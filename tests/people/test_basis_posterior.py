@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.models.population.basis import Functions
 from predilect.models.population.prior import Hyperparameters
 from predilect.models.population.train import extend
-from predilect.people.distribution import Basis, Effects
+from predilect.people.layout import Basis, Effects
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.shards import workers

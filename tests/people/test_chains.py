@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from predilect.people.layout import lay_out
-from predilect.people.pair_kinds import IMPLIED, kinds_in
+from predilect.people.queries import IMPLIED, kinds_in
 from simulate import answers, comparisons, crowd
 
 

@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people import dense as dense_person
 from predilect.people.dense import DensePerson
-from predilect.people.distribution import Law
 from predilect.people.expectation import expectation
-from predilect.people.layout import People, lay_out
+from predilect.people.layout import Law, People, lay_out
 from predilect.people.maximisation import consensus_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle

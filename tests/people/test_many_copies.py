@@ -11,12 +11,11 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr
 
 from predilect import Comparisons, Population
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.models.population import fit as population
 from predilect.models.population.fit import PopulationPrior, fit_population
-from predilect.people.distribution import Law
 from predilect.people.expectation import expectation
-from predilect.people.layout import LARGEST_STATE, People, lay_out_columns
+from predilect.people.layout import LARGEST_STATE, Law, People, lay_out_columns
 from predilect.people.overlay import person_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle, settled

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.linalg import eigvalsh, sqrtm
 
-from predilect.gaussian.sites import Sites
-from predilect.people.distribution import Law
+from predilect.gaussian.design import Sites
 from predilect.people.expectation import Expectation, expectation
+from predilect.people.layout import Law
 from predilect.people.maximisation import consensus_step, covariance_step, threshold_step
 from referees.dense_population import crowd_ep
 from simulate import crowd, laid_out, random_covariance

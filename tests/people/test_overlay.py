@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
-from predilect.gaussian.sites import Sites
-from predilect.people.distribution import Basis, Effects
-from predilect.people.layout import lay_out
+from predilect.gaussian.design import Sites
+from predilect.people.layout import Basis, Effects, lay_out
 from predilect.people.overlay import Overlay, joined, person_of, side_by_side
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import SITE_TOLERANCE, settle, settled

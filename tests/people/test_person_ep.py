@@ -9,10 +9,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from predilect.errors import DataError
-from predilect.gaussian.sites import Sites
-from predilect.people.distribution import Law
+from predilect.gaussian.design import Sites
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import People
+from predilect.people.layout import Law, People
 from referees.dense_population import crowd_ep, design, moments, person_ep
 from simulate import answers, crowd, laid_out, random_covariance, random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE

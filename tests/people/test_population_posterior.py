@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import invwishart
 
-from predilect.gaussian.pooled import GaussianPosterior
-from predilect.gaussian.sites import Sites
-from predilect.people.distribution import Law
+from predilect.gaussian.design import Sites
+from predilect.gaussian.posterior import GaussianPosterior
+from predilect.people.layout import Law
 from predilect.people.maximisation import consensus_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle

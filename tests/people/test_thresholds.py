@@ -11,11 +11,11 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from predilect import Population
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.search import Search, _Coordinates
 from predilect.people.convergence import FIRST_REST, next_threshold
-from predilect.people.distribution import Law
+from predilect.people.layout import Law
 from predilect.people.maximisation import tie_spread_of, ties_step
 from predilect.people.overlay import person_of
 from predilect.people.update import settle, settle_all, settled, thresholds_at_rest

@@ -15,8 +15,7 @@ from predilect._json import plain
 from predilect._text import amount, one_line, percent, shortened
 from predilect.report.people import write_people
 from predilect.report.plot import plot_board
-from predilect.report.scales import SCALES
-from predilect.report.tables import rescaled
+from predilect.report.tables import SCALES, rescaled
 from simulate import comparisons, crowd
 from tolerances import EXACT
 

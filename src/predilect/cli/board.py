@@ -15,7 +15,7 @@ from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding
 from predilect.report.description import describe
 from predilect.report.leaderboard import Ranking
-from predilect.report.scales import Scale
+from predilect.report.tables import Scale
 
 _LONGEST_NAME = 48
 _SEGMENT_ROWS = 10

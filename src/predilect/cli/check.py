@@ -27,7 +27,7 @@ def check(
         from predilect.cli.board import say_findings, say_intake
         from predilect.cli.reading import read_features, read_votes
         from predilect.data import check as look
-        from predilect.report.provenance import input_records
+        from predilect.report.folder import input_records
 
         comparisons = read_votes(votes, reading).comparisons
         features = read_features(items, reading.unpack_limit)

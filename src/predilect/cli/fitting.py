@@ -13,7 +13,7 @@ from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, c
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
 from predilect.report.leaderboard import Ranking, Refused
-from predilect.report.scales import Scale
+from predilect.report.tables import Scale
 
 
 @dataclass(frozen=True)

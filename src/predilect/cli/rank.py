@@ -136,11 +136,10 @@ def rank(
         from predilect.cli.board import say_board, say_findings, say_intake, say_model, say_verdict
         from predilect.cli.fitting import Fitter
         from predilect.cli.reading import read_features, read_people, read_votes
-        from predilect.report.folder import RankOutput
+        from predilect.report.folder import RankOutput, input_records, package_versions
         from predilect.report.leaderboard import Ranking, leaderboard_document
         from predilect.report.output import OutputFolder
-        from predilect.report.provenance import input_records, package_versions
-        from predilect.report.scales import SCALES
+        from predilect.report.tables import SCALES
 
         started, clock = datetime.now(UTC), perf_counter()
         asked = asked_for(model, personal, pooled)

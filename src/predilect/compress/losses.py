@@ -26,7 +26,7 @@ from scipy.special import ndtr
 from predilect.compress.sparsify import People, people_of_model
 from predilect.errors import DataError
 from predilect.gaussian.dense import semidefinite_root
-from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.design import pair_variance
 from predilect.likelihoods.special import log_ndtr
 
 FloatArray = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ from predilect.compress.losses import Loss, expected_loss, find_loss
 from predilect.compress.sparsify import people_of_model, sparsify
 from predilect.compress.storage import PRECISIONS, arrays_of, load_compressed, rounded, save_compressed, stored_bytes
 from predilect.data import ItemFeatures, PersonFeatures
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags

@@ -13,7 +13,7 @@ from predilect.gaussian.dense import factorise, symmetrise, unpack_triangle
 from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.people.pair_kinds import IMPLIED
+from predilect.people.queries import IMPLIED
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]

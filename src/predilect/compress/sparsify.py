@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.compress.adf import filter_answers
-from predilect.compress.criteria import Criterion, in_order, items_a_person, items_in_all
+from predilect.compress.criteria import Criterion, filter_answers, in_order, items_a_person, items_in_all
 from predilect.compress.posterior import SubsetPosterior, covariance_between, marginal_variances
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.views import Probit
-from predilect.people.pair_kinds import IMPLIED
+from predilect.people.queries import IMPLIED
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -36,15 +36,7 @@ from predilect.models.fields import (
     small,
 )
 from predilect.models.registry import estimator
-from predilect.models.saving import (
-    SHARED_ARRAYS,
-    number,
-    read_model,
-    refuse_to_replace,
-    restore,
-    sizes_of,
-    write_model,
-)
+from predilect.models.saving import SHARED_ARRAYS, number, read_model, refuse_to_replace, restore, sizes_of, write_model
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from predilect.data.canonical import groups_by_task, row_offsets
 from predilect.data.comparisons import Comparisons
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 

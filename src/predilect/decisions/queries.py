@@ -20,8 +20,7 @@ from predilect.decisions.candidates import (
     rows_of,
     without,
 )
-from predilect.decisions.greedy import Score, are_settled, greedy, shuffled
-from predilect.decisions.information import bald, expected_best, remaining_entropy
+from predilect.decisions.information import Score, are_settled, bald, expected_best, greedy, remaining_entropy, shuffled
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.utilities import Utilities
 

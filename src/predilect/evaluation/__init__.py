@@ -12,6 +12,7 @@
 from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
     CalibrationBins,
+    PairedDifference,
     accuracy,
     answer_losses,
     brier,
@@ -20,10 +21,10 @@ from predilect.evaluation.metrics import (
     kendall_tau_per_person,
     kendall_tau_pooled,
     log_loss,
+    paired_difference,
     strict_accuracy,
     tie_share_log_proba,
 )
-from predilect.evaluation.paired import PairedDifference, paired_difference
 from predilect.evaluation.verdict import Contest, Verdict
 
 __all__ = [

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
-from predilect.evaluation.metrics import answer_losses, credit_of
-from predilect.evaluation.paired import paired_difference
+from predilect.evaluation.metrics import answer_losses, credit_of, paired_difference
 
 FloatArray = npt.NDArray[np.float64]
 Watch = Callable[[str, int], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +15,14 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
+from predilect._json import plain
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, k_folds_answers
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.data.splits import with_items_of, with_moderate_counts
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
-from predilect.evaluation.metrics import accuracy, answer_losses
-from predilect.evaluation.paired import paired_difference
+from predilect.evaluation.metrics import accuracy, answer_losses, paired_difference
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
+from predilect.progress import Watcher
 
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -347,3 +349,27 @@ def _check(settings: Mapping[str, object]) -> None:
         value = settings[name]
         if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
             raise DataError(f"{name} of the verdict must be a whole number from {low} to {high}, not {value!r}")
+
+
+def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict:
+    """The verdict that the model holds, or a new one, kept unless answers changed meanwhile; raises DataError."""
+    now = copy.copy(model)
+    held: Verdict | None = now.verdict_
+    if held is not None and held.settings == settings:
+        return held
+    if now.comparisons_ is None:
+        why = f"it holds one for other settings ({held.settings}) in verdict_" if held is not None else "it holds none"
+        raise DataError(
+            f"a loaded model has no answers to hold out, and {why}. Fit again on the answers and call verdict() before "
+            "save()"
+        )
+    verdict = judge(now, now.comparisons_, now.features_, tie_threshold=now.tie_threshold_, watch=watch, **settings)
+    with model.turn_:
+        if model.log_ is now.log_:  # no answer came or went meanwhile
+            keep_verdict(model, verdict)
+    return verdict
+
+
+def keep_verdict(model: Any, verdict: Verdict) -> None:
+    """Keep a verdict in a model, and in its report, which is saved."""
+    vars(model).update({"verdict_": verdict, "report_": model.report_ | {"verdict": plain(verdict.to_dict())}})

@@ -7,10 +7,11 @@ clipped: an outcome that was given probability 0 costs infinity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
 from scipy.stats import kendalltau
 
 from predilect.errors import DataError
@@ -184,3 +185,104 @@ def _checked(
     if np.isnan(logp).any() or (logp > 1e-9).any():
         raise DataError("log-probabilities must be at most 0 and not NaN. Were probabilities given instead?")
     return y, logp, w
+
+
+_CELLS = 4_000_000  # resampled counts held at once
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """Mean difference of two losses, its standard error and its 95 % interval.
+
+    Attributes
+    ----------
+    mean : float
+        Of a - b, in the unit of the losses, an answer; negative where a is better.
+    standard_error : float
+        From the spread between groups (answers of one person are not independent). NaN for a single group.
+    lower, upper : float
+        95 % interval from a bootstrap over groups, expanded as Student's t is for so few. NaN for a single group.
+    n_groups : int
+    """
+
+    mean: float
+    standard_error: float
+    lower: float
+    upper: float
+    n_groups: int
+
+    def to_dict(self) -> dict[str, float]:
+        """As plain values, for JSON."""
+        return asdict(self)
+
+
+def paired_difference(
+    losses_a: npt.ArrayLike,
+    losses_b: npt.ArrayLike,
+    groups: npt.ArrayLike,
+    random_state: int | np.random.SeedSequence | np.random.Generator = 0,
+    *,
+    weight: npt.ArrayLike | None = None,
+    n_resamples: int = 2000,
+) -> PairedDifference:
+    """Mean of ``losses_a - losses_b`` with a standard error and a bootstrap interval over groups.
+
+    Parameters
+    ----------
+    losses_a, losses_b : arrays of float, shape (n,)
+        Loss of each answer under two models.
+    groups : array, shape (n,)
+        Who gave it.
+    random_state : int, SeedSequence or Generator
+        Of the bootstrap.
+    weight : array of float, shape (n,), optional
+        Answers that each row stands for; 1 by default.
+    n_resamples : int, default 2000
+
+    Raises
+    ------
+    DataError
+        If shapes differ, or a loss of either model is not finite (then the difference is not defined).
+
+    Notes
+    -----
+    The mean is a ratio, Σ_g (sum of the group) / Σ_g (answers of the group); its standard error is the linearised one,
+    sqrt(G/(G-1) Σ_g (d_g - n_g mean)²) / n. Resampled means spread too little by √((G-1)/G), and say nothing of how
+    little is known of the spread itself: the distances of their quantiles from the mean are multiplied by √(G/(G-1))
+    t/z, the 97.5 % quantiles of Student's t with G - 1 degrees of freedom and of the normal (Hesterberg 2015, expanded
+    percentile interval): by 1.6 for five groups, 1.04 for fifty. O(n log n + groups x resamples) time.
+    """
+    a, b = np.asarray(losses_a, dtype=float), np.asarray(losses_b, dtype=float)
+    w = np.ones(a.shape) if weight is None else np.asarray(weight, dtype=float)
+    labels, code = np.unique(np.asarray(groups), return_inverse=True)
+    if not a.shape == b.shape == w.shape == code.shape or a.ndim != 1 or not len(a):
+        raise DataError(
+            f"expected losses, groups and weights of one shape (n,), n > 0, got {a.shape}, {b.shape}, {code.shape} "
+            f"and {w.shape}."
+        )
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise DataError("a loss is infinite or NaN: one of the models gave an outcome that happened probability 0.")
+    n_groups = len(labels)
+    sums: FloatArray = np.bincount(code, w * (a - b), n_groups).astype(float)
+    counts: FloatArray = np.bincount(code, w, n_groups).astype(float)
+    n = counts.sum()
+    mean = float(sums.sum() / n)
+    if n_groups < 2:
+        return PairedDifference(mean, float("nan"), float("nan"), float("nan"), n_groups)
+    spread = ((sums - counts * mean) ** 2).sum() * n_groups / (n_groups - 1)
+    draws = _resampled(sums, counts, n_resamples, np.random.default_rng(random_state))
+    expansion = np.sqrt(n_groups / (n_groups - 1)) * stdtrit(n_groups - 1, 0.975) / ndtri(0.975)
+    lower, upper = mean + expansion * (np.quantile(draws, [0.025, 0.975]) - mean)
+    return PairedDifference(mean, float(np.sqrt(spread) / n), float(lower), float(upper), n_groups)
+
+
+def _resampled(sums: FloatArray, counts: FloatArray, n_resamples: int, rng: np.random.Generator) -> FloatArray:
+    """Means of groups drawn with replacement, shape (n_resamples,)."""
+    n_groups = len(sums)
+    share = np.full(n_groups, 1.0 / n_groups)
+    block = max(1, _CELLS // n_groups)
+    means = []
+    for start in range(0, n_resamples, block):
+        times = rng.multinomial(n_groups, share, size=min(block, n_resamples - start))
+        means.append((times @ sums) / (times @ counts))
+    return np.concatenate(means)

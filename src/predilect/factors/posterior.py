@@ -11,7 +11,7 @@ import numpy.typing as npt
 from predilect._compile import kernel
 from predilect.factors.weights import StandardWeights, WeightPrior
 from predilect.gaussian.dense import symmetrise
-from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.design import pair_variance
 from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.projection import Projection
 from predilect.gaussian.utilities import Utilities

@@ -13,7 +13,7 @@ from predilect.factors.items import FunctionState, GammaPrior, ItemDesign, scale
 from predilect.factors.posterior import FactorPosterior, add_products
 from predilect.factors.weights import WeightPrior
 from predilect.gaussian.projection import Projection
-from predilect.latent.threshold import starting_threshold
+from predilect.latent.scaled import starting_threshold
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from predilect.gaussian.dense import Factor, factorise, semidefinite_root, symmetrise
-from predilect.gaussian.design import Design
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Design, Sites
 
 FloatArray = npt.NDArray[np.float64]
 Space = Literal["items", "answers"]

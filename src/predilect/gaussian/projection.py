@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.dense import Factor, factorise, symmetrise
+from predilect.gaussian.design import squared_differences
 from predilect.gaussian.kernels import Kernel
-from predilect.gaussian.pairs import squared_differences
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

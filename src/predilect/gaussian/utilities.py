@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.dense import symmetrise
-from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
 
 FloatArray = npt.NDArray[np.float64]

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.condition import Conditioned, Space
-from predilect.gaussian.design import Design
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Design, Sites
 from predilect.latent.single import Problem, SingleLatent, change_of_margin, report_of
 from predilect.likelihoods.views import Likelihood, Probit
 

@@ -13,9 +13,9 @@ from scipy.optimize import Bounds, minimize
 
 from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.sites import Sites
 from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
 from predilect.latent.single import Method, SingleLatent

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.condition import Space
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.latent.single import Problem, SingleLatent, report_of
 from predilect.likelihoods.views import Likelihood, Probit
 

@@ -13,9 +13,8 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import coo_array, csr_array, diags_array
 
 from predilect.data import Comparisons
-from predilect.gaussian.conjugate_gradients import conjugate_gradients, jacobi
 from predilect.gaussian.dense import Factor, factorise, is_diagonal
-from predilect.gaussian.elimination import Elimination
+from predilect.gaussian.solve import Elimination, conjugate_gradients, jacobi
 from predilect.likelihoods.probit import at, threshold_for_tie_share
 from predilect.progress import Report
 

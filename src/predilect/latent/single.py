@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from predilect.errors import DataError
 from predilect.gaussian.condition import Conditioned, LatentPrior, Space
-from predilect.gaussian.design import Design
-from predilect.gaussian.pooled import GaussianPosterior
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Design, Sites
+from predilect.gaussian.posterior import GaussianPosterior
 from predilect.likelihoods.views import Likelihood
 from predilect.progress import Report
 

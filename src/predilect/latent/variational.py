@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy.typing as npt
 
 from predilect.gaussian.condition import Conditioned, Space
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.latent.single import Problem, SingleLatent, change_of_margin, report_of
 from predilect.likelihoods.views import Likelihood, Probit
 

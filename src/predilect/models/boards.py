@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataWarning
-from predilect.gaussian.pooled import centre
-from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.posterior import Posterior, centre
 from predilect.gaussian.utilities import Utilities
 
 FloatArray = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.inducing import inducing_points
 from predilect.gaussian.kernels import (

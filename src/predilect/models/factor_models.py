@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.features import Traits
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
 from predilect.factors.posterior import FactorPosterior
 from predilect.factors.weights import LinearWeights, ProcessWeights, StandardWeights, WeightPrior

@@ -13,19 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.dense import Factor, eigenpairs, symmetrise
+from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.sites import Sites
-from predilect.latent.threshold import starting_threshold
+from predilect.latent.scaled import starting_threshold
 from predilect.models.checks import check_count, check_positive, check_process, item_kernel, refuse_many_items
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields, numbers
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.reading import Queries, Training
-from predilect.people.distribution import Law
 from predilect.people.empirical_bayes import Moments, consensus_covariance, moments, sites_tolerance
-from predilect.people.layout import People, lay_out
+from predilect.people.layout import Law, People, lay_out
 from predilect.people.maximisation import threshold_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle

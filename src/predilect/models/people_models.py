@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.space import FeatureSpace
-from predilect.gaussian.pooled import GaussianPosterior
+from predilect.data.features import FeatureSpace
+from predilect.gaussian.design import Sites
+from predilect.gaussian.posterior import GaussianPosterior
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.sites import Sites
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.models.fields import Fields, amounts, codes, covariance, numbers, outcomes, pointer, positive
 from predilect.models.reading import Queries
-from predilect.people.distribution import Basis, Effects
-from predilect.people.layout import People
+from predilect.people.layout import Basis, Effects, People
 from predilect.people.posterior import PopulationPosterior
 from predilect.shards import workers
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect.data import ItemFeatures, Vocabulary
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataWarning
 from predilect.gaussian.posterior import Posterior

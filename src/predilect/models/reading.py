@@ -12,9 +12,9 @@ import polars as pl
 
 from predilect._advice import spoken_to
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
+from predilect.data.features import FeatureSpace
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import guess_columns, guess_one, refuse_index
-from predilect.data.space import FeatureSpace
 from predilect.errors import DataError
 
 FloatArray = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ import numpy as np
 from predilect._json import typed
 from predilect._replace import put_in_place, staged
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.models.checks import check_count
 from predilect.models.fields import LARGEST, Fields, amounts, check_sizes, check_values, flags, numbers

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from predilect._compile import kernel
 from predilect.gaussian.dense import Factor, factorise, inverse_and_log_det, semidefinite_root, symmetrise
-from predilect.gaussian.pairs import pair_variance
+from predilect.gaussian.design import pair_variance
 
 
 @kernel

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.dense import factorise, symmetrise
-from predilect.gaussian.sites import Sites
-from predilect.latent.threshold import starting_threshold
-from predilect.people.distribution import Law
+from predilect.gaussian.design import Sites
+from predilect.latent.scaled import starting_threshold
 from predilect.people.expectation import Expectation
-from predilect.people.layout import People
+from predilect.people.layout import Law, People
 from predilect.people.maximisation import threshold_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle

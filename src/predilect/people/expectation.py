@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.dense import symmetrise
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
-from predilect.people.distribution import Law
 from predilect.people.ep import answers_evidence, em_pass, refresh_sites
-from predilect.people.layout import People
+from predilect.people.layout import Law, People
 from predilect.shards import Shard, map_shards
 
 FloatArray = npt.NDArray[np.float64]

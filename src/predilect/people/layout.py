@@ -1,4 +1,4 @@
-"""Answers grouped by user (CSR layout), as the compiled loops read them."""
+"""Population distribution: the prior of a user's utilities."""
 
 from __future__ import annotations
 
@@ -9,11 +9,105 @@ import numpy.typing as npt
 
 from predilect.data import Comparisons
 from predilect.errors import DataError
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.dense import factorise
+from predilect.gaussian.design import Sites
 from predilect.people.dense import CountedPerson, DensePerson
-from predilect.people.distribution import Law
 from predilect.people.prediction import person_sums
 from predilect.shards import Shard, cut
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Population distribution f_u ~ N(mean + shift x_u, S) with S = Σ, or S = Φ Σ Φᵀ + diag(ρ) with a basis."""
+
+    Sigma: FloatArray  # Σ, (M, M): the population covariance, on the basis
+    mean: FloatArray  # consensus of the items, (n_items,)
+    # Φ, (n_items, M); no columns where the items are the basis (M = n_items)
+    Phi: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    # variance of the item-specific residual, (n_items,); empty without
+    rho: FloatArray = field(default_factory=lambda: np.zeros(0))
+    shift: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # effects of traits, (n_items, n_traits)
+    cov: FloatArray = field(init=False)  # Σ or Φ Σ, (n_items, M), as the compiled loops take it
+
+    def __post_init__(self) -> None:
+        if not self.shift.shape[1]:
+            object.__setattr__(self, "shift", np.zeros((len(self.mean), 0)))
+        # A solver returns columns, a product rows: the compiled loops would be compiled again for each layout.
+        object.__setattr__(self, "shift", np.ascontiguousarray(self.shift))
+        object.__setattr__(self, "cov", self.Phi @ self.Sigma if self.has_basis else self.Sigma)
+
+    @property
+    def has_basis(self) -> bool:
+        """Whether there is a basis other than the items."""
+        return bool(self.Phi.shape[1])
+
+    def covariance(self, items: npt.NDArray[np.integer]) -> FloatArray:
+        """S of some items, (k, k)."""
+        if not self.has_basis:
+            return np.asarray(self.Sigma[np.ix_(items, items)])
+        block = self.cov[items] @ self.Phi[items].T
+        if len(self.rho):
+            block[np.diag_indices(len(items))] += self.rho[items]
+        return np.asarray(block)
+
+    def root(self, items: npt.NDArray[np.integer]) -> FloatArray:
+        """L with S = L Lᵀ of some items, (k, k), or (k, M) without item-specific residuals."""
+        if self.has_basis and not len(self.rho):
+            # S has rank M at most: a factor of S itself would need jitter, which shows once answers are many.
+            return np.asarray(self.Phi[items] @ factorise(self.Sigma).lower)
+        return factorise(self.covariance(items)).lower
+
+    def person_mean(self, items: npt.NDArray[np.integer], traits: FloatArray) -> FloatArray:
+        """Prior mean of some items for a user with the given traits, (k,)."""
+        return np.asarray(self.mean[items] + self.shift[items] @ traits)
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """f_u = Φ β_u + e_u: basis functions of the items, and item-specific residuals (population.md section 6)."""
+
+    Phi: FloatArray  # Φ, (n_items, M)
+    rho: FloatArray  # variance over people of e_ui, (n_items,); empty without residuals
+    offset: FloatArray  # posterior of the mean over people of e_ui, item by item; empty like ``rho``
+    offset_variance: FloatArray
+    own_scale: float  # ``rho`` per unit of an item's share of the prior variance, for new items
+
+    @property
+    def has_own(self) -> bool:
+        """Whether items have residuals of their own."""
+        return len(self.rho) > 0
+
+    def mean(self, m: FloatArray) -> FloatArray:
+        """Consensus of the items, (n_items,), from that of the functions."""
+        return self.Phi @ m + self.offset if self.has_own else np.asarray(self.Phi @ m)
+
+    def extended(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> Basis:
+        """With new items without answers: rows ``Phi``, residual ``share`` (n_new,); ``consensus_variance`` is s_t."""
+        rows = np.vstack([self.Phi, Phi])
+        if not self.has_own and not len(share):
+            return Basis(rows, self.rho, self.offset, self.offset_variance, self.own_scale)
+        nothing, zero = np.zeros(len(self.Phi)), np.zeros(len(Phi))
+        share = share if len(share) else zero
+
+        def join(old: FloatArray, new: FloatArray) -> FloatArray:
+            return np.concatenate([old if self.has_own else nothing, new])
+
+        return Basis(
+            rows, join(self.rho, self.own_scale * share), join(self.offset, zero),
+            join(self.offset_variance, consensus_variance * share), self.own_scale,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Effects B x_u of user traits on the prior mean of user u's utilities."""
+
+    B: FloatArray  # (M, n_traits), on the basis of the population covariance
+    # (M, M), posterior of one trait's effect; traits are uncorrelated, their effects independent
+    covariance: FloatArray
+
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6

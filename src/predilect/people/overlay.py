@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.people.layout import LARGEST_STATE, People, shards_of
 
 FloatArray = npt.NDArray[np.float64]

@@ -10,16 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.dense import symmetrise
-from predilect.gaussian.pooled import GaussianPosterior
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
+from predilect.gaussian.posterior import GaussianPosterior, Posterior
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.people.distribution import Basis, Effects, Law
-from predilect.people.layout import People
+from predilect.people.layout import Basis, Effects, Law, People
 from predilect.people.overlay import Overlay, Person, joined, person_of, side_by_side
-from predilect.people.pair_kinds import kinds_in
-from predilect.people.queries import centred_in, margins_in, offset_variance, person_in
+from predilect.people.queries import centred_in, kinds_in, margins_in, offset_variance, person_in
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
@@ -121,7 +118,7 @@ class PopulationPosterior(Posterior):
         return mean, var
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-        """Kinds of queried pairs; see :func:`~predilect.people.pair_kinds.kinds_in`."""
+        """Kinds of queried pairs; see :func:`~predilect.people.queries.kinds_in`."""
         kind = np.full(len(users), 2, dtype=np.int8)
         for rows, people, _, codes in self._where(np.asarray(users, dtype=np.int64)):
             kind[rows] = kinds_in(people, codes, left[rows], right[rows])

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.people.convergence import (
     HIGHEST_CHORD,
     LARGEST_STEP,
@@ -23,9 +23,8 @@ from predilect.people.convergence import (
     TOO_SHORT,
     person_at_rest,
 )
-from predilect.people.distribution import Law
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import People, has_many_copies
+from predilect.people.layout import Law, People, has_many_copies
 from predilect.people.overlay import Person, side_by_side
 
 FloatArray = npt.NDArray[np.float64]

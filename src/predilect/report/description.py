@@ -6,7 +6,7 @@ from typing import Any
 
 from predilect._text import amount
 from predilect.report.leaderboard import Ranking
-from predilect.report.scales import Scale
+from predilect.report.tables import Scale
 
 
 def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]:

@@ -15,8 +15,7 @@ import polars as pl
 
 from predilect._json import plain
 from predilect.data import Comparisons, Finding
-from predilect.report.scales import Scale
-from predilect.report.tables import rescaled
+from predilect.report.tables import Scale, rescaled
 
 SCHEMA = "predilect/leaderboard"
 VERSION = 1

@@ -31,7 +31,7 @@ def write_people(
     """Write a Parquet file with columns user, item, mean, sd, rank and n, sorted by user and rank.
 
     With more than 1 000 items only each person's 100 best. ``per_probit`` is the unit of mean and sd
-    (:class:`~predilect.report.scales.Scale`); utilities are centred over the items. A hidden folder beside the file
+    (:class:`~predilect.report.tables.Scale`); utilities are centred over the items. A hidden folder beside the file
     holds the parts while they are written; OSError if that fails. ``rows_per_chunk`` bounds memory, at least one
     person; about a microsecond a row. The file has the same bytes every time.
     """

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from predilect._text import one_line, shortened
-from predilect.report.scales import Scale
+from predilect.report.tables import Scale
 
 _MOST_ITEMS = 150
 _LONGEST_NAME = 40

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from predilect.factors.items import ItemDesign
+from predilect.gaussian.design import Sites, preference
 from predilect.gaussian.kernels import Stationary, Sum, White
-from predilect.gaussian.pairs import preference
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.sites import Sites
 from predilect.models.collaborative.functions import (
     ExactFunctions,
     ExactWeights,

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import tilted
 from predilect.models.collaborative.sites import answer_evidence, refreshed_sites

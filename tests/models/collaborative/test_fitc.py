@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import squared_exponential
-from predilect.gaussian.sites import Sites
 from predilect.models.collaborative.functions import Fitc
 from tolerances import CONVERGED, EXACT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.models.collaborative.product_vb import product_moments, product_passes
+from predilect.models.collaborative.sites import product_moments, product_passes
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 

@@ -12,7 +12,7 @@ from predilect.factors.sweep import blocks, refreshed
 from predilect.gaussian.kernels import Linear, Scaled, Sum, White, matern
 from predilect.gaussian.projection import Projection
 from predilect.latent.evidence import search_kernel
-from predilect.models.crowd.length_scales import theta_gradient
+from predilect.models.crowd.fit import theta_gradient
 from simulate_factor import simulate_factor
 
 PRIORS = FactorPriors(GammaPrior(2.0, 3.0), GammaPrior(2.0, 3.0))

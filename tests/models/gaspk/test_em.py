@@ -17,17 +17,18 @@ from predilect.models.gaspk.em.em import Settings, run
 from predilect.models.gaspk.em.fit import (
     Candidate,
     best_start,
+    by_evidence,
     held_out_margins,
+    length_scales_by_rule,
     log_loss,
     spread_factor,
     try_candidates,
 )
-from predilect.models.gaspk.em.hyperparameters import by_evidence, length_scales_by_rule
 from predilect.models.gaspk.em.mode import Newton, find_mode
 from predilect.models.gaspk.em.weights import exact_weights, heuristic_weights, random_weights
-from predilect.models.gaspk.posterior.basis import DenseBasis
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.products import ByProducts
+from predilect.models.gaspk.posterior.scores import DenseBasis
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 

@@ -19,7 +19,7 @@ from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates
 from predilect.models.gaspk.posterior.joint import Noise, draw, from_noise, joint
 from predilect.models.gaspk.posterior.products import ByProducts
 from predilect.models.gaspk.questions import codes_of, mixtures_of
-from predilect.models.gaspk.tradeoffs.steps import step_of
+from predilect.models.gaspk.tradeoffs.map import step_of
 from simulate import random_pairs
 from simulate_trade_offs import WORTH, linear_choices
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL

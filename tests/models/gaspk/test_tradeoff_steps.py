@@ -8,7 +8,7 @@ import pytest
 from predilect.data import Comparisons, ItemFeatures
 from predilect.errors import DataError
 from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
-from predilect.models.gaspk.tradeoffs.steps import round_size, step_of, steps_of
+from predilect.models.gaspk.tradeoffs.map import round_size, step_of, steps_of
 from tolerances import EXACT
 
 ITEMS = {

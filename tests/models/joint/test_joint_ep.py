@@ -10,7 +10,7 @@ from predilect.errors import DataError
 from predilect.gaussian.kernels import Own, Scaled, Stationary
 from predilect.latent.ep import ep
 from predilect.latent.evidence import evidence_gradient
-from predilect.latent.threshold import starting_threshold
+from predilect.latent.scaled import starting_threshold
 from predilect.likelihoods.views import Probit
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, fit_joint_process, tune_joint_process

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Own, Scaled, Stationary, White, matern
-from predilect.gaussian.sites import Sites
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.process import JointProcess, Rows
 from tolerances import EXACT

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.data.space import FeatureSpace
-from predilect.gaussian.sites import Sites
+from predilect.data.features import FeatureSpace
+from predilect.gaussian.design import Sites
 from predilect.models.population import calibration as alone
 from predilect.models.population.calibration import Alone, predict_alone
 from predilect.models.population.fit import PopulationPrior, fit_population

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.data.space import FeatureSpace
-from predilect.gaussian.sites import Sites
+from predilect.data.features import FeatureSpace
+from predilect.gaussian.design import Sites
 from predilect.models.population.basis import Functions
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.prior import Hyperparameters
-from predilect.people.distribution import Law
 from predilect.people.expectation import expectation
+from predilect.people.layout import Law
 from predilect.shards import workers
 from simulate import crowd, laid_out, random_covariance, random_pairs
 from simulate_basis import PARTS, law_of, people_of, truth_of

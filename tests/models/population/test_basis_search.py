@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from predilect.data.features import Traits
-from predilect.data.space import FeatureSpace
-from predilect.gaussian.sites import Sites
+from predilect.data.features import FeatureSpace, Traits
+from predilect.gaussian.design import Sites
 from predilect.models.population import search
 from predilect.models.population.basis import Functions, inducing_points
 from predilect.models.population.fit import PopulationPrior, PopulationState, fit_population

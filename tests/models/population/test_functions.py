@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from predilect.data.features import Traits
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
 from predilect.models.population.basis import BASES, Functions, inducing_points
 from predilect.models.population.prior import Hyperparameters, PopulationPrior

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.latent.pooled import fit_pooled
 from predilect.models.population import search
 from predilect.models.population.fit import PopulationPrior, fit_population
-from predilect.people.distribution import Law
+from predilect.people.layout import Law
 from predilect.people.maximisation import consensus_step, covariance_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle

@@ -12,7 +12,7 @@ import pytest
 from contracts.votes import PAIRS, questions, user_ids
 from predilect import Comparisons, Population
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.latent.pooled import fit_pooled
 from predilect.people.layout import lay_out
 from predilect.people.posterior import PopulationPosterior

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from predilect import Comparisons, ItemFeatures
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.models.population import evidence as rigid
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.prior import Candidate, Hyperparameters

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.models.population import evidence as rigid
 from predilect.models.population.basis import Functions, inducing_points
 from predilect.models.population.evidence import rigid_hyperparameters

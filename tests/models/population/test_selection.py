@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from predilect import Calibration, Comparisons, Population
 from predilect._json import plain
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people, with_moderate_counts
 from predilect.models.population import held_out, selection
 from predilect.models.population.prior import Hyperparameters, PopulationPrior, dimension

@@ -10,14 +10,12 @@ array([[1.   , 0.298],
 ('scaled.variance', 'scaled.length_scale[0]', 'scaled.length_scale[1]', 'white.variance')
 """
 
-from predilect.gaussian.kernels.antisymmetric import Antisymmetric
 from predilect.gaussian.kernels.base import Kernel
 from predilect.gaussian.kernels.combine import Combinable, Product, Scaled, Selected, Sum
-from predilect.gaussian.kernels.linear import Linear
 from predilect.gaussian.kernels.median import MEDIAN_RULES, median_length_scales
 from predilect.gaussian.kernels.own import Own
+from predilect.gaussian.kernels.simple import Antisymmetric, Linear, White
 from predilect.gaussian.kernels.stationary import Stationary, matern, squared_exponential
-from predilect.gaussian.kernels.white import White
 
 __all__ = [
     "MEDIAN_RULES",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.latent.sparse.approximation import Approximation, Scale, divergence
 from predilect.latent.sparse.margins import natural_parameters
 from predilect.latent.sparse.problem import Batch, Problem

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
-from predilect.gaussian.pairs import pair_variance, squared_differences
+from predilect.gaussian.design import pair_variance, squared_differences
 from predilect.latent.pooled import laplacian
 
 FloatArray = npt.NDArray[np.float64]

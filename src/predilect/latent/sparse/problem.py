@@ -11,8 +11,8 @@ from scipy.special import ndtr
 
 from predilect.data.canonical import canonical_rows
 from predilect.errors import DataError
+from predilect.gaussian.design import Sites
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.sites import Sites
 from predilect.latent.pooled import PooledAnswers
 from predilect.latent.sparse.margins import Margins, margins_of
 from predilect.likelihoods.expectation import expected

@@ -13,11 +13,9 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from predilect.factors.items import FunctionState, ItemDesign
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import Factor, factorise, symmetrise
-from predilect.gaussian.design import Design
+from predilect.gaussian.design import Design, Sites, preference, squared_differences
 from predilect.gaussian.kernels import Kernel
-from predilect.gaussian.pairs import preference, squared_differences
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.sites import Sites
 from predilect.latent.sparse.margins import natural_parameters
 
 FloatArray = npt.NDArray[np.float64]

@@ -16,8 +16,8 @@ from predilect.factors.items import ItemDesign
 from predilect.factors.posterior import FactorPosterior
 from predilect.factors.state import FactorState, assemble, moments, random_start
 from predilect.factors.sweep import item_sweep, people_step
+from predilect.gaussian.design import Sites
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.sites import Sites
 from predilect.latent.single import change_of_margin
 from predilect.models.collaborative.result import CollaborativeFit, CrowdWeights, importances, moved_threshold
 from predilect.models.collaborative.sites import answer_evidence, refreshed_sites

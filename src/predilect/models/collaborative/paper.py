@@ -13,11 +13,10 @@ import numpy.typing as npt
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.posterior import FactorPosterior
 from predilect.factors.weights import ProcessWeights, WeightPrior
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
+from predilect.latent.scaled import starting_threshold
 from predilect.latent.single import change_of_margin
-from predilect.latent.threshold import starting_threshold
 from predilect.models.collaborative.functions import Process, Values
-from predilect.models.collaborative.product_vb import product_moments, product_passes
 from predilect.models.collaborative.result import (
     CollaborativeFit,
     CrowdWeights,
@@ -29,6 +28,8 @@ from predilect.models.collaborative.sites import (
     answer_evidence,
     gaussian_divergence,
     process_divergence,
+    product_moments,
+    product_passes,
     refreshed_sites,
 )
 from predilect.progress import Report

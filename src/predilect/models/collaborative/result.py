@@ -12,7 +12,7 @@ from scipy.sparse.linalg import svds
 
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.posterior import FactorPosterior
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.progress import Report
 
 FloatArray = npt.NDArray[np.float64]

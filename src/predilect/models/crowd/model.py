@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES

@@ -8,17 +8,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.gaussian.inducing import centres
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.models.gaspk.em.mode import FACTORISED, State, curvature_at
 from predilect.models.gaspk.parameters import Choices, resolve
-from predilect.models.gaspk.posterior.basis import MOST_RANK, Basis, DenseBasis
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.products import ByProducts
-from predilect.models.gaspk.posterior.scores import ItemScores
+from predilect.models.gaspk.posterior.scores import MOST_RANK, Basis, DenseBasis, ItemScores
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap
 
 FloatArray = npt.NDArray[np.float64]

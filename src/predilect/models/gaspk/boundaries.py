@@ -12,8 +12,7 @@ import polars as pl
 from predilect.errors import DataError
 from predilect.models.gaspk.posterior.joint import Draws, Mixtures, draw
 from predilect.models.gaspk.questions import codes_of, frame_of, limits, mixtures_of, typical_size, warn_outside
-from predilect.models.gaspk.tradeoffs.map import tidy
-from predilect.models.gaspk.tradeoffs.steps import Step, step_of, steps_of
+from predilect.models.gaspk.tradeoffs.map import Step, step_of, steps_of, tidy
 
 FloatArray = npt.NDArray[np.float64]
 

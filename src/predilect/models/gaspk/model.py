@@ -21,8 +21,7 @@ from predilect.models.gaspk.plot_characteristics import plot_characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
-from predilect.models.gaspk.training import fit_gaspk
-from predilect.models.gaspk.updating import take_in
+from predilect.models.gaspk.training import fit_gaspk, take_in
 from predilect.models.reading import Queries, Training, read_answers
 from predilect.models.turn import Turn
 from predilect.progress import Watcher

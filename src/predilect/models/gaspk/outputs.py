@@ -22,8 +22,7 @@ from predilect.models.gaspk.questions import (
     typical_size,
     warn_outside,
 )
-from predilect.models.gaspk.tradeoffs.map import TradeOffMap
-from predilect.models.gaspk.tradeoffs.steps import Step, steps_of
+from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, steps_of
 
 FloatArray = npt.NDArray[np.float64]
 

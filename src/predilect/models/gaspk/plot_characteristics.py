@@ -12,7 +12,7 @@ import numpy.typing as npt
 from predilect.errors import DataError
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.models.gaspk.parameters import resolve
-from predilect.models.gaspk.plot_axes import (
+from predilect.models.gaspk.plots import (
     CELLS,
     Axis,
     colour_bar,
@@ -25,7 +25,7 @@ from predilect.models.gaspk.plot_axes import (
     weights_of_points,
 )
 from predilect.models.gaspk.questions import typical_size
-from predilect.models.gaspk.tradeoffs.steps import Step, step_of, steps_of
+from predilect.models.gaspk.tradeoffs.map import Step, step_of, steps_of
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect.data.features import FeatureSpace
 from predilect.data.frames import build_frame
-from predilect.data.space import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled
 from predilect.likelihoods.probit import at
 from predilect.models.gaspk.bases import kernel_parts
 from predilect.models.gaspk.parameters import resolve
-from predilect.models.gaspk.posterior.basis import DenseBasis
 from predilect.models.gaspk.posterior.joint import Mixtures, average, mixtures
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.models.gaspk.tradeoffs.map import TradeOffMap
-from predilect.models.gaspk.tradeoffs.steps import Step, round_size
+from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, round_size
 from predilect.models.reading import Queries
 
 FloatArray = npt.NDArray[np.float64]

@@ -15,8 +15,8 @@ from predilect.models.gaspk.bases import basis_of, posterior_of
 from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.mode import state_at
 from predilect.models.gaspk.parameters import BACKENDS, Choices
-from predilect.models.gaspk.posterior.basis import Basis, DenseBasis
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
+from predilect.models.gaspk.posterior.scores import Basis, DenseBasis
 from predilect.models.gaspk.tradeoffs.grids import Grid
 from predilect.models.gaspk.tradeoffs.map import TauFunction, TradeOffMap
 from predilect.models.saving import number_within

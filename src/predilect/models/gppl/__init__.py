@@ -1,7 +1,6 @@
 """Gaussian-process preference learning (GPPL) for one utility function, one a person, or one of both."""
 
-from predilect.models.gppl.classifier import GPClassifier
 from predilect.models.gppl.model import GPPL
-from predilect.models.gppl.single_user import SingleUserGP
+from predilect.models.gppl.settings import GPClassifier, SingleUserGP
 
 __all__ = ["GPPL", "GPClassifier", "SingleUserGP"]

@@ -18,7 +18,7 @@ from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.projection import Projection
 from predilect.gaussian.utilities import Utilities
 from predilect.latent.pooled import PooledAnswers
-from predilect.latent.sparse.posterior import SparsePosterior
+from predilect.latent.sparse.fit import SparsePosterior
 from predilect.models.checks import make_kernel
 from predilect.models.fields import Fields, numbers
 from predilect.models.gppl.pooled import SPARSE_ARRAYS, Fitted, fit_sparse_gppl, pack_sparse, points_of, unpack_sparse

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.gaussian.kernels import Kernel
-from predilect.latent.sparse.fit import RULES
-from predilect.latent.sparse.posterior import SparsePosterior
+from predilect.latent.sparse.fit import RULES, SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
 from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_process
 from predilect.models.estimator import Estimator, Learned

@@ -8,18 +8,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel, Scaled
 from predilect.gaussian.projection import Projection
 from predilect.latent.evidence import maximise_evidence
 from predilect.latent.pooled import PooledAnswers
-from predilect.latent.scaled import SCALED, fit_scaled
-from predilect.latent.sparse.fit import ScalePrior, SparseFit, fit_sparse, fit_with_threshold, schedule_for
+from predilect.latent.scaled import SCALED, fit_scaled, starting_threshold
+from predilect.latent.sparse.fit import (
+    ScalePrior,
+    SparseFit,
+    SparsePosterior,
+    fit_sparse,
+    fit_with_threshold,
+    schedule_for,
+)
 from predilect.latent.sparse.gradient import optimise_length_scales
-from predilect.latent.sparse.posterior import SparsePosterior
 from predilect.latent.sparse.stochastic import Schedule
-from predilect.latent.threshold import starting_threshold
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import choose_points, item_kernel, optimises
 from predilect.models.fields import LARGEST, Fields, covariance, numbers, optional

@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.kernels import Kernel
-from predilect.gaussian.pairs import pair_variance
 from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.projection import Projection, item_covariance, item_covariance_gradient
-from predilect.gaussian.sites import Sites
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.checks import item_kernel, optimises
@@ -29,9 +28,8 @@ from predilect.models.gppl.pooled import Fitted, scale_prior
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.reading import Queries, Training
 from predilect.models.saving import number_within
-from predilect.people.distribution import Law
 from predilect.people.expectation import Expectation
-from predilect.people.layout import People, lay_out
+from predilect.people.layout import Law, People, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.progress import Report, Watcher

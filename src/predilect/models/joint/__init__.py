@@ -1,6 +1,5 @@
 """One Gaussian process over people and items."""
 
-from predilect.models.joint.bonilla import BonillaGP
-from predilect.models.joint.model import JointGP
+from predilect.models.joint.model import BonillaGP, JointGP
 
 __all__ = ["BonillaGP", "JointGP"]

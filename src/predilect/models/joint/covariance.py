@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from predilect.gaussian.design import preference
 from predilect.gaussian.kernels import Kernel
-from predilect.gaussian.pairs import preference
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
-from predilect.gaussian.sites import Sites
-from predilect.models.checks import check_count, check_kernel, check_positive, check_search
+from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
-from predilect.models.joint.fit import JointAnswers, fit_joint_process
+from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
-from predilect.models.joint.training import Start, Tuned, start_kernel, tune
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.models.saving import number_within
@@ -248,3 +248,88 @@ class JointGP(Estimator):
         rows = Rows(arrays["codes"], arrays["row_left"], arrays.get("row_right"))
         self.sites_ = Sites(arrays["site_precision"], arrays["site_linear"])
         return JointProcess.of(JointKernel(users, items, nuggets), rows, self.sites_)
+
+
+NUGGETS = ("user", "observation")
+_NUGGET = math.exp(-2.0)  # where the authors start
+_VARIANCE = 10.0  # where the inverse prior variance starts
+
+
+class BonillaGP(JointGP):
+    """Joint Gaussian process ("BO"): (k_u + σ_u² 1[same]) ⊗ (k_x / s + σ_x² 1[same]), by expectation propagation.
+
+    :class:`~predilect.JointGP` with other parameters for its shares, tuned by the evidence of some users' answers.
+
+    Parameters
+    ----------
+    kernel, user_kernel, kernel_form, length_scale, median
+        As in :class:`~predilect.JointGP`.
+    nugget : {"user", "observation"}, default "user"
+        Variance that the features do not explain: "user" adds σ_u² where the user is the same and σ_x² where the item
+        is; "observation", as in the code of Houlsby et al., adds both per answer, which is more noise.
+    user_nugget, item_nugget : float, default e^-2
+        σ_u² and σ_x², or where their search starts.
+    variance : float or "auto", default "auto"
+        Prior variance 1/s of a utility, or learn it from 10 on. The authors' is 1.
+    n_tuning : int or None, default 25
+        Number of randomly drawn users on whose answers hyper-parameters are tuned; 0: no tuning; None: all users.
+    max_evaluations, tie_threshold, tol, max_iter, n_jobs, random_state, strict
+        As in :class:`~predilect.JointGP`.
+
+    Notes
+    -----
+    baselines.md B4 (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). **Differs from the papers**: expectation
+    propagation instead of Bonilla's Laplace approximation; by default the users' nugget is one of the user, not of the
+    answer.
+
+    Examples
+    --------
+    >>> from predilect import BonillaGP
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
+    >>> model = BonillaGP(n_tuning=0).fit(answers, users={"user": ["ann", "bob"], "age": [20, 60]})
+    >>> model.rank("ann")["item"].to_list()
+    ['tea', 'milk']
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "squared-exponential",
+        user_kernel: str | Kernel = "squared-exponential",
+        kernel_form: str = "product",
+        length_scale: Any = "optimise",
+        median: str = "auto",
+        nugget: str = "user",
+        user_nugget: float = _NUGGET,
+        item_nugget: float = _NUGGET,
+        variance: float | str = "auto",
+        n_tuning: int | None = 25,
+        max_evaluations: int = 50,
+        tie_threshold: float | str = "auto",
+        tol: float | str = "auto",
+        max_iter: int = 300,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        super().__init__(
+            kernel=kernel, user_kernel=user_kernel, kernel_form=kernel_form, length_scale=length_scale, median=median,
+            n_tuning=n_tuning, max_evaluations=max_evaluations, tie_threshold=tie_threshold, tol=tol,
+            max_iter=max_iter, n_jobs=n_jobs, random_state=random_state, strict=strict,
+        )  # fmt: skip
+        self.nugget = nugget
+        self.user_nugget = user_nugget
+        self.item_nugget = item_nugget
+        self.variance = variance
+
+    def _start(self) -> Start:
+        check_choice("nugget", self.nugget, NUGGETS)
+        for name in ("user_nugget", "item_nugget"):
+            check_positive(name, getattr(self, name))
+        check_positive("variance", self.variance, "auto")
+        of_users, of_items = float(self.user_nugget), float(self.item_nugget)
+        variance = _VARIANCE if isinstance(self.variance, str) else float(self.variance)
+        held = () if isinstance(self.variance, str) else ("variance",)
+        if self.nugget == "observation":
+            return Start(0.0, 0.0, variance, (of_users, of_items), held)
+        whole = (1.0 + of_users) * (variance + of_items)
+        return Start(of_users / (1.0 + of_users), of_items / (variance + of_items), whole, None, held)

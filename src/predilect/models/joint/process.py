@@ -13,10 +13,8 @@ import numpy.typing as npt
 from predilect._json import typed
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
-from predilect.gaussian.design import Design
-from predilect.gaussian.pairs import preference
+from predilect.gaussian.design import Design, Sites, preference
 from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.sites import Sites
 from predilect.gaussian.utilities import Utilities
 from predilect.models.fields import LARGEST, SMALL, Fields, codes, flags, numbers, small
 from predilect.models.joint.covariance import JointKernel, Table

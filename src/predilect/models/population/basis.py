@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.inducing import centres
 from predilect.gaussian.kernels import squared_exponential

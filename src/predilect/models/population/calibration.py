@@ -14,12 +14,12 @@ from scipy.optimize import Bounds, minimize, minimize_scalar
 
 from predilect.data import Comparisons
 from predilect.data.splits import held_out_groups
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import tilted
 from predilect.people.layout import lay_out_columns
-from predilect.people.pair_kinds import IMPLIED
 from predilect.people.posterior import PopulationPosterior
+from predilect.people.queries import IMPLIED
 from predilect.people.update import settle
 
 FloatArray = npt.NDArray[np.float64]

@@ -18,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise, symmetrise
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
-from predilect.people.distribution import Law
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import People
+from predilect.people.layout import Law, People
 from predilect.people.maximisation import consensus_mode, consensus_step, offset_step, threshold_step
 
 FloatArray = npt.NDArray[np.float64]

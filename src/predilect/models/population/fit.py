@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.population.prior import PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
-from predilect.people.distribution import Basis, Effects
-from predilect.people.layout import People
+from predilect.people.layout import Basis, Effects, People
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle_all
 from predilect.progress import Report

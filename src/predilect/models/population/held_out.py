@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share, tilted
 from predilect.models.population.calibration import Alone, calibration, predict_alone, variance_factor

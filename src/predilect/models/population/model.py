@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._json import typed
 from predilect.data import Comparisons
 from predilect.data.features import Traits
+from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.likelihoods.calibration import Calibration
 from predilect.models.estimator import Estimator, Learned
@@ -29,7 +30,6 @@ from predilect.models.population.prior import (
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
-from predilect.models.population.verdicts import keep_verdict, verdict_of
 from predilect.models.reading import Queries, Training
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.space import FeatureSpace
-from predilect.gaussian.pooled import GaussianPosterior
+from predilect.data.features import FeatureSpace
+from predilect.gaussian.posterior import GaussianPosterior
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.models.population.basis import Functions

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.data.space import FeatureSpace
-from predilect.gaussian.pooled import GaussianPosterior
+from predilect.data.features import FeatureSpace
+from predilect.gaussian.posterior import GaussianPosterior
 from predilect.models.population.train import extend
 from predilect.models.reading import Queries, rows_of_features
 from predilect.shards import workers

@@ -14,7 +14,7 @@ from scipy.linalg import eigvalsh
 from scipy.optimize import brentq
 
 from predilect._json import typed
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import Calibration
 from predilect.models.checks import _is_auto, _number
 from predilect.models.fields import LARGEST

@@ -14,11 +14,10 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import Bounds, minimize
 
 from predilect.gaussian.dense import factorise, symmetrise
-from predilect.gaussian.sites import Sites
+from predilect.gaussian.design import Sites
 from predilect.models.population.prior import PopulationPrior, first_scale
-from predilect.people.distribution import Law
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import People
+from predilect.people.layout import Law, People
 from predilect.people.maximisation import (
     consensus_mode,
     consensus_step,

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons, k_folds_answers
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.models.population.basis import Functions

@@ -17,7 +17,7 @@ from predilect.models.population.basis import BASES, Functions
 from predilect.models.population.pooled import Believed, PooledPosterior
 from predilect.models.population.updates import pooled_rows
 from predilect.models.saving import number_within
-from predilect.people.distribution import Basis, Effects
+from predilect.people.layout import Basis, Effects
 from predilect.people.posterior import PopulationPosterior
 
 _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")

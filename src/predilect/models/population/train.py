@@ -12,19 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons
-from predilect.data.space import FeatureSpace
+from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people
 from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise
-from predilect.gaussian.pooled import GaussianPosterior
+from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.pooled import PooledState, fit_pooled
 from predilect.models.population.basis import BASES, Functions, inducing_points
 from predilect.models.population.fit import fit_population
 from predilect.models.population.pooled import Believed, PooledPosterior
 from predilect.models.population.prior import Hyperparameters
 from predilect.models.population.selection import DEFAULTS, select_model
-from predilect.people.distribution import Effects
-from predilect.people.layout import lay_out
+from predilect.people.layout import Effects, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report, Watcher
 

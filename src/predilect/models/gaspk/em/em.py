@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from predilect.latent.threshold import best_threshold, starting_threshold
+from predilect.latent.scaled import best_threshold, starting_threshold
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.mode import Mode, Newton, curvature_at, find_mode, log_det_at, state_at
 from predilect.models.gaspk.em.weights import exact_weights, expected_weights, heuristic_weights
-from predilect.models.gaspk.posterior.basis import Basis
+from predilect.models.gaspk.posterior.scores import Basis
 from predilect.progress import Report
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from predilect.likelihoods.views import Likelihood
 from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.posterior.basis import Basis
 from predilect.models.gaspk.posterior.blocks import gather, packed_blocks, scatter, unpacked
 from predilect.models.gaspk.posterior.curvature import Curvature, factorised
 from predilect.models.gaspk.posterior.products import ByProducts
+from predilect.models.gaspk.posterior.scores import Basis
 from predilect.models.gaspk.posterior.solver import Preconditioner, log_determinant, solve
 from predilect.progress import Report
 

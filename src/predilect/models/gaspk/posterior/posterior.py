@@ -16,10 +16,9 @@ from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
 from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
-from predilect.models.gaspk.posterior.basis import Basis
 from predilect.models.gaspk.posterior.curvature import Curvature
 from predilect.models.gaspk.posterior.low_rank import LowRank
-from predilect.models.gaspk.posterior.scores import ItemScores, centred_blocks, centred_scores, mixed
+from predilect.models.gaspk.posterior.scores import Basis, ItemScores, centred_blocks, centred_scores, mixed
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]

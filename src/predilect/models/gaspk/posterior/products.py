@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from predilect.models.gaspk.posterior.basis import Basis
+from predilect.models.gaspk.posterior.scores import Basis
 from predilect.models.gaspk.posterior.solver import (
     LogDeterminant,
     Preconditioner,

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal
 
-from predilect.gaussian.conjugate_gradients import Solution, conjugate_gradients
 from predilect.gaussian.dense import Factor, factorise
-from predilect.models.gaspk.posterior.basis import Basis
+from predilect.gaussian.solve import Solution, conjugate_gradients
 from predilect.models.gaspk.posterior.blocks import MANY, packed_product, unpacked, weighted_grams
+from predilect.models.gaspk.posterior.scores import Basis
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
