@@ -27,9 +27,9 @@ from benchmarks.datasets.vvm import TASKS, Preferences
 from benchmarks.store import Store
 from benchmarks.vvm_page import write_page
 from predilect import JointGP
-from predilect.compress.losses import kept_of
-from predilect.compress.model import compress
-from predilect.compress.sparsify import people_of_model, sparsify
+from predilect.compression.losses import kept_of
+from predilect.compression.model import compress
+from predilect.compression.sparsify import people_of_model, sparsify
 from predilect.errors import ConvergenceWarning
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
 
@@ -80,7 +80,7 @@ def run(task: str, seed: int, settings: dict[str, Any] | None, marginals: str = 
     settings : dict or None
         Hyper-parameters of the first repetition; None: learn them.
     marginals : str
-        As in :func:`predilect.compress.sparsify.sparsify`.
+        As in :func:`predilect.compression.sparsify.sparsify`.
     """
     data = TASKS[task](seed)
     began = time.process_time()

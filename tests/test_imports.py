@@ -17,8 +17,8 @@ from predilect.models.registry import ENTRIES
 
 SOURCE = Path(predilect.__file__).parent
 ROOMS = (
-    "likelihoods", "gaussian", "data", "latent", "people", "factors", "decisions", "evaluation", "models", "compress",
-    "report", "cli",
+    "likelihoods", "gaussian", "data", "latent", "people", "factors", "decisions", "evaluation", "models",
+    "compression", "report", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
 GROUND = {"errors", "_advice", "_compile", "_json", "_plots", "_replace", "_text", "progress", "shards"}
@@ -134,7 +134,7 @@ answers = {{
 }}
 model = predilect.Population().fit(answers)
 assert model.rank()["item"].to_list() == ["tea", "milk", "juice"]
-assert predilect.compress.model.compress(model, 2).kept("bob") == ["milk", "tea"]
+assert predilect.compression.model.compress(model, 2).kept("bob") == ["milk", "tea"]
 print(predilect.__file__)
 """
 
@@ -196,3 +196,8 @@ def test_the_front_door_names_what_there_is():
         assert getattr(predilect, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         predilect.Nothing  # noqa: B018  to ask for it is the test
+
+
+def test_no_room_hides_a_name_of_the_front_door():
+    rooms = {room_of(file) for file in FILES}
+    assert not rooms & set(predilect.__all__) - {"__version__"}

@@ -27,7 +27,7 @@ _MODULES = {
     "evaluation.attributes": ("select_attributes",),
     "likelihoods.calibration": ("Calibration",),
     "models.registry": ("load_model",),
-    "compress.model": ("compress",),
+    "compression.model": ("compress",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 _HOME |= {entry.estimator: entry.module for entry in ENTRIES}
@@ -35,7 +35,7 @@ _HOME |= {entry.estimator: entry.module for entry in ENTRIES}
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
-    from predilect.compress.model import compress
+    from predilect.compression.model import compress
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
     from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
     from predilect.evaluation.attributes import select_attributes

@@ -11,7 +11,7 @@ import pytest
 
 from cli.running import ITEMS, files_beside, run
 from predilect import load_model
-from predilect.compress.model import compress
+from predilect.compression.model import compress
 
 
 @pytest.fixture(scope="module")

@@ -128,7 +128,7 @@ def compress(
     Example: predilect compress results --keep 20% --loss regret --out small
     """
     with session(quiet, json) as talk:
-        from predilect.compress.model import compress as compressed
+        from predilect.compression.model import compress as compressed
         from predilect.errors import DataError
         from predilect.models.registry import load_model
         from predilect.models.saving import model_folder
@@ -162,7 +162,7 @@ def _options_of_ucb(
     criterion: CriterionName, loss: LossName, ucb: BoundName | None, beta: float | None, kappa: float | None
 ) -> dict[str, Any]:
     """Options given for the criterion ucb, refused where something else chooses."""
-    from predilect.compress.criteria import criterion_for
+    from predilect.compression.criteria import criterion_for
     from predilect.errors import DataError
 
     given = {"ucb": None if ucb is None else ucb.value, "beta": beta, "kappa": kappa}

@@ -92,7 +92,7 @@ ENTRIES = (
         "is one ranking for all; one for each person is --model single-user-gp. Say that,",
     ),
     Entry("gpvu", "GPVU", "models.gpvu", "a baseline, factors and a function of each person's own"),
-    Entry("compressed", "CompressedModel", "compress.model"),
+    Entry("compressed", "CompressedModel", "compression.model"),
 )  # fmt: skip
 COMMANDS: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES if entry.about}
 _SAVED = {name: entry for entry in ENTRIES for name in (entry.name, *entry.also)}

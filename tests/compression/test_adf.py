@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.compress.criteria import filter_answers
+from predilect.compression.criteria import filter_answers
 from predilect.likelihoods.views import Probit
 from referees.gaussian_likelihood import Gaussian
 from tolerances import EXACT

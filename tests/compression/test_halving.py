@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.compress.storage import halved, unhalved
+from predilect.compression.storage import halved, unhalved
 from predilect.gaussian.dense import pack_triangle, unpack_triangle
 
 SIZES = [3, 0, 1, 5, 5]

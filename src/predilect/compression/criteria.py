@@ -159,7 +159,7 @@ class Criterion:
     """A criterion with its options.
 
     "ucb": exponential utility, with ``beta``, ``ucb`` and ``kappa`` of
-    :func:`~predilect.compress.criteria.confidence_score`; "voi": value of information; "ivm": entropy of the item's
+    :func:`~predilect.compression.criteria.confidence_score`; "voi": value of information; "ivm": entropy of the item's
     utility; "random" and "mean" (largest posterior mean) are controls; "adf", the original informative vector machine,
     orders answers and has no scores.
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import predilect
-from predilect.compress.model import CompressedModel, compress
+from predilect.compression.model import CompressedModel, compress
 from predilect.data import Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.models.hierarchical import HierarchicalGP

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from predilect.compress.criteria import Criterion, criterion_for, in_order, items_a_person, items_in_all
-from predilect.compress.losses import LOSSES, expected_loss
-from predilect.compress.sparsify import people_of_model, select, sparsify
+from predilect.compression.criteria import Criterion, criterion_for, in_order, items_a_person, items_in_all
+from predilect.compression.losses import LOSSES, expected_loss
+from predilect.compression.sparsify import people_of_model, select, sparsify
 from predilect.errors import DataError
 from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
@@ -238,7 +238,7 @@ def test_people_who_are_not_remembered_are_the_same(model, models, monkeypatch):
     for full in (model, models["gppl-separate"]):
         remembered = list(people_of_model(full)(users))
         with monkeypatch.context() as patch:
-            patch.setattr("predilect.compress.sparsify._MOST_REMEMBERED", 0)
+            patch.setattr("predilect.compression.sparsify._MOST_REMEMBERED", 0)
             made = list(people_of_model(full)(users))
         for one, other in zip(remembered, made, strict=True):
             np.testing.assert_allclose(one.mean, other.mean, atol=EXACT)

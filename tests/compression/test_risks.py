@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from predilect.compress.criteria import confidence_score, entropy_risk, log_improvement
+from predilect.compression.criteria import confidence_score, entropy_risk, log_improvement
 from referees.risks import exponential_risk, improvement_risk
 from tolerances import EXACT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.compress.losses import LOSSES, find_loss, log_loss, losses_of_draws, recommendation, regret, zero_one
+from predilect.compression.losses import LOSSES, find_loss, log_loss, losses_of_draws, recommendation, regret, zero_one
 from predilect.errors import DataError
 from predilect.likelihoods.probit import outcome_log_probabilities
 from tolerances import EXACT

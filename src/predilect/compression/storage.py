@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._json import plain, typed
-from predilect.compress.losses import find_loss
-from predilect.compress.posterior import SubsetPosterior
+from predilect.compression.losses import find_loss
+from predilect.compression.posterior import SubsetPosterior
 from predilect.gaussian.dense import is_semidefinite, pack_triangle, unpack_triangle
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.calibration import restored_calibration

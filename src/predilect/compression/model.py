@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
-from predilect.compress.criteria import criterion_for
-from predilect.compress.losses import Loss, expected_loss, find_loss
-from predilect.compress.sparsify import people_of_model, sparsify
-from predilect.compress.storage import PRECISIONS, arrays_of, load_compressed, rounded, save_compressed, stored_bytes
+from predilect.compression.criteria import criterion_for
+from predilect.compression.losses import Loss, expected_loss, find_loss
+from predilect.compression.sparsify import people_of_model, sparsify
+from predilect.compression.storage import PRECISIONS, arrays_of, load_compressed, rounded, save_compressed, stored_bytes
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
@@ -42,7 +42,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         Items that each person keeps: a number, or a share, rounded up. None where ``budget`` is given.
     loss : str or callable, default "regret"
         Use of the compressed model: "regret", "recommendation", "zero_one", "log", or a function; see
-        :mod:`predilect.compress.losses`. The report has the expected loss of compressing.
+        :mod:`predilect.compression.losses`. The report has the expected loss of compressing.
     criterion : str, default "auto"
         "ucb", "voi", "ivm", "adf", "random" or "mean"; "auto": "voi" for regret, "ucb" for recommendation and for a
         function, "ivm" for the others.

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from predilect.compress.sparsify import People, people_of_model
+from predilect.compression.sparsify import People, people_of_model
 from predilect.errors import DataError
 from predilect.gaussian.dense import semidefinite_root
 from predilect.gaussian.design import pair_variance

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.compress.posterior import SubsetPosterior
-from predilect.compress.sparsify import select, sparsify
+from predilect.compression.posterior import SubsetPosterior
+from predilect.compression.sparsify import select, sparsify
 from predilect.gaussian.dense import pack_triangle, unpack_triangle
 from predilect.gaussian.utilities import Utilities
 from simulate_joint import N_ITEMS, N_USERS, everything, joint_model, other_models

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.compress.criteria import Criterion, filter_answers, in_order, items_a_person, items_in_all
-from predilect.compress.posterior import SubsetPosterior, covariance_between, marginal_variances
+from predilect.compression.criteria import Criterion, filter_answers, in_order, items_a_person, items_in_all
+from predilect.compression.posterior import SubsetPosterior, covariance_between, marginal_variances
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
 from predilect.gaussian.utilities import Utilities
@@ -53,7 +53,7 @@ def sparsify(
     """Sparsified posterior of a fitted model ; of a pooled model, of its one function.
 
     ``keep`` is a number or a share ("20%") of items a person, ``budget`` instead a number of all people together (the
-    best scores, at least one a person); ``options`` are those of :class:`~predilect.compress.criteria.Criterion`.
+    best scores, at least one a person); ``options`` are those of :class:`~predilect.compression.criteria.Criterion`.
     Equal scores: the item with the smaller id. ``local`` keeps moments person by person; False, for a joint process,
     the whole covariance of all kept utilities. ``people`` comes from :func:`people_of_model`. Raises DataError for
     anything that cannot be used.
