@@ -10,13 +10,13 @@ import pytest
 from predilect import GPPL, GPVU, CollaborativeGP, CrowdGPPL, GaSPK, HierarchicalGP, JointGP, Population, compress
 from predilect.errors import ConvergenceWarning, DataError
 from predilect.gaussian.posterior import Posterior
-from predilect.likelihoods.calibration import RANGES, UNCALIBRATED, restored_calibration
+from predilect.likelihoods.calibration import RANGES, UNCALIBRATED, Calibration, restored_calibration
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from tolerances import EXACT
 
 MODELS = {
-    "population": lambda: Population(scale=1.0, strength=5.0, consensus_scale=1.0, variance_factor=0.7),
-    "pooled": lambda: Population(personal=False, consensus_scale=1.5, noise_factor=0.5),
+    "population": lambda: Population(variance=1.0, strength=5.0, consensus_variance=1.0, calibration=Calibration(0.7)),
+    "pooled": lambda: Population(personal=False, consensus_variance=1.5, calibration=Calibration(noise_factor=0.5)),
     "gppl": lambda: GPPL(max_iter=20),
     "gppl-separate": lambda: GPPL(users="separate", max_iter=5),
     "gppl-joint": lambda: GPPL(users="joint", n_inducing=10, max_iter=5),
@@ -25,8 +25,8 @@ MODELS = {
     "joint": lambda: JointGP(n_tuning=0),
     "hierarchical": lambda: HierarchicalGP(max_iter=5),
     "gpvu": lambda: GPVU(max_iter=5),
-    "gaspk": lambda: GaSPK(n_characteristics=2, max_iter=20),
-    "compressed": lambda: Population(scale=1.0, strength=5.0, consensus_scale=1.0, variance_factor=0.7),
+    "gaspk": lambda: GaSPK(n_components=2, max_iter=20),
+    "compressed": lambda: Population(variance=1.0, strength=5.0, consensus_variance=1.0, calibration=Calibration(0.7)),
 }
 N_ITEMS, N_USERS = 6, 5
 
@@ -124,7 +124,7 @@ def test_what_calibrates_is_the_posteriors(model):
         np.testing.assert_array_equal(found, outcome_probabilities(mean, var, 0.4))
         np.testing.assert_array_equal(logs, outcome_log_probabilities(mean, var, 0.4))
     else:
-        scaled = calibration.factor * var + calibration.noise_factor - 1.0
+        scaled = calibration.variance_factor * var + calibration.noise_factor - 1.0
         np.testing.assert_allclose(found, outcome_probabilities(mean, scaled, 0.4), rtol=1e-12)
 
 
