@@ -13,8 +13,9 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
+
+from predilect._types import FloatArray
 
 Shard = tuple[int, int]
 Result = TypeVar("Result")
@@ -29,7 +30,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return n_jobs
 
 
-def cut(costs: npt.NDArray[np.float64], cost_per_shard: float, most: int) -> list[Shard]:
+def cut(costs: FloatArray, cost_per_shard: float, most: int) -> list[Shard]:
     """Consecutive ranges (start, stop) of users of about equal cost, ``cost_per_shard`` or more, at most ``most``.
 
     A cut depends on the data, never on the number of threads: sums over shards, taken in order, have the same bits.

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.likelihoods.special import log_ndtr, mills_ratio
 from predilect.likelihoods.views import Likelihood
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def filter_answers(
@@ -145,7 +144,6 @@ def _read(keep: Any) -> tuple[float, bool]:
     return float(keep), isinstance(keep, float | np.floating)
 
 
-IntArray = npt.NDArray[np.int64]
 CRITERIA = ("ucb", "voi", "ivm", "adf", "random", "mean")
 IVM_VARIANTS = ("min_posterior_entropy", "max_posterior_entropy", "max_reduction")
 BEST = ("all", "selected")

@@ -20,18 +20,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.sparsify import People, people_of_model
 from predilect.errors import DataError
 from predilect.gaussian.dense import semidefinite_root
 from predilect.gaussian.design import pair_variance
 from predilect.likelihoods.special import log_ndtr
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
-BoolArray = npt.NDArray[np.bool_]
 Loss = Callable[[FloatArray, FloatArray, FloatArray, BoolArray], FloatArray]
 
 _MOST_PAIRS = 500  # of all, evenly spaced: enough for a mean over draws
@@ -169,7 +166,7 @@ def expected_loss(
     )  # fmt: skip
 
 
-def kept_of(subset: Any, user: int, n_items: int) -> npt.NDArray[np.bool_]:
+def kept_of(subset: Any, user: int, n_items: int) -> BoolArray:
     """Items that a person keeps as a mask (n_items,); of a posterior that was never compressed, all."""
     kept = np.zeros(n_items, dtype=bool)
     kept[subset.kept(user)] = True

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
+from predilect._types import BoolArray, FloatArray
 from predilect.compression.criteria import criterion_for
 from predilect.compression.losses import Loss, expected_loss, find_loss
 from predilect.compression.sparsify import people_of_model, sparsify
@@ -25,8 +26,6 @@ from predilect.models.checks import check_flags
 from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, read_queries, rows_of_features
 from predilect.progress import Watcher
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class CompressedModel(Predicting, Ranking, BaseEstimator):
@@ -204,12 +203,12 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         items = self.items_.codes(self.kept(user))
         return self.items_.ids[int(items[self.posterior_.utilities(code)[0][items].argmax()])]
 
-    def is_kept(self, X: Any) -> npt.NDArray[np.bool_]:
+    def is_kept(self, X: Any) -> BoolArray:
         """Whether each pair's person keeps both items, so that its prediction is the full model's; shape (n,)."""
         check_is_fitted(self, "posterior_")
         return self._are_kept(read_queries(X, self.items_, self.users_ if self.personal_ else None))
 
-    def _are_kept(self, queries: Queries) -> npt.NDArray[np.bool_]:
+    def _are_kept(self, queries: Queries) -> BoolArray:
         n = len(self.items_)
         sides = [np.where(side < n, side, -1).astype(np.int64) for side in (queries.left, queries.right)]
         held = [self.posterior_.holds(queries.users, np.maximum(side, 0)) & (side >= 0) for side in sides]

@@ -9,14 +9,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import factorise, symmetrise, unpack_triangle
 from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.people.queries import IMPLIED
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +74,7 @@ class SubsetPosterior(Posterior):
         """Items that one person keeps, ascending."""
         return self.items[self.ptr[user] : self.ptr[user + 1]]
 
-    def holds(self, users: IntArray, items: IntArray) -> npt.NDArray[np.bool_]:
+    def holds(self, users: IntArray, items: IntArray) -> BoolArray:
         """Whether people keep items, (n,)."""
         return np.asarray(self.places(users, items) >= 0)
 
@@ -183,7 +181,7 @@ class SubsetPosterior(Posterior):
             kind[known[marks > 0]] = IMPLIED
         return kind
 
-    def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
+    def are_silent(self, users: IntArray) -> BoolArray:
         """Whether people have no answers on the items they keep and no known tie threshold of their own."""
         users = self._people(users)
         sums = np.concatenate([[0.0], np.cumsum(self.n_answers)])
@@ -200,8 +198,8 @@ class SubsetPosterior(Posterior):
         i, j = np.maximum(first, second) - self.ptr[users], np.minimum(first, second) - self.ptr[users]
         return np.asarray(self._start[users] + i * (i + 1) // 2 + j)
 
-    def _people(self, users: IntArray) -> npt.NDArray[np.int64]:
-        codes: npt.NDArray[np.int64] = np.zeros(len(users), dtype=np.int64)
+    def _people(self, users: IntArray) -> IntArray:
+        codes: IntArray = np.zeros(len(users), dtype=np.int64)
         if self.whole is not None:
             codes = np.asarray(users, dtype=np.int64)
         return codes

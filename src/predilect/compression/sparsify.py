@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.compression.criteria import Criterion, filter_answers, in_order, items_a_person, items_in_all
 from predilect.compression.posterior import SubsetPosterior, covariance_between, marginal_variances
 from predilect.errors import DataError
@@ -17,8 +18,6 @@ from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.views import Probit
 from predilect.people.queries import IMPLIED
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 People = Callable[[IntArray], Iterator[Utilities]]
 
 _MOST_REMEMBERED = 30_000_000  # numbers of people's covariances cached between choosing and cutting

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._json import plain, typed
+from predilect._types import FloatArray, IntArray
 from predilect.compression.losses import find_loss
 from predilect.compression.posterior import SubsetPosterior
 from predilect.gaussian.dense import is_semidefinite, pack_triangle, unpack_triangle
@@ -38,12 +39,10 @@ from predilect.models.fields import (
 from predilect.models.registry import estimator
 from predilect.models.saving import SHARED_ARRAYS, number, read_model, refuse_to_replace, restore, sizes_of, write_model
 
-FloatArray = npt.NDArray[np.float64]
-
 _LARGEST_EXPONENT = 15  # of a 16-bit number; the smallest with all its bits is 2^-14
 
 
-def halved(triangles: FloatArray, ptr: npt.NDArray[np.integer]) -> dict[str, npt.NDArray[np.generic]]:
+def halved(triangles: FloatArray, ptr: IntArray) -> dict[str, npt.NDArray[np.generic]]:
     """Arrays to save instead of lower ``triangles`` (Σ r_u (r_u + 1) / 2,) of covariances of r_u items a person.
 
     ``variance`` has 32 bits; ``difference``, 16 bits, of each pair, times 2^``exponent``: relative error at most 2^-11
@@ -60,7 +59,7 @@ def halved(triangles: FloatArray, ptr: npt.NDArray[np.integer]) -> dict[str, npt
     }  # fmt: skip
 
 
-def unhalved(arrays: dict[str, npt.NDArray[np.generic]], ptr: npt.NDArray[np.integer]) -> FloatArray:
+def unhalved(arrays: dict[str, npt.NDArray[np.generic]], ptr: IntArray) -> FloatArray:
     """The lower triangles of covariances that :func:`halved` was given, but for rounding."""
     v, r = arrays["variance"].astype(np.float64), np.diff(ptr)
     if len(v) != ptr[-1] or arrays["difference"].shape != (int((r * (r - 1) // 2).sum()),):
@@ -74,7 +73,7 @@ def unhalved(arrays: dict[str, npt.NDArray[np.generic]], ptr: npt.NDArray[np.int
     return triangles
 
 
-def _entries(ptr: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int64], ...]:
+def _entries(ptr: IntArray) -> tuple[IntArray, ...]:
     """Row, column and first item's place of the person of each entry of all triangles."""
     r = np.diff(ptr)
     length = np.arange(1, int(r.max(initial=0)) + 1)  # of the rows of the largest triangle
@@ -265,11 +264,11 @@ def _unpack(arrays: dict[str, Any], name: str) -> Utilities:
     return Utilities(arrays[f"{name}_mean"], covariance, *more)
 
 
-def _single(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _single(values: FloatArray) -> FloatArray:
     return values.astype(np.float32).astype(np.float64)
 
 
-def _as_stored(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+def _as_stored(values: FloatArray) -> npt.NDArray[np.float32]:
     return values.astype(np.float32)
 
 

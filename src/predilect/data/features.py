@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
+from predilect._types import BoolArray, FloatArray
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.intake import counted
 from predilect.data.read.columns import ITEM, USER, guess_one, refuse_index
@@ -345,8 +345,6 @@ def _as_comparable(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])
 
 
-FloatArray = npt.NDArray[np.float64]
-
 # Of the largest singular value, and of that of a column of variance 1, which is what columns have over all people whose
 # features are given: what is collinear, or constant over all who answered, is rounding and no trait.
 _NEGLIGIBLE = 1e-6
@@ -360,7 +358,7 @@ class Traits:
     rotation: FloatArray  # (n_columns, n_traits)
 
     @classmethod
-    def of(cls, matrix: FloatArray, known: npt.NDArray[np.bool_]) -> Traits:
+    def of(cls, matrix: FloatArray, known: BoolArray) -> Traits:
         """Principal components of features (n_users, n_columns), where known."""
         rows = matrix[known]
         mean = rows.mean(axis=0) if len(rows) else np.zeros(matrix.shape[1])
@@ -370,7 +368,7 @@ class Traits:
         keep = values > _NEGLIGIBLE * max(float(values[0]), float(np.sqrt(len(rows))))
         return cls(mean, (vectors[keep] / values[keep, None]).T * np.sqrt(len(rows)))
 
-    def transform(self, matrix: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray:
+    def transform(self, matrix: FloatArray, known: BoolArray) -> FloatArray:
         """Traits of people, shape (n, n_traits); zeros, the average person, where nothing is known."""
         return np.where(known[:, None], (matrix - self.mean) @ self.rotation, 0.0)
 
@@ -380,7 +378,7 @@ class FeatureSpace:
     """Standardised item features, (n_items, n_columns), for the kernel part of K₀."""
 
     matrix: FloatArray
-    known: npt.NDArray[np.bool_]  # an item without features is uncorrelated with all others
+    known: BoolArray  # an item without features is uncorrelated with all others
 
     @classmethod
     def empty(cls, n_items: int) -> FeatureSpace:

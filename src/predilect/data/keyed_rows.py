@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-KeyArray = npt.NDArray[np.int64]
+from predilect._types import FloatArray, IntArray
 
 # A key orders answers by left item, right item and outcome: 31 bits for an item, 2 for the outcome.
 _ITEM_BITS, _OUTCOME_BITS = 31, 2
@@ -17,13 +16,13 @@ _NO_KEY, _NOTHING = np.array([-1]), np.zeros(1)
 _DUST = 1e-9  # relative: weights are counts, and removal leaves rounding errors
 
 
-def keys_of(left: npt.NDArray[np.integer], right: npt.NDArray[np.integer], outcome: npt.NDArray[np.int8]) -> KeyArray:
+def keys_of(left: IntArray, right: IntArray, outcome: npt.NDArray[np.int8]) -> IntArray:
     """Keys of answers; shape (n,). The left item has the smaller code."""
-    key: KeyArray = ((left.astype(np.int64) << _ITEM_BITS) + right << _OUTCOME_BITS) + outcome + 1
+    key: IntArray = ((left.astype(np.int64) << _ITEM_BITS) + right << _OUTCOME_BITS) + outcome + 1
     return key
 
 
-def sides_of(key: KeyArray) -> tuple[KeyArray, KeyArray, npt.NDArray[np.int8]]:
+def sides_of(key: IntArray) -> tuple[IntArray, IntArray, npt.NDArray[np.int8]]:
     """Left item, right item and outcome of keys; shapes (n,)."""
     pair = key >> _OUTCOME_BITS
     return pair >> _ITEM_BITS, pair & _ITEM, ((key & 3) - 1).astype(np.int8)
@@ -32,12 +31,12 @@ def sides_of(key: KeyArray) -> tuple[KeyArray, KeyArray, npt.NDArray[np.int8]]:
 class Rows(NamedTuple):
     """Answers with distinct, ascending keys."""
 
-    key: KeyArray
+    key: IntArray
     weight: FloatArray  # number of identical answers in a row
     carried: tuple[FloatArray, ...] = ()  # site columns or the like, 0 for a new row
 
     @classmethod
-    def of(cls, key: KeyArray, weight: FloatArray, carried: tuple[FloatArray, ...] = ()) -> Rows:
+    def of(cls, key: IntArray, weight: FloatArray, carried: tuple[FloatArray, ...] = ()) -> Rows:
         """From rows in any order; weights of equal keys are added, what they carry is averaged."""
         if (key[1:] > key[:-1]).all():
             return cls(key, weight, carried)
@@ -48,13 +47,13 @@ class Rows(NamedTuple):
         means = (np.add.reduceat(column[order] * weight, starts) / total for column in carried)
         return cls(key[starts], total, tuple(means))
 
-    def held(self, key: KeyArray) -> FloatArray:
+    def held(self, key: IntArray) -> FloatArray:
         """Weights of the rows with some keys, 0 where there is none; (n,)."""
         place = self.key.searchsorted(key)
         known = np.concatenate((self.key, _NO_KEY))[place] == key
         return np.where(known, np.concatenate((self.weight, _NOTHING))[place], 0.0)
 
-    def plus(self, key: KeyArray, change: FloatArray) -> Rows:
+    def plus(self, key: IntArray, change: FloatArray) -> Rows:
         """With other weights of some answers, of distinct keys in any order; rows of which nothing is left go."""
         keys = np.concatenate((self.key, key))
         order = keys.argsort(kind="stable")

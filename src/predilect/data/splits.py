@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike, NDArray
 
+from predilect._types import BoolArray, IntArray
 from predilect.data.canonical import groups_by_task, row_offsets
 from predilect.data.comparisons import Comparisons
 from predilect.data.features import FeatureSpace
@@ -208,7 +208,7 @@ _MOST_TYPICAL = 5.0  # rows
 
 def some_people(
     comparisons: Comparisons, rng: np.random.Generator, most: int = MOST_PEOPLE
-) -> tuple[Comparisons, npt.NDArray[np.int64]]:
+) -> tuple[Comparisons, IntArray]:
     """At most so many people with more than one row, renumbered, and their old codes; items stay as they are.
 
     The very few who hold most of the answers cost most of the time (up to the cube of their number of answers) and say
@@ -263,13 +263,13 @@ def with_items_of(comparisons: Comparisons, space: FeatureSpace) -> tuple[Compar
 
 def masks_of_folds(
     comparisons: Comparisons, seed: np.random.SeedSequence, enough: float = _ENOUGH_HELD_OUT
-) -> list[npt.NDArray[np.bool_]]:
+) -> list[BoolArray]:
     """As many of five folds as it takes to hold out enough answers: which rows each holds out.
 
     With more, the first ones are the same.
     """
     fold = k_folds_answers(comparisons, _N_FOLDS, random_state=seed)
-    masks: list[npt.NDArray[np.bool_]] = []
+    masks: list[BoolArray] = []
     held_out = 0.0
     for k in range(_N_FOLDS):
         mask = fold == k

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from predilect._advice import spoken_to
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import guess_columns
@@ -18,8 +18,6 @@ from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Posterior
 from predilect.gaussian.utilities import Utilities
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 MOST_ITEMS = 1000  # of which all pairs are looked at
 _TABLE_OF_ITEMS = 1000  # up to so many items, whether a pair is barred stands in a table of all
 _OPTIMISM = 2.0  # standard deviations that an item may be better than it is thought
@@ -110,7 +108,7 @@ def _by_role(table: Any, roles: dict[str, str]) -> dict[str, pl.Series]:
     return {role: columns[name] for role, name in roles.items()}
 
 
-def rows_of(user: Any, whose: pl.Series | None, n_rows: int) -> npt.NDArray[np.bool_]:
+def rows_of(user: Any, whose: pl.Series | None, n_rows: int) -> BoolArray:
     """Mask of the rows of a person, shape (n_rows,): all where the table names nobody, or ``user`` is None."""
     if whose is None or user is None:
         return np.ones(n_rows, dtype=bool)

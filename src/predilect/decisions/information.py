@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import entr, ndtr, xlog1py
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.utilities import Utilities
 
-FloatArray = npt.NDArray[np.float64]
 _LOG_2 = math.log(2.0)
 # h(Φ(x)) in bits as a sum of Gaussians a exp(-x² / (2 c)); least squares on [0, 9], largest error 1.2e-7.
 _WIDTHS = (0.6376920582020948, 0.8836974396664068, 1.0215781152703707)
@@ -159,7 +159,7 @@ def _entropy_at(z: FloatArray, delta: FloatArray) -> FloatArray:
     return np.asarray(total / _LOG_2)
 
 
-def _bump_heights(delta: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+def _bump_heights(delta: FloatArray) -> tuple[FloatArray, IntArray]:
     """Heights of the bumps, (n_thresholds, n_bumps), for the distinct thresholds, and the threshold of each entry."""
     thresholds, owner = np.unique(delta, return_inverse=True)
     most = float(thresholds[-1])
@@ -198,7 +198,6 @@ def _expected_by_quadrature(mean: FloatArray, var: FloatArray, delta: FloatArray
     return total.reshape(shape)
 
 
-IntArray = npt.NDArray[np.int64]
 # Scores of some pairs, given how much of their variance other questions resolve.
 Score = Callable[[Any, FloatArray | None], FloatArray]
 
@@ -208,7 +207,7 @@ _SHORTLIST = 2**15  # eight times as many each time that a pair beyond them may 
 _RESCORED_FIRST = 4096  # four times as many each time that these do not decide
 
 
-def are_settled(var: FloatArray) -> npt.NDArray[np.bool_]:
+def are_settled(var: FloatArray) -> BoolArray:
     """Whether margins have no variance but for rounding, as those of identical items; shape (n,)."""
     return np.asarray(var <= _SETTLED * var.max(initial=0.0))
 

@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.candidates import (
     Fitted,
@@ -23,9 +23,6 @@ from predilect.decisions.candidates import (
 from predilect.decisions.information import Score, are_settled, bald, expected_best, greedy, remaining_entropy, shuffled
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.utilities import Utilities
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MOST_PREDICTED = 5000  # pairs that are predicted one by one
 STRATEGIES = ("bald", "entropy", "eubo", "random")
@@ -109,7 +106,7 @@ def suggest(
     rng = np.random.default_rng(random_state) if strategy == "random" else None
     left, right = candidate_pairs(candidates, model.items_, utilities, user=user, best=strategy == "eubo", rng=rng)
     n_items = len(model.items_)
-    barred = [np.zeros(0, dtype=np.int64)]
+    barred: list[IntArray] = [np.zeros(0, dtype=np.int64)]
     if exclude is not None:
         first, second, whose = read_pairs(exclude, model.items_)
         mine = rows_of(user, whose, len(first))
@@ -137,6 +134,7 @@ def suggest(
     if few is not None:
         left, right = left[few], right[few]
         mean, var = _predicted(model, _repeated(user, code, len(left)), left, right)
+    chosen: IntArray
     if rng is not None:
         chosen, scores = np.arange(len(left)), bald(mean, var, delta)
     else:
@@ -232,9 +230,7 @@ def _thresholds(model: Fitted, codes: IntArray) -> FloatArray:
     return np.asarray(model.tie_threshold_ * model.posterior_.tie_factors(codes))
 
 
-def _unanswered(
-    model: Fitted, people: Vocabulary, code: IntArray, who: IntArray, key: IntArray
-) -> npt.NDArray[np.bool_]:
+def _unanswered(model: Fitted, people: Vocabulary, code: IntArray, who: IntArray, key: IntArray) -> BoolArray:
     """Mask of the candidates that their people did not answer, shape (n,)."""
     size, taken, lost = len(model.items_) ** 2, [], 0
     for place, (person, known) in enumerate(zip(people.ids, code.tolist(), strict=True)):

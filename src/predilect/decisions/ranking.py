@@ -6,16 +6,14 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
+from predilect._types import FloatArray, IntArray
 from predilect.data import Vocabulary
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.utilities import Utilities
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 BOARD_COLUMNS = (
     "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n",
 )  # fmt: skip
@@ -110,7 +108,7 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
     )
 
 
-def board_columns(board: Board, items: Vocabulary, n_answers: npt.NDArray[np.float64]) -> dict[str, Any]:
+def board_columns(board: Board, items: Vocabulary, n_answers: FloatArray) -> dict[str, Any]:
     """Columns of a board, best item first; ``n_answers`` by code, whole numbers come out as integers."""
     n = n_answers[board.item]
     columns: dict[str, Any] = {"item": items.labels(board.item)}
@@ -119,7 +117,7 @@ def board_columns(board: Board, items: Vocabulary, n_answers: npt.NDArray[np.flo
     return columns
 
 
-def is_whole(amounts: npt.NDArray[np.float64]) -> bool:
+def is_whole(amounts: FloatArray) -> bool:
     """Whether all amounts are whole numbers."""
     return np.array_equal(amounts, np.rint(amounts))
 

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import answer_losses, credit_of, paired_difference
 
-FloatArray = npt.NDArray[np.float64]
 Watch = Callable[[str, int], None]
 Criterion = Literal["accuracy", "log_loss"]
 
@@ -246,9 +246,9 @@ def _check(names: Sequence[str], items: ItemFeatures, n_attributes: int | None, 
         raise DataError(f'criterion must be "accuracy" or "log_loss", got {criterion!r}.')
 
 
-def _masks(answers: Comparisons, fold: npt.NDArray[np.int8]) -> list[npt.NDArray[np.bool_]]:
+def _masks(answers: Comparisons, fold: npt.NDArray[np.int8]) -> list[BoolArray]:
     """The folds in use."""
-    masks: list[npt.NDArray[np.bool_]] = []
+    masks: list[BoolArray] = []
     n_held_out = 0.0
     for k in range(int(fold.max(initial=-1)) + 1):
         mask = fold == k

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from predilect._json import plain
+from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import with_items_of, with_moderate_counts
@@ -24,8 +25,6 @@ from predilect.evaluation.metrics import accuracy, answer_losses, paired_differe
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
 from predilect.progress import Watcher
 
-FloatArray = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 Watch = Callable[[str, int], None]
 
 # So few people are enough if they answered so much each: what each says of the difference is then known well.
@@ -63,7 +62,7 @@ class Trial:
         self.places = [mask[self.ever] for mask in self.masks]  # of each fold's answers among those asked
 
     def run(
-        self, name: str, estimator: Any, features: ItemFeatures | None, parts: Sequence[Mask] | None = None
+        self, name: str, estimator: Any, features: ItemFeatures | None, parts: Sequence[BoolArray] | None = None
     ) -> FloatArray:
         """Held-out log-probabilities of (left, tie, right) of the answers asked, shape (n, 3).
 
@@ -100,7 +99,7 @@ class Trial:
             self.notes.append(f"{n_short} of {n_fits} fits behind the verdict ({name}) did not converge.")
         return found
 
-    def islands(self) -> list[Mask] | None:
+    def islands(self) -> list[BoolArray] | None:
         """Rows cut where no item is shared, into parts of some 300 items; None for fewer, or where people share items.
 
         Without features, answers on one island say nothing of another. Where each is hardly anybody's but one person's,

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 from scipy.stats import kendalltau
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
 
-FloatArray = npt.NDArray[np.float64]
 N_BINS = 10
 _COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)
 
@@ -91,7 +91,7 @@ def calibration_bins(
     return CalibrationBins(count, sum_confidence, correct)
 
 
-def bin_of(confidence: FloatArray) -> npt.NDArray[np.int64]:
+def bin_of(confidence: FloatArray) -> IntArray:
     """Bin of each probability, shape (n,)."""
     # A bin is open below and closed above; the small step back keeps .7 (held as .7000000000000001) in (.6, .7].
     return np.clip(np.ceil(confidence * N_BINS - 1e-9).astype(np.int64) - 1, 0, N_BINS - 1)
@@ -150,7 +150,7 @@ def _tau(predicted: FloatArray, gold: FloatArray) -> float | None:
 
 def _sorted_by(
     person: npt.ArrayLike, predicted: npt.ArrayLike, gold: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
+) -> tuple[FloatArray, FloatArray, IntArray]:
     """Both scores sorted by person, and where each person but the first starts."""
     _, code = np.unique(np.asarray(person), return_inverse=True)
     p, g = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)
@@ -162,7 +162,7 @@ def _sorted_by(
     return p[order], g[order], np.flatnonzero(np.diff(code[order])) + 1
 
 
-def credit_of(y: npt.NDArray[np.int64], logp: FloatArray) -> FloatArray:
+def credit_of(y: IntArray, logp: FloatArray) -> FloatArray:
     """1 where the outcome alone is likeliest, 1/k where it is one of k that are equally likely, else 0."""
     best = logp == logp.max(axis=1, keepdims=True)
     credit: FloatArray = best[np.arange(len(y)), _COLUMN[y + 1]] / best.sum(axis=1)
@@ -171,7 +171,7 @@ def credit_of(y: npt.NDArray[np.int64], logp: FloatArray) -> FloatArray:
 
 def _checked(
     outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None
-) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
+) -> tuple[IntArray, FloatArray, FloatArray]:
     y = np.asarray(outcome).astype(np.int64)
     logp = np.asarray(log_proba, dtype=float)
     w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray
 from predilect.factors.items import GammaPrior, scale_bound
 from predilect.factors.state import FactorState
 from predilect.factors.weights import LinearWeights
 from predilect.gaussian.dense import eigenpairs
-
-FloatArray = npt.NDArray[np.float64]
-
 
 TAU_PRIOR = GammaPrior(1.0, 0.01)
 _ROUNDS = 10
@@ -25,7 +22,7 @@ class Effects:
 
     traits: FloatArray
     # People with answers: the others' weights follow from B at the end, and would only echo it.
-    active: npt.NDArray[np.bool_]
+    active: BoolArray
     gram: FloatArray  # XᵀX of the active people
     values: FloatArray  # eigenpairs of it: they invert τ I + XᵀX for all c at once
     vectors: FloatArray
@@ -36,7 +33,7 @@ class Effects:
     prior: GammaPrior = TAU_PRIOR  # of τ, large where features do not explain the weights
 
     @classmethod
-    def start(cls, traits: FloatArray, n_components: int, active: npt.NDArray[np.bool_]) -> Effects:
+    def start(cls, traits: FloatArray, n_components: int, active: BoolArray) -> Effects:
         """No effects, τ at 100 for each."""
         k, C = traits.shape[1], n_components
         gram = traits[active].T @ traits[active]

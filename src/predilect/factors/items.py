@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import digamma, gammaln
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.projection import Projection
 from predilect.latent.sparse.approximation import best_scale, solved
 from predilect.latent.sparse.margins import Margins, margins_of
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class GammaPrior(NamedTuple):

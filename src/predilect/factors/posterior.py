@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._compile import kernel
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.factors.weights import StandardWeights, WeightPrior
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
@@ -41,9 +41,6 @@ def add_products(user, pair, delta, D, mu, Sigma, mean, var):
         mean[p] += m
         var[p] += v
 
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _DENSE_ITEMS = 2000  # items up to which one user's covariance is formed
 
@@ -152,13 +149,11 @@ class FactorPosterior(Posterior):
             variance += self._centred_variance(self.t_covariance, self.t_scale)
         return mean, variance
 
-    def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> FactorPosterior:
+    def with_items(self, features: FloatArray, known: BoolArray) -> FactorPosterior:
         """With new items appended, predicted from their features; see :meth:`Projection.with_items`."""
         return replace(self, projection=self.projection.with_items(features, known))
 
-    def _laws(
-        self, users: npt.NDArray[np.int64], traits: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+    def _laws(self, users: IntArray, traits: FloatArray | None) -> tuple[FloatArray, FloatArray, IntArray]:
         """Mean and covariance of weights, and the row of each entry of ``users`` in them."""
         mu = self.w_mean
         Sigma = self.w_covariance if self.w_covariance.ndim == 3 else self.w_covariance[:, :, None]

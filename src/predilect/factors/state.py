@@ -6,17 +6,14 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.items import FunctionState, GammaPrior, ItemDesign, scale_bound
 from predilect.factors.posterior import FactorPosterior, add_products
 from predilect.factors.weights import WeightPrior
 from predilect.gaussian.projection import Projection
 from predilect.latent.scaled import starting_threshold
-
-FloatArray = npt.NDArray[np.float64]
-
 
 VAGUE = GammaPrior(1.0, 10.0)
 

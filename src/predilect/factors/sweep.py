@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._compile import kernel
+from predilect._types import FloatArray, IntArray
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.items import FunctionState, ItemDesign, scale_step
 from predilect.factors.state import FactorPriors, FactorState, moments
@@ -106,8 +106,6 @@ def component_sums(c, user, pair, weight, precision, linear, margin, delta, mu, 
         H[q] += (weight[p] * linear[p] - tau * margin[p]) * mu[u, c] - tau * cross + omega * delta[q, c]
 
 
-FloatArray = npt.NDArray[np.float64]
-
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 _LARGEST_MOVE = 0.5  # of log δ
 
@@ -182,7 +180,7 @@ def consensus_step(
 
 
 def consensus_sums(
-    pair: npt.NDArray[np.int64], sites: Sites, margin: FloatArray, delta_0: FloatArray
+    pair: IntArray, sites: Sites, margin: FloatArray, delta_0: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Sums W and H (n_pairs,) for q(t): modern.md (3.5); sites of all copies, margins with the consensus."""
     n = len(delta_0)

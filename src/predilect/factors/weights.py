@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray
 from predilect.gaussian.projection import Projection
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class WeightPrior(Protocol):
@@ -54,7 +52,7 @@ class ProcessWeights:
     """Weights w_c of some components as Gaussian processes of user features; the others N(0, variance)."""
 
     projection: Projection  # from the points to the users
-    process: npt.NDArray[np.bool_]  # components that are processes, (C,)
+    process: BoolArray  # components that are processes, (C,)
     mean: FloatArray  # at the points, (M, C), with covariance (C, M, M); read where ``process``
     covariance: FloatArray
     variance: FloatArray  # 1/s of the prior of each, (C,)

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise, semidefinite_root, symmetrise
 from predilect.gaussian.design import Design, Sites
 
-FloatArray = npt.NDArray[np.float64]
 Space = Literal["items", "answers"]
 
 

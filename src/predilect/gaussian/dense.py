@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpotri, dpstrf, dtrtri
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import PredilectError
-
-FloatArray = npt.NDArray[np.float64]
 
 # modern.md A.3, relative to the mean of the diagonal; nothing is added when the plain factorisation succeeds.
 _NOT_FINITE = "a covariance matrix holds values that are not finite; check the scales given"
@@ -191,9 +189,6 @@ def unpack_triangle(triangle: FloatArray) -> FloatArray:
     out[np.tril_indices(n)] = triangle
     out.T[np.tril_indices(n)] = triangle
     return out
-
-
-IntArray = npt.NDArray[np.intp]
 
 
 def pivoted_cholesky(

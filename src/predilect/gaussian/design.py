@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
+from predilect._types import FloatArray, IntArray
 
 
 def preference(
@@ -72,8 +70,8 @@ def squared_differences(rows: FloatArray, left: IntArray, right: IntArray) -> Fl
 class Sites:
     """Gaussian message of one copy of each answer: precision and precision times mean, two numbers per row."""
 
-    precision: npt.NDArray[np.float64]
-    linear: npt.NDArray[np.float64]
+    precision: FloatArray
+    linear: FloatArray
 
     @classmethod
     def flat(cls, n_rows: int) -> Sites:
@@ -84,7 +82,7 @@ class Sites:
         """An independent copy."""
         return Sites(self.precision.copy(), self.linear.copy())
 
-    def times(self, weight: npt.NDArray[np.float64]) -> Sites:
+    def times(self, weight: FloatArray) -> Sites:
         """Messages of all copies of each row together."""
         return Sites(weight * self.precision, weight * self.linear)
 

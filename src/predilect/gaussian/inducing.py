@@ -6,15 +6,12 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from predilect._types import BoolArray, FloatArray
 from predilect.errors import DataError
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _ITEMS_FOR_CLUSTERS = 20_000
 

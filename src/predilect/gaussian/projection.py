@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise, symmetrise
 from predilect.gaussian.design import squared_differences
 from predilect.gaussian.kernels import Kernel
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.integer]
 
 _ROWS_AT_ONCE = 20_000
 

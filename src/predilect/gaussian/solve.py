@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 
-from predilect.gaussian.dense import Factor, FloatArray, NotPositiveDefiniteError, factorise
+from predilect._types import FloatArray, IntArray
+from predilect.gaussian.dense import Factor, NotPositiveDefiniteError, factorise
 
 Product = Callable[[FloatArray], FloatArray]
-IntArray = npt.NDArray[np.intp]
 
 # A direction and its image have a cosine of at least 2 / √condition, and a condition of 1e16 is as good as infinite.
 _FLAT = 1e-9

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
 

@@ -8,12 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.condition import Conditioned, Space
 from predilect.gaussian.design import Design, Sites
 from predilect.latent.single import Problem, SingleLatent, change_of_margin, report_of
 from predilect.likelihoods.views import Likelihood, Probit
-
-FloatArray = npt.NDArray[np.float64]
 
 _SMALLEST_STEP = 0.05
 _STEP_GROWTH = 1.2

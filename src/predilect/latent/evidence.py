@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
+from predilect._types import FloatArray
 from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
@@ -22,8 +23,6 @@ from predilect.latent.single import Method, SingleLatent
 from predilect.latent.variational import variational
 from predilect.likelihoods.views import Likelihood, Probit
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 METHODS = {"laplace": laplace, "ep": ep, "variational": variational}
 _REACH = 1e3  # hyper-parameters are searched from a thousandth to a thousand times their start

@@ -7,12 +7,11 @@ import time
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.condition import Space
 from predilect.gaussian.design import Sites
 from predilect.latent.single import Problem, SingleLatent, report_of
 from predilect.likelihoods.views import Likelihood, Probit
-
-FloatArray = npt.NDArray[np.float64]
 
 _MAX_HALVINGS = 40
 

@@ -12,13 +12,12 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.sparse import coo_array, csr_array, diags_array
 
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.gaussian.dense import Factor, factorise, is_diagonal
 from predilect.gaussian.solve import Elimination, conjugate_gradients, jacobi
 from predilect.likelihoods.probit import at, threshold_for_tie_share
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 _MAX_NEWTON = 100
 _ROWS_AT_ONCE = 50_000
@@ -40,8 +39,8 @@ _MOST_SOLVING = 300
 class PooledAnswers:
     """Answers with people not distinguished; arrays of shape (n_rows,), as in :class:`~predilect.Comparisons`."""
 
-    left: npt.NDArray[np.integer]
-    right: npt.NDArray[np.integer]
+    left: IntArray
+    right: IntArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
     n_items: int

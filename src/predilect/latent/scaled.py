@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
+from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
@@ -18,8 +19,6 @@ from predilect.latent.single import SingleLatent
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.likelihoods.views import Probit
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_ROWS = 20_000
 _FURTHEST_THRESHOLD = 1.5  # of log δ in a step: the rest comes with the next margins

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.gaussian.condition import Conditioned, LatentPrior, Space
 from predilect.gaussian.design import Design, Sites
@@ -16,7 +17,6 @@ from predilect.gaussian.posterior import GaussianPosterior
 from predilect.likelihoods.views import Likelihood
 from predilect.progress import Report
 
-FloatArray = npt.NDArray[np.float64]
 Method = Literal["laplace", "ep", "variational"]
 
 
@@ -137,7 +137,7 @@ def report_of(
     )
 
 
-def _codes(values: npt.ArrayLike, n_items: int, what: str) -> npt.NDArray[np.int64]:
+def _codes(values: npt.ArrayLike, n_items: int, what: str) -> IntArray:
     codes = np.asarray(values)
     if codes.ndim != 1 or not (np.issubdtype(codes.dtype, np.integer) or codes.size == 0):
         raise DataError(f"{what} must be a column of integer codes, not {codes.dtype} of shape {codes.shape}.")

@@ -12,11 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._json import typed
+from predilect._types import BoolArray, FloatArray
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-
 
 # Smallest and largest value of each number.
 RANGES = {

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._compile import inner_kernel, kernel
+from predilect._types import FloatArray, IntArray
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.special import mills_ratio_scalar
-
-FloatArray = npt.NDArray[np.float64]
 
 # Up to the first bound 20 Gauss-Hermite nodes, modern.md A.2. Beyond, ℓ(m + √v x) has its singularities at a distance
 # of about 2.8/√v from the real line, and the midpoint rule of step h errs by exp(-2π 2.8/(h √v)): it needs nodes in
@@ -47,7 +46,7 @@ def _midpoint(largest: float) -> tuple[FloatArray, FloatArray]:
     return x, np.asarray(omega / (2.0 * omega.sum()))
 
 
-def _rules() -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+def _rules() -> tuple[FloatArray, FloatArray, IntArray]:
     """Nodes, weights and their number for each bound; variances beyond the last have its rule."""
     rules = [_hermite(20), *(_midpoint(bound) for bound in BOUNDS[1:])]
     counts = np.array([len(x) for x, _ in rules])
@@ -86,7 +85,7 @@ def _expected_arrays(
     delta: float,
     nodes: FloatArray,
     weights: FloatArray,
-    counts: npt.NDArray[np.int64],
+    counts: IntArray,
     bounds: FloatArray,
     small: float,
     out: FloatArray,

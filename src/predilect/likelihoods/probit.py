@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from predilect._compile import kernel
+from predilect._types import FloatArray
 from predilect.likelihoods.special import (
     log_ndtr,
     log_ndtr_scalar,
@@ -24,8 +25,6 @@ from predilect.likelihoods.special import (
     mills_ratio_scalar,
     strict_scalar,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 _SQRT_HALF = math.sqrt(0.5)
 _INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._compile import inner_kernel, kernel
+from predilect._types import FloatArray
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.special import (
     log_ndtr,
@@ -24,8 +25,6 @@ from predilect.likelihoods.special import (
     mills_ratio_scalar,
     strict_scalar,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @kernel

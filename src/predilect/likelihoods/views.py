@@ -17,11 +17,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.errors import DataError
 from predilect.likelihoods import expectation, probit, tabulated
 from predilect.likelihoods import tabulated as third
 
-FloatArray = npt.NDArray[np.float64]
 View = tuple[FloatArray, FloatArray, FloatArray]
 
 

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._types import FloatArray
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataWarning
 from predilect.gaussian.posterior import Posterior, centre
 from predilect.gaussian.utilities import Utilities
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Ranking(ABC):

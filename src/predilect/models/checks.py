@@ -9,8 +9,8 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.inducing import inducing_points
@@ -26,8 +26,6 @@ from predilect.gaussian.kernels import (
     median_length_scales,
 )
 from predilect.gaussian.kernels.stationary import FORMS, SHAPES
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> None:
@@ -197,7 +195,7 @@ def choose_points(
     most: int,
     kernel: Kernel,
     features: FloatArray,
-    known: npt.NDArray[np.bool_],
+    known: BoolArray,
     random_state: int,
 ) -> FloatArray | None:
     """Inducing points, shape (n_points, d), or None: the items, as ``asked`` None says.

@@ -8,16 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
     """Weighted answers by person and item in CSR form: ``ptr`` (n_users + 1,), ``item``, ``count`` (n_entries,)."""
 
-    ptr: npt.NDArray[np.int64]
+    ptr: IntArray
     item: npt.NDArray[np.int32]
     count: FloatArray
     n_items: int

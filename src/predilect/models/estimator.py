@@ -10,12 +10,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain, typed
+from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.gaussian.kernels import Kernel
 from predilect.models.boards import Ranking
@@ -28,8 +28,6 @@ from predilect.models.reading import Training, answers_by_item, feature_lines, r
 from predilect.models.registry import entry_of
 from predilect.models.saving import SHARED_ARRAYS, number, number_within, read_model, restore, sizes_of, write_model
 from predilect.progress import Report, Watcher
-
-FloatArray = npt.NDArray[np.float64]
 
 _COUNTS: Fields = {"count_ptr": pointer("U+1", "Z"), "count_item": codes("Z", "I"), "count": amounts("Z")}
 

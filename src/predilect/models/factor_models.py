@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
 from predilect.factors.posterior import FactorPosterior
@@ -17,10 +17,6 @@ from predilect.models.fields import LARGEST, Field, Fields, amounts, covariance,
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.models.saving import number_within
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-
 
 _COVARIANCE_OR_VARIANCES = Field(
     "U C C|U C", "float64", "covariances, or variances",

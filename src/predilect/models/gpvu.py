@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, eigenpairs, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
@@ -30,8 +30,6 @@ from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.progress import Report, Watcher
 from predilect.shards import workers
-
-FloatArray = npt.NDArray[np.float64]
 
 _LEAST_SCALE = 1e-6  # of g: with as many factors as directions in which people differ it would be 0
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
 from predilect.models.checks import (
@@ -29,8 +29,6 @@ from predilect.people.layout import lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
-
-FloatArray = npt.NDArray[np.float64]
 
 PRESETS = ("modern", "paper")
 _SHARES = (0.1, 0.5, 1.0)  # of "auto"

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior
@@ -51,7 +51,6 @@ def unpack_people(arrays: dict[str, Any], n_items: int) -> People:
     return people
 
 
-FloatArray = npt.NDArray[np.float64]
 CROWD_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "Sigma": covariance("I I")}
 
 

@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._types import FloatArray, IntArray
 from predilect.data import ItemFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataWarning
 from predilect.gaussian.posterior import Posterior
 from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Predicting(ABC):
@@ -43,7 +42,7 @@ class Predicting(ABC):
         """Mean and variance of the margins; ``items`` and ``users`` as :meth:`predict_margin` takes them."""
 
     @property
-    def classes_(self) -> npt.NDArray[np.int64]:
+    def classes_(self) -> IntArray:
         """What :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`: left, tie, right."""
         return np.array([1, 0, -1])
 
@@ -93,7 +92,7 @@ class Predicting(ABC):
         now, mean, var, queries = self._asked(X, items, users)
         return now._log_chances(mean, var, queries)
 
-    def predict(self, X: Any, *, items: Any = None, users: Any = None) -> npt.NDArray[np.int64]:
+    def predict(self, X: Any, *, items: Any = None, users: Any = None) -> IntArray:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
         return self.classes_[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
 

@@ -11,13 +11,12 @@ import numpy.typing as npt
 import polars as pl
 
 from predilect._advice import spoken_to
+from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import guess_columns, guess_one, refuse_index
 from predilect.errors import DataError
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def read_answers(X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False) -> Comparisons:
@@ -169,7 +168,7 @@ def read_queries(
     return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids))
 
 
-def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, BoolArray]:
     """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError."""
     table, _ = open_frame(frame)
     names = column_names(table)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._compile import kernel
+from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise, inverse_and_log_det, semidefinite_root, symmetrise
 from predilect.gaussian.design import pair_variance
 
@@ -71,8 +72,6 @@ def add_person(items, x, Q, H, D):
             H[items[i], items[j]] += Q[i, j]
             D[items[i], items[j]] += x[i] * x[j] - Q[i, j]
 
-
-FloatArray = npt.NDArray[np.float64]
 
 # With λ g above it, the variance of a margin comes from the diagonal of B⁻¹, and keeps 12 digits.
 _TOLD = 1e-3

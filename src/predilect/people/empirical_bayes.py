@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.latent.scaled import starting_threshold
@@ -20,8 +20,6 @@ from predilect.people.maximisation import threshold_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 _LOOSEST, _SITES, _TIGHTEST = 1e-4, 0.1, 1e-11  # of sites while μ and Σ move: a share of the tolerance, within bounds
 

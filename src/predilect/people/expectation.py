@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
 from predilect.people.ep import answers_evidence, em_pass, refresh_sites
 from predilect.people.layout import Law, People
 from predilect.shards import Shard, map_shards
-
-FloatArray = npt.NDArray[np.float64]
 
 _SMALLEST_STEP = 0.1
 

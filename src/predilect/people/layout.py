@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise
@@ -14,8 +15,6 @@ from predilect.gaussian.design import Sites
 from predilect.people.dense import CountedPerson, DensePerson
 from predilect.people.prediction import person_sums
 from predilect.shards import Shard, cut
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Law:
         """Whether there is a basis other than the items."""
         return bool(self.Phi.shape[1])
 
-    def covariance(self, items: npt.NDArray[np.integer]) -> FloatArray:
+    def covariance(self, items: IntArray) -> FloatArray:
         """S of some items, (k, k)."""
         if not self.has_basis:
             return np.asarray(self.Sigma[np.ix_(items, items)])
@@ -52,14 +51,14 @@ class Law:
             block[np.diag_indices(len(items))] += self.rho[items]
         return np.asarray(block)
 
-    def root(self, items: npt.NDArray[np.integer]) -> FloatArray:
+    def root(self, items: IntArray) -> FloatArray:
         """L with S = L Lᵀ of some items, (k, k), or (k, M) without item-specific residuals."""
         if self.has_basis and not len(self.rho):
             # S has rank M at most: a factor of S itself would need jitter, which shows once answers are many.
             return np.asarray(self.Phi[items] @ factorise(self.Sigma).lower)
         return factorise(self.covariance(items)).lower
 
-    def person_mean(self, items: npt.NDArray[np.integer], traits: FloatArray) -> FloatArray:
+    def person_mean(self, items: IntArray, traits: FloatArray) -> FloatArray:
         """Prior mean of some items for a user with the given traits, (k,)."""
         return np.asarray(self.mean[items] + self.shift[items] @ traits)
 
@@ -126,21 +125,21 @@ class People:
     heavy.
     """
 
-    answer_ptr: npt.NDArray[np.int64]  # start of each user's answers and items, (n_users + 1,)
-    item_ptr: npt.NDArray[np.int64]
+    answer_ptr: IntArray  # start of each user's answers and items, (n_users + 1,)
+    item_ptr: IntArray
     item_idx: npt.NDArray[np.int32]  # each user's own items, ascending global codes
     left: npt.NDArray[np.int32]  # positions in the user's own items, (n_rows,)
     right: npt.NDArray[np.int32]
     outcome: npt.NDArray[np.int8]  # +1, 0 or -1, (n_rows,)
-    weight: npt.NDArray[np.float64]  # number of identical answers in a row, (n_rows,)
+    weight: FloatArray  # number of identical answers in a row, (n_rows,)
     n_items: int
     shards: list[Shard]  # ranges of users, cut by work
     largest_state: int = LARGEST_STATE
-    traits: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))  # (n_users, n_traits)
+    traits: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # (n_users, n_traits)
     # multiplies the tie threshold, (n_users,)
-    tie_factor: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    is_heavy: npt.NDArray[np.bool_] = field(init=False)
-    heavy: npt.NDArray[np.int64] = field(init=False)  # codes of heavy users
+    tie_factor: FloatArray = field(default_factory=lambda: np.zeros(0))
+    is_heavy: BoolArray = field(init=False)
+    heavy: IntArray = field(init=False)  # codes of heavy users
 
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
@@ -184,9 +183,7 @@ class People:
             return items, DensePerson(left, right, law.Sigma, mean, items)
         return items, DensePerson(left, right, law.covariance(items) if in_pair_space else law.root(items), mean)
 
-    def sums(
-        self, user: int, sites: Sites, law: Law
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
         """A user's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
         if self.is_heavy[user]:
             rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
@@ -200,7 +197,7 @@ class People:
         )  # fmt: skip
         return items, x, Q
 
-    def answers_by_item(self, start: int, stop: int) -> npt.NDArray[np.float64]:
+    def answers_by_item(self, start: int, stop: int) -> FloatArray:
         """Number of answers on each item of users ``start`` to ``stop``; (stop - start, n_items)."""
         rows = slice(self.answer_ptr[start], self.answer_ptr[stop])
         who = np.repeat(np.arange(start, stop), np.diff(self.answer_ptr[start : stop + 1]))
@@ -214,7 +211,7 @@ class People:
 def lay_out(
     comparisons: Comparisons,
     *,
-    traits: npt.NDArray[np.float64] | None = None,
+    traits: FloatArray | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
 ) -> People:
@@ -242,15 +239,15 @@ def lay_out(
 
 
 def lay_out_columns(
-    user: npt.NDArray[np.integer],
-    left: npt.NDArray[np.integer],
-    right: npt.NDArray[np.integer],
+    user: IntArray,
+    left: IntArray,
+    right: IntArray,
     outcome: npt.NDArray[np.int8],
-    weight: npt.NDArray[np.float64],
+    weight: FloatArray,
     *,
     n_items: int,
-    traits: npt.NDArray[np.float64],
-    tie_factor: npt.NDArray[np.float64] | None = None,
+    traits: FloatArray,
+    tie_factor: FloatArray | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
 ) -> People:
@@ -280,9 +277,9 @@ def lay_out_columns(
 
 
 def shards_of(
-    answer_ptr: npt.NDArray[np.int64],
-    item_ptr: npt.NDArray[np.int64],
-    weight: npt.NDArray[np.float64],
+    answer_ptr: IntArray,
+    item_ptr: IntArray,
+    weight: FloatArray,
     n_items: int,
     largest_state: int,
     n_basis: int | None,
@@ -296,16 +293,14 @@ def shards_of(
     )
 
 
-def _costs(
-    n: npt.NDArray[np.int64], k: npt.NDArray[np.int64], heavy: npt.NDArray[np.bool_], n_basis: int
-) -> npt.NDArray[np.float64]:
+def _costs(n: IntArray, k: IntArray, heavy: BoolArray, n_basis: int) -> FloatArray:
     """Multiply-adds of one EM pass over a user with n answers on k items (a replay, a sweep, the statistics)."""
     d = np.minimum(n, k).astype(float)
     d[heavy] = 0.0  # not worked on in shards
     return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k + 0.5 * n_basis * d * (d + 8.0))
 
 
-def has_many_copies(weight: npt.NDArray[np.float64], largest_state: int = LARGEST_STATE) -> bool:
+def has_many_copies(weight: FloatArray, largest_state: int = LARGEST_STATE) -> bool:
     """Whether rank-one updates would lose too many digits to a row of one user."""
     return bool(weight.max(initial=0.0) > _many_copies(largest_state))
 
@@ -316,11 +311,11 @@ def _many_copies(largest_state: int) -> int:
 
 
 def _are_heavy(
-    answer_ptr: npt.NDArray[np.int64],
-    item_ptr: npt.NDArray[np.int64],
-    weight: npt.NDArray[np.float64],
+    answer_ptr: IntArray,
+    item_ptr: IntArray,
+    weight: FloatArray,
     largest_state: int,
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
     size = np.minimum(n, k)
     heavy = (size > largest_state // 2) | ((size > largest_state // 8) & (n > 2 * k))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh
 
+from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise, symmetrise
 from predilect.people.expectation import Expectation
-
-FloatArray = npt.NDArray[np.float64]
 
 _LARGEST_LOG_STEP = 1.0
 _MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3

@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.gaussian.design import Sites
 from predilect.people.layout import LARGEST_STATE, People, shards_of
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _LOOK_UP_ONE_BY_ONE = 1000
 _N_PARTS = 64
@@ -94,7 +92,7 @@ class Overlay(Mapping[int, Person]):
         size = self._size + sum([user not in self for user in people])
         return Overlay(tuple(parts), size, self.n_added + n_new)
 
-    def holds(self, users: IntArray) -> npt.NDArray[np.bool_] | None:
+    def holds(self, users: IntArray) -> BoolArray | None:
         """Which of some codes are here; None if none is."""
         if len(users) <= _LOOK_UP_ONE_BY_ONE:
             held = np.array([user in self for user in users.tolist()], dtype=bool)
@@ -165,9 +163,7 @@ def joined(
     return layout, Sites(*(column(name, rows, sites, more_sites) for name in ("precision", "linear")))
 
 
-def _ranges(
-    first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], order: IntArray
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _ranges(first: IntArray, second: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
     """Pointers of users taken in some order out of two layouts with such pointers, and where their rows lie."""
     both = np.concatenate((first, second[1:] + first[-1]))
     start, length = both[order], np.diff(both)[order]

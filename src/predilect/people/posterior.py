@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior
@@ -17,9 +18,6 @@ from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.people.layout import Basis, Effects, Law, People
 from predilect.people.overlay import Overlay, Person, joined, person_of, side_by_side
 from predilect.people.queries import centred_in, kinds_in, margins_in, offset_variance, person_in
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ class PopulationPosterior(Posterior):
             kind[rows] = kinds_in(people, codes, left[rows], right[rows])
         return kind
 
-    def are_silent(self, users: IntArray) -> npt.NDArray[np.bool_]:
+    def are_silent(self, users: IntArray) -> BoolArray:
         """Whether users, by code, have no answers: their posterior is the population distribution."""
         users = np.asarray(users, dtype=np.int64)
         silent = np.ones(len(users), dtype=bool)

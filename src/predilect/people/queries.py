@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._compile import inner_kernel, kernel
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.utilities import Utilities
@@ -103,8 +104,6 @@ def mark_implied(users: Any, first: Any, second: Any, answer_ptr: Any, item_ptr:
             t += 1
 
 
-IntArray = npt.NDArray[np.integer]
-
 IMPLIED = 3  # after 0, 1 and 2, the number of items without an answer
 
 
@@ -133,8 +132,6 @@ def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -
     kind[known[marks]] = IMPLIED
     return kind
 
-
-FloatArray = npt.NDArray[np.float64]
 
 _QUERIES_PER_SHARD = 20_000.0
 _MOST_SHARDS = 16

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.people.convergence import (
     HIGHEST_CHORD,
@@ -26,8 +26,6 @@ from predilect.people.convergence import (
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People, has_many_copies
 from predilect.people.overlay import Person, side_by_side
-
-FloatArray = npt.NDArray[np.float64]
 
 MOST_SETTLING_SWEEPS = 100
 SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise

@@ -7,7 +7,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from predilect._types import FloatArray
 
 
 @runtime_checkable

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.kernels.base import Kernel, check_rows, positive, theta_of
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Combinable:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.kernels.base import check_rows
 from predilect.gaussian.kernels.stationary import squared_distances
-
-FloatArray = npt.NDArray[np.float64]
 
 MEDIAN_RULES = ("per-feature", "root", "preprint", "2020", "code", "arguments")
 _MANY_FEATURES = 200

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.kernels.base import Kernel, positive, theta_of
 from predilect.gaussian.kernels.combine import Combinable
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

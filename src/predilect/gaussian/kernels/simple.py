@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.kernels.base import Kernel, check_rows, positive, theta_of
 from predilect.gaussian.kernels.combine import Combinable
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,12 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.kernels.base import check_rows, positive, theta_of
 from predilect.gaussian.kernels.combine import Combinable
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.intp]
 
 _WIDE = 64  # columns from which a matrix product is quicker than differences
 # Where |a - b|² is below this share of |a|² + |b|², the product has lost too many digits: differences are taken there.

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import digamma, gammaln
 
+from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

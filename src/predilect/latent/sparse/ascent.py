@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.latent.sparse.approximation import Approximation, Scale, divergence
 from predilect.latent.sparse.margins import natural_parameters
 from predilect.latent.sparse.problem import Batch, Problem
 from predilect.likelihoods.expectation import expected
-
-FloatArray = npt.NDArray[np.float64]
 
 _SLACK = 1e-13  # of the bound: rounding alone may lower it by as much
 _LEAST_STEP = 2.0**-20

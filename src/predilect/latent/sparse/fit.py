@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.posterior import Posterior
@@ -23,9 +23,6 @@ from predilect.latent.sparse.ascent import ascend, natural_target, view
 from predilect.latent.sparse.problem import Problem, linearised_sites, surrogate_variance
 from predilect.latent.sparse.stochastic import Schedule, ascend_in_batches
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ class SparsePosterior(Posterior):
         p = self.projection
         return Utilities.of(np.zeros(p.n_items), item_covariance(p.kernel, p.features, p.known) / self.scale)
 
-    def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> SparsePosterior:
+    def with_items(self, features: FloatArray, known: BoolArray) -> SparsePosterior:
         """With items appended that have no answers; those without features get the prior, uncorrelated with others."""
         return replace(self, projection=self.projection.with_items(features, known))
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection, item_covariance_gradient, variance_gradient
 from predilect.latent.evidence import KernelSearch, search_kernel
@@ -20,9 +20,6 @@ from predilect.latent.sparse.fit import ScalePrior, SparseFit, solve
 from predilect.latent.sparse.margins import sparse_laplacian
 from predilect.latent.sparse.problem import Problem
 from predilect.latent.sparse.stochastic import Schedule
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _ROWS_AT_ONCE = 10_000
 _PAIRS_IN_A_BLOCK = 512

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.design import pair_variance, squared_differences
 from predilect.latent.pooled import laplacian
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 # Nanoseconds an element, measured on one core: they only choose between two ways to the same result.
 _SYRK, _GEMM, _GATHER, _SPARSE, _LOOKUP = 0.04, 0.08, 2.5, 2.0, 20.0

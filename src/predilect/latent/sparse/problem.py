@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from predilect._types import FloatArray, IntArray
 from predilect.data.canonical import canonical_rows
 from predilect.errors import DataError
 from predilect.gaussian.design import Sites
@@ -16,8 +17,6 @@ from predilect.gaussian.projection import Projection
 from predilect.latent.pooled import PooledAnswers
 from predilect.latent.sparse.margins import Margins, margins_of
 from predilect.likelihoods.expectation import expected
-
-FloatArray = npt.NDArray[np.float64]
 
 SURROGATES = ("corrected", "2020")
 
@@ -59,9 +58,6 @@ def surrogate_variance(prior_variance: FloatArray, form: str = "corrected") -> F
         raise ValueError(f"the surrogate variance must be one of {', '.join(SURROGATES)}, not {form!r}")
     Q = np.arctan(1.0 / np.sqrt(1.0 + 2.0 * prior_variance)) / math.pi
     return np.asarray(Q if form == "corrected" else Q * (2.0 - 4.0 * Q))
-
-
-IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)

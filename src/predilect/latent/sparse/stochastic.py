@@ -7,16 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.design import Sites
 from predilect.latent.sparse.approximation import Approximation, Scale, divergence
 from predilect.latent.sparse.ascent import natural_target
 from predilect.latent.sparse.problem import Batch, Problem, expected_sites, linearised_sites
 from predilect.likelihoods.expectation import expected
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _CHECK_EVERY = 2
 _CHECKS = 10

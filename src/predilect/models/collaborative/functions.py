@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.factors.items import FunctionState, ItemDesign
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import Factor, factorise, symmetrise
@@ -17,8 +17,6 @@ from predilect.gaussian.design import Design, Sites, preference, squared_differe
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
 from predilect.latent.sparse.margins import natural_parameters
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +62,6 @@ class Fitc:
         log_z = 0.5 * float(nu @ mean) - 0.5 * B.log_det() - 0.5 * float(np.log(spread).sum())
         root = B.solve_lower(self.factor.lower.T)  # L_B⁻¹ L_Kᵀ
         return FitcConditioned(mean, var, log_z, pull @ root, symmetrise(root.T @ root))
-
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Values(NamedTuple):

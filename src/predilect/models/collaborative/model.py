@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._types import FloatArray
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.median import DISTANCE_RULES
@@ -27,8 +27,6 @@ from predilect.models.fields import Fields
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.effects import Effects
 from predilect.factors.items import ItemDesign
@@ -22,8 +22,6 @@ from predilect.latent.single import change_of_margin
 from predilect.models.collaborative.result import CollaborativeFit, CrowdWeights, importances, moved_threshold
 from predilect.models.collaborative.sites import answer_evidence, refreshed_sites
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 _SMALLEST_STEP = 0.1
 _STEP_GROWTH = 1.2

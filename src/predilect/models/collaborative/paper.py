@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.posterior import FactorPosterior
 from predilect.factors.weights import ProcessWeights, WeightPrior
@@ -33,8 +33,6 @@ from predilect.models.collaborative.sites import (
     refreshed_sites,
 )
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 _INNER_TOLERANCE = 1e-6  # of the bound, relative
 _MOST_PASSES = 500

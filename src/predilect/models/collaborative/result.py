@@ -6,16 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.linalg import svds
 
+from predilect._types import FloatArray, IntArray
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.design import Sites
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,6 @@ class CrowdWeights:
             rows[:, 1:] = traits
         return rows @ self.effects.T, self.spread + np.einsum("nk,ckl,nl->nc", rows, self.covariance, rows)
 
-
-IntArray = npt.NDArray[np.int64]
 
 USED = 0.01  # of the largest importance
 _LARGEST_MOVE = 0.5  # of log δ

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._compile import inner_kernel, kernel
+from predilect._types import BoolArray, FloatArray
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import tilted_scalar
@@ -146,8 +147,6 @@ def add_evidence(outcome, weight, mean, var, precision, linear, threshold, impro
         out[2] += weight[p] * curvature
 
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Outcomes = npt.NDArray[np.int8]
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.errors import DataError
@@ -35,9 +35,6 @@ from predilect.models.factor_models import pack_factor, traits_of_people, unpack
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Training
 from predilect.progress import Watcher
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 PRESETS = ("modern", "paper")
 _SHAPE = {"modern": "matern-3/2", "paper": "squared-exponential"}

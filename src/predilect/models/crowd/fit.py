@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.effects import Effects
 from predilect.factors.items import ItemDesign
@@ -21,8 +22,6 @@ from predilect.gaussian.projection import Projection, item_covariance_gradient
 from predilect.latent.sparse.gradient import projection_gradient
 from predilect.latent.sparse.margins import gathered, graph_laplacian
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesign) -> FloatArray:

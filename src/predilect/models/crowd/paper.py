@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.factors.answers import FactorAnswers
 from predilect.factors.items import FunctionState, GammaPrior, ItemDesign, scale_bound, scale_step
 from predilect.factors.posterior import FactorPosterior
@@ -24,9 +25,6 @@ from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import at, tilted
 from predilect.models.crowd.fit import FactorFit, Watch
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _CHECK_EVERY = 2
 _FULL_BATCH_ROWS = 200_000
@@ -49,7 +47,7 @@ class _Paper:
     design: ItemDesign
     people: Projection | None
     people_rows: RowMargins
-    process: npt.NDArray[np.bool_]
+    process: BoolArray
     state: FactorState
     priors: PaperPriors
     s_w: FloatArray

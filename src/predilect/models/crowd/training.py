@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import Traits
 from predilect.errors import DataError
@@ -38,7 +39,7 @@ _FEWEST_HELD_OUT = 10
 
 def choose_component_prior(
     columns: Sequence[npt.NDArray[Any]],
-    held_out: npt.NDArray[np.bool_],
+    held_out: BoolArray,
     fit: Callable[[list[npt.NDArray[Any]], GammaPrior], FactorFit],
 ) -> tuple[GammaPrior, list[dict[str, float]]]:
     """Candidate prior whose fit predicts held-out answers best, and the trials: shape, rate, log loss in nats.
@@ -61,9 +62,6 @@ def choose_component_prior(
     best = min(range(len(trials)), key=lambda k: trials[k]["log_loss"])
     return CANDIDATES[best], trials
 
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 PRESETS = ("modern", "paper")
 _PAPER = {"consensus_prior": (1.0, 100.0), "component_prior": (1.0, 10.0), "weight_prior": (1.0, 10.0)}

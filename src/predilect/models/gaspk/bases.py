@@ -6,8 +6,8 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.inducing import centres
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
@@ -19,9 +19,6 @@ from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.products import ByProducts
 from predilect.models.gaspk.posterior.scores import MOST_RANK, Basis, DenseBasis, ItemScores
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _SCORED = 4000  # trade-offs that boards are made of
 _FEW_QUESTIONS = 100  # whose variances on a grid are worked out exactly: a twentieth of a second each and more

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from predilect._types import BoolArray, FloatArray
 from predilect.errors import DataError
 from predilect.models.gaspk.posterior.joint import Draws, Mixtures, draw
 from predilect.models.gaspk.questions import codes_of, frame_of, limits, mixtures_of, typical_size, warn_outside
 from predilect.models.gaspk.tradeoffs.map import Step, step_of, steps_of, tidy
-
-FloatArray = npt.NDArray[np.float64]
 
 _N_DRAWS = 1000
 _SIDE, _STRETCH = 20, 4.0  # points of a line on each side of 0, and by how much they are denser near it
@@ -222,7 +220,7 @@ def nearest_zero(f: FloatArray, y: FloatArray) -> FloatArray:
     return np.where(f[..., middle] == 0.0, 0.0, zero)
 
 
-def _first_zero(f: FloatArray, crosses: npt.NDArray[np.bool_], y: FloatArray) -> FloatArray:
+def _first_zero(f: FloatArray, crosses: BoolArray, y: FloatArray) -> FloatArray:
     """The first zero along y; inf where there is none."""
     if len(y) < 2:
         return np.full(f.shape[:-1], np.inf)

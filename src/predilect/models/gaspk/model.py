@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
@@ -26,8 +27,6 @@ from predilect.models.reading import Queries, Training, read_answers
 from predilect.models.turn import Turn
 from predilect.progress import Watcher
 from predilect.shards import workers
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

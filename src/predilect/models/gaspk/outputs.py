@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from predilect._types import FloatArray
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError, DataWarning
 from predilect.likelihoods.probit import outcome_probabilities
@@ -23,8 +23,6 @@ from predilect.models.gaspk.questions import (
     warn_outside,
 )
 from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, steps_of
-
-FloatArray = npt.NDArray[np.float64]
 
 _Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal
 _PAIRS_AT_ONCE = 500_000

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.gaussian.kernels.stationary import SHAPES
 from predilect.models.checks import check_choice, check_count, check_positive
@@ -90,10 +91,6 @@ def check_gaspk(model: Any) -> None:
         raise ValueError(f"levels must be a number, a list for each dimension or a mapping of names, not {levels!r}")
 
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
 class Choices:
     """The distinct trade-offs of answers."""
@@ -113,7 +110,7 @@ class Told:
     n_points: int
     report: dict[str, Any]  # attributes and trade-offs left out
 
-    def answers(self, comparisons: Comparisons, rows: npt.NDArray[np.bool_] | None = None) -> TradeOffAnswers:
+    def answers(self, comparisons: Comparisons, rows: BoolArray | None = None) -> TradeOffAnswers:
         """The answers, or some of them."""
         some = np.ones(comparisons.n_rows, dtype=bool) if rows is None else rows
         return TradeOffAnswers.of(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.errors import DataError
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.models.gaspk.parameters import resolve
@@ -26,8 +26,6 @@ from predilect.models.gaspk.plots import (
 )
 from predilect.models.gaspk.questions import typical_size
 from predilect.models.gaspk.tradeoffs.map import Step, step_of, steps_of
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_ROWS = 5
 _MOST_DOTS = 1500

@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from predilect._plots import can_plot
 from predilect._text import one_line, shortened
+from predilect._types import FloatArray
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.models.gaspk.boundaries import indifference
 from predilect.models.gaspk.outputs import accept
 from predilect.models.gaspk.questions import codes_of, limits
 from predilect.models.gaspk.tradeoffs.map import Step, step_of
-
-FloatArray = npt.NDArray[np.float64]
 
 CELLS = 41
 _SHOWN = 0.98  # share of the answers whose trade-offs the axes hold

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import build_frame
 from predilect.errors import DataError, DataWarning
@@ -23,12 +23,10 @@ from predilect.models.gaspk.posterior.scores import DenseBasis
 from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, round_size
 from predilect.models.reading import Queries
 
-FloatArray = npt.NDArray[np.float64]
-
 BEYOND = 1e-9  # of a range
 
 
-def codes_of(model: Any, user: Any) -> tuple[npt.NDArray[np.int64], list[Any]] | None:
+def codes_of(model: Any, user: Any) -> tuple[IntArray, list[Any]] | None:
     """Codes and ids of the people asked for, None for the average of all; DataError if they are unknown."""
     if user is None:
         return None
@@ -43,7 +41,7 @@ def codes_of(model: Any, user: Any) -> tuple[npt.NDArray[np.int64], list[Any]] |
     return np.array([model._user_code(name) for name in ids], dtype=np.int64), ids
 
 
-def mixtures_of(model: Any, who: tuple[npt.NDArray[np.int64], list[Any]] | None) -> Mixtures:
+def mixtures_of(model: Any, who: tuple[IntArray, list[Any]] | None) -> Mixtures:
     """Weights of people, as :func:`codes_of` gives them, or the average of all as one person."""
     posterior, answers = model.posterior_, model.answers_
     gamma = posterior.gamma

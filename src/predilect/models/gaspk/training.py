@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 
 from predilect._json import plain
+from predilect._types import IntArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
@@ -179,9 +180,6 @@ def _trials(
     )
     n_eigenpairs = None if how.variances == "exact" else int(model.n_eigenpairs)
     return try_candidates(candidates, bases.of, folds, settings, **shared, n_eigenpairs=n_eigenpairs, progress=told)
-
-
-IntArray = npt.NDArray[np.int64]
 
 
 def take_in(model: Any, more: Comparisons, items: Any) -> EM:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.data import ItemFeatures, Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.dense import symmetrise
@@ -24,9 +24,6 @@ from predilect.models.fields import Fields, numbers
 from predilect.models.gppl.pooled import SPARSE_ARRAYS, Fitted, fit_sparse_gppl, pack_sparse, points_of, unpack_sparse
 from predilect.models.reading import Training
 from predilect.progress import Watcher
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _ROWS_AT_ONCE = 20_000
 _PEOPLE_FOR_AVERAGE = 2000

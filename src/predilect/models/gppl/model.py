@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES, SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
@@ -29,7 +27,6 @@ from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.progress import Watcher
 from predilect.shards import workers
 
-FloatArray = npt.NDArray[np.float64]
 USERS = ("pooled", "separate", "joint")
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel, Scaled
@@ -31,8 +29,6 @@ from predilect.models.fields import LARGEST, Fields, covariance, numbers, option
 from predilect.models.reading import Training
 from predilect.models.saving import number_within
 from predilect.progress import Report, Watcher
-
-FloatArray = npt.NDArray[np.float64]
 
 # P inducing points, M of them with the items without features.
 SPARSE_ARRAYS: Fields = {"points": optional(numbers("P F")), "m": numbers("M"), "C_m": covariance("M M")}
@@ -65,7 +61,7 @@ def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: 
     return fit_sparse_gppl(model, answers, projection, delta, watch)
 
 
-def points_of(model: Any, kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray | None:
+def points_of(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray | None:
     """Inducing points as ``model.n_inducing`` says; None: the items."""
     automatic = None if len(features) <= _MOST_ITEMS_DENSE else _MOST_POINTS
     return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
@@ -171,7 +167,7 @@ def pack_sparse(posterior: SparsePosterior) -> tuple[dict[str, Any], dict[str, A
 
 
 def unpack_sparse(
-    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_]
+    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
 ) -> SparsePosterior:
     """The posterior that :func:`pack_sparse` packed; ValueError if the arrays do not fit each other."""
     projection = Projection.of(kernel, features, known, arrays.get("points"))

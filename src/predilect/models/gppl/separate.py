@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
@@ -34,9 +34,6 @@ from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.progress import Report, Watcher
 from predilect.shards import workers
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +126,7 @@ def fit_separate(
     people: People,
     kernel: Kernel,
     features: FloatArray,
-    known: npt.NDArray[np.bool_],
+    known: BoolArray,
     *,
     shape: float,
     rate: float,

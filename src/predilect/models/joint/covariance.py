@@ -6,14 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.design import preference
 from predilect.gaussian.kernels import Kernel
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +19,10 @@ class Table:
 
     kernel: Kernel  # white noise in it belongs to a row: to a user, or to an item
     features: FloatArray  # (n, d)
-    known: npt.NDArray[np.bool_]  # whether a row has features; one without is uncorrelated with all others, (n,)
+    known: BoolArray  # whether a row has features; one without is uncorrelated with all others, (n,)
 
     @classmethod
-    def of(cls, kernel: Kernel, features: FloatArray, known: npt.NDArray[np.bool_] | None = None) -> Self:
+    def of(cls, kernel: Kernel, features: FloatArray, known: BoolArray | None = None) -> Self:
         """From rows that all have features, unless ``known`` says otherwise."""
         return cls(kernel, features, np.ones(len(features), dtype=bool) if known is None else known)
 
@@ -49,7 +46,7 @@ class Table:
         total = self.kernel.diagonal_gradient(self._middle(), alone)
         return total + self.kernel.gradient(self.features[known], None, weights[np.ix_(known, known)])
 
-    def with_rows(self, features: FloatArray, known: npt.NDArray[np.bool_] | None = None) -> Table:
+    def with_rows(self, features: FloatArray, known: BoolArray | None = None) -> Table:
         """With more rows after these."""
         more = np.ones(len(features), dtype=bool) if known is None else known
         return replace(self, features=np.vstack([self.features, features]), known=np.concatenate([self.known, more]))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel, Own, Scaled, White
@@ -25,9 +26,6 @@ from predilect.models.joint.process import JointProcess, Rows
 from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Training
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _LARGEST = 5000  # rows or answers: dense algebra, some n² floats and n³ operations an iteration
 _ROUNDS, _TOLERANCE = 8, 1e-3  # of log δ

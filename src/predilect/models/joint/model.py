@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
@@ -21,8 +21,6 @@ from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.models.saving import number_within
 from predilect.progress import Watcher
-
-FloatArray = npt.NDArray[np.float64]
 
 _TOLERANCE = 1e-6
 _USER_SHARE, _ITEM_SHARE = 0.5, 0.2  # where "auto" starts

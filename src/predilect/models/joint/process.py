@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._json import typed
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
 from predilect.gaussian.design import Design, Sites, preference
@@ -20,9 +20,6 @@ from predilect.models.fields import LARGEST, SMALL, Fields, codes, flags, number
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.kernels import kernel_from_dict, kernel_to_dict
 from predilect.models.saving import number_within
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _ROWS_AT_ONCE = 4000
 _ENTRIES_AT_ONCE = 5_000_000
@@ -166,7 +163,7 @@ class JointProcess(Posterior):
 
         return (np.diagonal(K_u)[users] + more[0]) * (np.diagonal(pairs) + more[1]), column
 
-    def with_items(self, features: FloatArray, known: npt.NDArray[np.bool_]) -> JointProcess:
+    def with_items(self, features: FloatArray, known: BoolArray) -> JointProcess:
         """With items appended that have no answers."""
         items = self.kernel.items.with_rows(features, known)
         return replace(self, kernel=replace(self.kernel, items=items))
@@ -207,7 +204,7 @@ class KeptProcess(JointProcess):
         cells = self.rows.codes.astype(np.int64)
         return cells[cells[:, 0] == user, 1]
 
-    def holds(self, users: IntArray, items: IntArray) -> npt.NDArray[np.bool_]:
+    def holds(self, users: IntArray, items: IntArray) -> BoolArray:
         """Whether users keep items, (n,); False for an unseen user (-1)."""
         n = self.n_items
         cells = self.rows.codes.astype(np.int64) @ np.array([n, 1])

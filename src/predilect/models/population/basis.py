@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
+from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.inducing import centres
 from predilect.gaussian.kernels import squared_exponential
-
-FloatArray = npt.NDArray[np.float64]
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
 _LEAST_SHARE = 1e-6  # keeps the prior of an item-specific residual proper at an inducing point
@@ -74,7 +72,7 @@ class Functions:
         shares = np.repeat([attributes, kernel], [self.n_attributes, len(self.points)])
         return np.diag(np.maximum(shares, _LEAST_SHARE))
 
-    def own_share(self, Phi: FloatArray, known: npt.NDArray[np.bool_], weight: float) -> FloatArray:
+    def own_share(self, Phi: FloatArray, known: BoolArray, weight: float) -> FloatArray:
         """Share of the prior variance that functions and inducing points lose, (n_items,); empty if none."""
         attributes, kernel = self._shares(weight)
         if not len(self.points) and attributes == 1.0 and known.all():
@@ -82,7 +80,7 @@ class Functions:
         share = 1.0 - attributes - kernel * np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
         return np.where(known, np.maximum(share, _LEAST_SHARE), 1.0)
 
-    def slopes(self, Phi: FloatArray, known: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, Phi: FloatArray, known: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Derivatives in w of the diagonal of :meth:`prior_covariance`, (M,), and of :meth:`own_share`, (n_items,)."""
         (low, low_kernel), (high, high_kernel) = self._shares(0.0), self._shares(1.0)
         attributes, kernel = high - low, high_kernel - low_kernel

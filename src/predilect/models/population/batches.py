@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
 from predilect.data.keyed_rows import keys_of, sides_of
 from predilect.data.read.winners import TIE_WORDS
 from predilect.errors import DataError
 from predilect.models.reading import read_answers
-
-FloatArray = npt.NDArray[np.float64]
-KeyArray = npt.NDArray[np.int64]
 
 _DUST = 1e-9  # weights are counts, and removal leaves rounding errors
 _JOIN = (
@@ -29,8 +27,8 @@ _JOIN = (
 class Batch(NamedTuple):
     """Answers in the codes of a model, sorted by person, each (person, key) once; arrays of shape (n,)."""
 
-    users: KeyArray  # codes, of new people from the number of known ones on; 0 where people are not told apart
-    key: KeyArray
+    users: IntArray  # codes, of new people from the number of known ones on; 0 where people are not told apart
+    key: IntArray
     weight: FloatArray
     new: list[Any]  # ids of new people, in the order of their codes
     names: list[Any]  # who answered, row by row; empty where people are not told apart
@@ -223,7 +221,7 @@ class AnswerLog:
         return comparisons
 
 
-def _applied(answers: Comparisons, key: KeyArray, change: FloatArray, names: list[Any]) -> Comparisons:
+def _applied(answers: Comparisons, key: IntArray, change: FloatArray, names: list[Any]) -> Comparisons:
     """Answers after changes of their weights; which of several tasks loses an answer makes no difference."""
     users = answers.users.extend(names) if names else answers.users
     who = users.codes(names, what="user") if names else np.zeros(len(key), dtype=np.int32)

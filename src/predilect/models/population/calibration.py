@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize, minimize_scalar
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.splits import held_out_groups
 from predilect.gaussian.design import Sites
@@ -21,8 +22,6 @@ from predilect.people.layout import lay_out_columns
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.queries import IMPLIED
 from predilect.people.update import settle
-
-FloatArray = npt.NDArray[np.float64]
 
 _LOG_RANGE = (math.log(1e-3), math.log(10.0))
 PRIOR_SCALE = 0.25  # of a Laplace prior of log κ about 0: a handful of answers must not move it, but many may, far
@@ -202,7 +201,7 @@ class Alone(NamedTuple):
 
 def predict_alone(
     comparisons: Comparisons,
-    test: npt.NDArray[np.bool_],
+    test: BoolArray,
     posterior: PopulationPosterior,
     delta: float,
     *,
@@ -255,8 +254,8 @@ def predict_alone(
 
 
 def _margins(
-    comparisons: Comparisons, rows: npt.NDArray[np.integer], posterior: PopulationPosterior,
-    users: npt.NDArray[np.integer], delta: float, executor: ThreadPoolExecutor | None,
+    comparisons: Comparisons, rows: IntArray, posterior: PopulationPosterior,
+    users: IntArray, delta: float, executor: ThreadPoolExecutor | None,
 ) -> Alone:  # fmt: skip
     """Predicted margins of answers, each as one of the people of a posterior (by their codes)."""
     left, right = comparisons.left[rows], comparisons.right[rows]

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
+from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
@@ -26,8 +26,6 @@ from predilect.models.population.prior import Candidate, Hyperparameters, Popula
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People
 from predilect.people.maximisation import consensus_mode, consensus_step, offset_step, threshold_step
-
-FloatArray = npt.NDArray[np.float64]
 
 # Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
 # decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds. Where people are

@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.population.prior import PopulationPrior
@@ -25,8 +25,6 @@ from predilect.people.layout import Basis, Effects, People
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle_all
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 _WINDOW = 5  # the rise of J is judged over so many iterations, since single ones may stall
 

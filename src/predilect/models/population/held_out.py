@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import Calibration
@@ -18,8 +19,6 @@ from predilect.models.population.calibration import Alone, calibration, predict_
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.layout import People, lay_out
-
-FloatArray = npt.NDArray[np.float64]
 
 _UNSEEN = 0.5  # answers that what may happen, but did not, counts for
 _TOLERANCE = 1e-4
@@ -109,7 +108,7 @@ class Fold:
     """One split of the answers, fitted again and again under different priors."""
 
     def __init__(
-        self, comparisons: Comparisons, test: npt.NDArray[np.bool_], space: FeatureSpace, traits: FloatArray | None,
+        self, comparisons: Comparisons, test: BoolArray, space: FeatureSpace, traits: FloatArray | None,
         delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
     ) -> None:  # fmt: skip
         self.comparisons, self._held_out = comparisons, test

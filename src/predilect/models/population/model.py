@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
+from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.evaluation.judging import keep_verdict, verdict_of
@@ -35,7 +34,6 @@ from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
 
-FloatArray = npt.NDArray[np.float64]
 Auto = float | str
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.models.population.basis import Functions
 from predilect.models.population.prior import Hyperparameters
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

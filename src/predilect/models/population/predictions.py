@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.models.population.train import extend
 from predilect.models.reading import Queries, rows_of_features
 from predilect.shards import workers
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def population_margins(

@@ -9,18 +9,16 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigvalsh
 from scipy.optimize import brentq
 
 from predilect._json import typed
+from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import Calibration
 from predilect.models.checks import _is_auto, _number
 from predilect.models.fields import LARGEST
 from predilect.models.population.basis import BASES, Functions
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.optimize import Bounds, minimize
 
+from predilect._types import FloatArray
 from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import PopulationPrior, first_scale
@@ -29,7 +29,6 @@ from predilect.people.maximisation import (
     ties_step,
 )
 
-FloatArray = npt.NDArray[np.float64]
 Progress = Callable[[int, float], None]
 
 _MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTORY_FLOATS

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
@@ -38,9 +38,6 @@ from predilect.models.population.held_out import (
 from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few, least_strength
 from predilect.people.layout import People, lay_out
 from predilect.people.maximisation import tie_spread_of
-
-FloatArray = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
 
@@ -160,11 +157,11 @@ def select_model(
     if not free and len(bases) == 1 and (traits is None or traits_must):
         return Selection(start, Candidate.of(bases[0], space), [], some.n_users, 0.0, None)
 
-    def folds_of(rows: Comparisons, codes: npt.NDArray[np.int64], where: FeatureSpace, masks: list[Mask]) -> list[Fold]:
+    def folds_of(rows: Comparisons, codes: IntArray, where: FeatureSpace, masks: list[BoolArray]) -> list[Fold]:
         some_traits = None if traits is None else traits[codes]
         return [Fold(rows, test, where, some_traits, delta, n_basis, executor) for test in masks]
 
-    def search_on(rows: Comparisons, codes: npt.NDArray[np.int64], where: FeatureSpace, seed: int) -> _Search:
+    def search_on(rows: Comparisons, codes: IntArray, where: FeatureSpace, seed: int) -> _Search:
         return _Search(where, folds_of(rows, codes, where, masks_of_folds(rows, seeds[seed])), free, progress)
 
     n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)

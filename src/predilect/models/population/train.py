@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people
@@ -26,9 +26,6 @@ from predilect.models.population.selection import DEFAULTS, select_model
 from predilect.people.layout import Effects, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report, Watcher
-
-FloatArray = npt.NDArray[np.float64]
-
 
 # Dense items x items algebra: about 12 n² floats and a few n³ operations a pass.
 _MOST_ITEMS_PERSONAL = 3000

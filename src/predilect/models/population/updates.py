@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.errors import DataError
@@ -25,8 +26,6 @@ from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled
 from predilect.progress import Report
 from predilect.shards import workers
-
-FloatArray = npt.NDArray[np.float64]
 
 # All people are merged into one layout once so many, and such a share of all, have changed outside it.
 _MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05

@@ -8,10 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _PEOPLE_AT_ONCE = 8192
 
@@ -82,7 +80,7 @@ class TradeOffAnswers:
         rows = order[first]
         return cls(u[rows], p[rows], y[rows], total, n_users, n_points)
 
-    def take(self, rows: npt.NDArray[np.bool_] | IntArray) -> TradeOffAnswers:
+    def take(self, rows: BoolArray | IntArray) -> TradeOffAnswers:
         """Some of the rows, over the same people and points."""
         return replace(
             self, user=self.user[rows], point=self.point[rows], outcome=self.outcome[rows], weight=self.weight[rows]

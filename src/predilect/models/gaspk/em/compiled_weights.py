@@ -23,13 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._compile import inner_kernel, kernel
+from predilect._types import FloatArray, IntArray
 from predilect.likelihoods.expectation import value_and_slope
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.special import mills_curvature_scalar
 from predilect.likelihoods.tabulated import log_ndtr_both
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 OutcomeArray = npt.NDArray[np.int8]
 
 # Ridge, as a share of the mean curvature: where fewer answers than weights leave the model singular, the shortest

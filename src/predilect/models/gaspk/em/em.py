@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.latent.scaled import best_threshold, starting_threshold
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.answers import TradeOffAnswers
@@ -19,7 +19,6 @@ from predilect.models.gaspk.em.weights import exact_weights, expected_weights, h
 from predilect.models.gaspk.posterior.scores import Basis
 from predilect.progress import Report
 
-FloatArray = npt.NDArray[np.float64]
 Estimator = Literal["heuristic", "exact", "expected"]
 ESTIMATORS = ("heuristic", "exact", "expected")
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import pdist
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.kernels import Kernel, Linear, Product, Selected
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
 from predilect.likelihoods.probit import tilted
@@ -26,8 +27,6 @@ from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.products import ByProducts
 from predilect.models.gaspk.posterior.scores import Basis
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 LENGTH_RULES = ("median", "median-sqrt-half", "per-dimension")
 _MOST_POINTS = 1000
@@ -127,7 +126,7 @@ def held_out_margins(
     return mean, var
 
 
-def _rows(basis: Basis, points: npt.NDArray[np.int64]) -> FloatArray:
+def _rows(basis: Basis, points: IntArray) -> FloatArray:
     """Rows of Φ, without ever forming all of it on a large grid."""
     if isinstance(basis, GridBasis) and basis.Phi is None:
         return basis.at(basis.places[points])

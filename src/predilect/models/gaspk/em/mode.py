@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.likelihoods.views import Likelihood
 from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.posterior.blocks import gather, packed_blocks, scatter, unpacked
@@ -18,8 +19,6 @@ from predilect.models.gaspk.posterior.products import ByProducts
 from predilect.models.gaspk.posterior.scores import Basis
 from predilect.models.gaspk.posterior.solver import Preconditioner, log_determinant, solve
 from predilect.progress import Report
-
-FloatArray = npt.NDArray[np.float64]
 
 _MAX_HALVINGS = 40
 _FIRST, _FINEST = 3e-2, 1e-10  # relative accuracy of the first equations, and of the last

@@ -13,19 +13,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError, PredilectError
 from predilect.likelihoods.expectation import BOUNDS, RULES
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.compiled_weights import add_log_likelihoods, climb
 from predilect.shards import Shard, cut, map_shards
 
-FloatArray = npt.NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def _mirrored(
-    x: FloatArray, omega: FloatArray, counts: npt.NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+def _mirrored(x: FloatArray, omega: FloatArray, counts: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
     nodes, weights = np.zeros((2, len(x), 2 * x.shape[1]))
     for row, n in enumerate(counts.tolist()):
         nodes[row, : 2 * n : 2], nodes[row, 1 : 2 * n : 2] = x[row, :n], -x[row, :n]
@@ -45,12 +43,12 @@ class Answers(Protocol):
     """Columns of answers about points, sorted by person."""
 
     @property
-    def user(self) -> npt.NDArray[np.int64]:
+    def user(self) -> IntArray:
         """Codes of people, shape (n,), ascending."""
         ...
 
     @property
-    def point(self) -> npt.NDArray[np.int64]:
+    def point(self) -> IntArray:
         """Codes of points, shape (n,)."""
         ...
 
@@ -153,10 +151,10 @@ def expected_weights(
 class _Rows:
     """The columns as compiled loops want them, and where each person's rows begin."""
 
-    point: npt.NDArray[np.int64]
+    point: IntArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
-    user_ptr: npt.NDArray[np.int64]
+    user_ptr: IntArray
 
 
 def _checked(answers: Answers, F: FloatArray, delta: float) -> tuple[_Rows, FloatArray]:

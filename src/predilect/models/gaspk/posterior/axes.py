@@ -11,11 +11,9 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import eigenpairs
 from predilect.gaussian.kernels import Kernel
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._compile import kernel
+from predilect._types import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _SQUARES = 10_000_000  # numbers in γ γᵀ of all people that are held at once
 
 

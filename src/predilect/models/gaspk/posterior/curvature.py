@@ -7,13 +7,10 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
 from predilect.models.gaspk.posterior.blocks import MANY, pair_table, quadratic_forms, quadratic_forms_by_pairs
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _NUMBERS_AT_ONCE = 4_000_000
 

@@ -11,12 +11,10 @@ from functools import cached_property, reduce
 import numpy as np
 import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.kernels import Kernel
 from predilect.models.gaspk.posterior.axes import Axis, ByParity, Group, Part, along, grouped, parts_of
 from predilect.models.gaspk.posterior.blocks import packed_product, row_sums, sandwich
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +93,7 @@ class Folding:
         out *= self.eigenvalues[:, None]
         return out
 
-    def assembled(self, features: Sequence[ByParity], coordinates: npt.NDArray[np.integer] | None) -> FloatArray:
+    def assembled(self, features: Sequence[ByParity], coordinates: IntArray | None) -> FloatArray:
         """Products of one feature of each group, for some or all coordinates."""
         wanted = np.arange(self.rank) if coordinates is None else np.asarray(coordinates)
         out = np.empty((len(features[0][0]), len(wanted)))
@@ -276,11 +274,11 @@ class GridBasis:
         """Φ, shape (n_points, rank)."""
         return self.at(self.places) if self.Phi is None else self.Phi
 
-    def columns(self, coordinates: npt.NDArray[np.integer]) -> FloatArray:
+    def columns(self, coordinates: IntArray) -> FloatArray:
         """Some columns of Φ, shape (n_points, len(coordinates))."""
         return self.at(self.places, coordinates) if self.Phi is None else self.Phi[:, coordinates]
 
-    def at(self, codes: npt.NDArray[np.integer], coordinates: npt.NDArray[np.integer] | None = None) -> FloatArray:
+    def at(self, codes: IntArray, coordinates: IntArray | None = None) -> FloatArray:
         """Rows of Q Λ^½ at any points of the grid, shape (q, rank), or some of their entries."""
         places = np.unravel_index(np.asarray(codes), [group.size for group in self.folding.groups])
         features = [
@@ -289,7 +287,7 @@ class GridBasis:
         ]
         return self.folding.assembled(features, coordinates)
 
-    def rows(self, x: FloatArray, coordinates: npt.NDArray[np.integer] | None = None) -> tuple[FloatArray, FloatArray]:
+    def rows(self, x: FloatArray, coordinates: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Rows of Φ at trade-offs (q, d) on the grid or off it, (q, rank), and the residual prior variance, (q,).
 
         With ``coordinates`` only those columns; the residual then holds the others too.
@@ -298,7 +296,7 @@ class GridBasis:
         phi = self.folding.assembled([group.features(projected) for group in self.folding.groups], coordinates)
         return phi, np.maximum(self.prior_variance(x) - np.einsum("qj,qj->q", phi, phi), 0.0)
 
-    def covariance(self, codes: npt.NDArray[np.integer], others: npt.NDArray[np.integer]) -> FloatArray:
+    def covariance(self, codes: IntArray, others: IntArray) -> FloatArray:
         """The prior covariance of a characteristic between points of the grid, shape (q, r)."""
         sizes = [group.size for group in self.folding.groups]
         left, right = np.unravel_index(codes, sizes), np.unravel_index(others, sizes)
@@ -333,7 +331,7 @@ class GridBasis:
             code = code * len(axis.levels) + place
         return np.where(on, code, -1)
 
-    def trade_offs(self, codes: npt.NDArray[np.integer]) -> FloatArray:
+    def trade_offs(self, codes: IntArray) -> FloatArray:
         """Points of the grid, shape (q, d)."""
         places = np.unravel_index(codes, self.shape)
         return np.stack([axis.levels[place] for axis, place in zip(self.axes, places, strict=True)], axis=1)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import eigenpairs, symmetrise
 from predilect.gaussian.kernels import Kernel
 from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, Curvature
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.products import ByProducts
 from predilect.models.gaspk.posterior.solver import solve
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,15 +7,13 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
 from predilect.models.gaspk.posterior.blocks import MANY, pair_table, quadratic_forms, quadratic_forms_by_pairs
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.solver import assembled, largest_coordinates
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 Form = Literal["consistent", "paper"]
 Count = Literal["per_characteristic", "total"]
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
 from predilect.gaussian.posterior import Posterior
@@ -19,9 +19,6 @@ from predilect.gaussian.utilities import Utilities
 from predilect.models.gaspk.posterior.curvature import Curvature
 from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.scores import Basis, ItemScores, centred_blocks, centred_scores, mixed
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.integer]
 
 _NUMBERS_AT_ONCE = 20_000_000
 _FLOOR, _ROUNDING = 1e-10, 1e-9

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from predilect._types import FloatArray
 from predilect.models.gaspk.posterior.scores import Basis
 from predilect.models.gaspk.posterior.solver import (
     LogDeterminant,
@@ -17,8 +17,6 @@ from predilect.models.gaspk.posterior.solver import (
     precision_product,
     solve,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 _TOGETHER = 1_000  # rows of the preconditioner's dense block, for many right-hand sides
 _COLUMNS = 256

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from predilect._compile import kernel
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import eigenpairs, pivoted_cholesky, symmetrise
 from predilect.gaussian.kernels import Kernel
 from predilect.models.gaspk.posterior.curvature import Curvature
-
-FloatArray = npt.NDArray[np.float64]
 
 MOST_RANK = 1500
 _EXACT_POINTS = 1500
@@ -132,9 +130,6 @@ class DenseBasis:
         return phi, np.maximum(self.kernel.diagonal(x) - np.einsum("ij,ij->i", phi, phi), 0.0)
 
 
-IntArray = npt.NDArray[np.integer]
-
-
 def mixed(
     user: IntArray, point: IntArray, gamma: FloatArray, mean: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -153,7 +148,7 @@ def mixed(
 
 @kernel
 def _mixed(
-    user: npt.NDArray[np.int64], point: npt.NDArray[np.int64], gamma: FloatArray, mean: FloatArray, V: FloatArray,
+    user: IntArray, point: IntArray, gamma: FloatArray, mean: FloatArray, V: FloatArray,
     out: FloatArray,
 ) -> None:  # fmt: skip
     for i in range(user.shape[0]):

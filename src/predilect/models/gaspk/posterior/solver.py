@@ -11,16 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal
 
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.solve import Solution, conjugate_gradients
 from predilect.models.gaspk.posterior.blocks import MANY, packed_product, unpacked, weighted_grams
 from predilect.models.gaspk.posterior.scores import Basis
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 _LOOSE = 1e-6  # from here on up the recurrence of conjugate gradients is as good as the residual: rounding is far below
 _NOTICEABLE = 1e-3  # of the prior precision 1: P is I for coordinates about which answers say less
