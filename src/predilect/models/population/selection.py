@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,10 +43,15 @@ DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "featu
 
 # The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
 # comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
-_STEPS = {"strength": math.sqrt(10.0), "variance": 2.0, "length_scale": 2.0, "feature_weight": 8.0}
+_Walked = Literal[
+    "strength", "variance", "length_scale", "feature_weight"
+]  # a misspelt name in a comparison is an error
+_STEPS: dict[_Walked, float] = {
+    "strength": math.sqrt(10.0), "variance": 2.0, "length_scale": 2.0, "feature_weight": 8.0,
+}  # fmt: skip
 _RANGES = {"strength": (1.0, 1e4), "variance": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
-_WALK = ("strength", "variance", "feature_weight", "strength")
-_WALK_WITH_KERNEL = ("length_scale", "feature_weight", "strength")
+_WALK: tuple[_Walked, ...] = ("strength", "variance", "feature_weight", "strength")
+_WALK_WITH_KERNEL: tuple[_Walked, ...] = ("length_scale", "feature_weight", "strength")
 _MAX_TRIALS = 10
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
@@ -269,7 +274,7 @@ class _Search:
         """One hyper-parameter at a time, as long as held-out answers gain."""
         first = best.candidate.prior(best.setting, self.space)
         least = self.least_strength(first)
-        names: tuple[str, ...] = _WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK
+        names = _WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK
         few = self.has_few_people(best.candidate, best.setting)
         tried = {best.setting}
         most = len(self.trials) - 1 + _MAX_TRIALS
@@ -279,7 +284,7 @@ class _Search:
             # The evidence of w is misled where one choice is several answers, so that there tasks held out decide.
             fixed = name == "feature_weight" and (weightless or self.folds[0].comparisons.task is None)
             # Answers held out by few people mislead the choice of s₀; the evidence, which takes all, does not.
-            fixed |= name == "scale" and few
+            fixed |= name == "variance" and few
             if name not in self.free or fixed:
                 continue
             for direction in (-1, 1) if name != "feature_weight" else (1,):
@@ -399,7 +404,7 @@ def _first_trait_scale(setting: Hyperparameters, traits: FloatArray) -> float:
     return _FIRST_TRAIT_SHARE * setting.variance / max(int(traits.shape[1]), 1)
 
 
-def _step(setting: Hyperparameters, name: str, direction: int, least_strength: float) -> Hyperparameters | None:
+def _step(setting: Hyperparameters, name: _Walked, direction: int, least_strength: float) -> Hyperparameters | None:
     """The setting one step along, or None at the end of the range."""
     value, factor = getattr(setting, name), _STEPS[name] ** direction
     value = value * factor / (1.0 - value + value * factor) if name == "feature_weight" else value * factor
