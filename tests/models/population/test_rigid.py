@@ -10,6 +10,7 @@ import pytest
 
 from predilect import Comparisons, ItemFeatures
 from predilect.data.features import FeatureSpace
+from predilect.gaussian.dense import factorise
 from predilect.models.population import evidence as rigid
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.prior import Candidate, Hyperparameters
@@ -158,3 +159,16 @@ def test_scales_and_threshold_that_must_rise_or_fall_together_are_found():
 
 def test_the_weak_prior_of_the_scales_is_highest_where_people_differ_half_as_much_as_items():
     assert rigid._log_prior_of_variances(3.0, 0.7) < rigid._log_prior_of_variances(0.2, 0.8) == 0.0
+
+
+@pytest.mark.parametrize("name", CROWDS)
+def test_a_point_of_a_line_is_the_evidence_with_the_consensus_integrated_out(name):
+    search = search_at(CROWDS[name])
+    value, _ = at_rest(partial(search.evaluate, []), np.zeros(0))
+    dense = factorise(search.precision + search.current.H).log_det() - factorise(search.precision).log_det()
+    variances = (START.variance, START.consensus_variance)
+    expected = value - 0.5 * dense + rigid._log_prior_of_variances(*variances)
+    # Neither from there nor from nothing, and no better known than a fraction of a nat.
+    assert search._profile(expected) == pytest.approx(expected, abs=0.05)
+    fresh = search_at(CROWDS[name])
+    assert fresh._profile(expected) == pytest.approx(expected, abs=0.1)

@@ -257,3 +257,21 @@ def test_one_person_who_repeats_an_answer_costs_the_others_nothing():
         return -float(np.mean(np.sum(chance * np.log(q), axis=1)))
 
     assert loss_of_others(1e4) < loss_of_others(0.0) + 0.002
+
+
+def test_the_evidence_of_few_people_takes_a_share_of_everybodys_answers():
+    answers = comparisons(crowd(5, 6, 40, 1600))
+    some = selection._thinned(answers, np.random.SeedSequence(0))
+    n_parts = -(-answers.n_rows // selection._ENOUGH_FOR_SCALES)
+    assert n_parts > 1
+    counts, all_counts = (np.bincount(rows.user, minlength=6) for rows in (some, answers))
+    assert np.abs(counts - all_counts / n_parts).max() <= 1
+    few = answers.take(np.arange(answers.n_rows) % n_parts == 0)
+    assert selection._thinned(few, np.random.SeedSequence(0)) is few
+
+
+def test_few_people_are_tried_nearly_rigid_first():
+    columns, outcome, _ = few_people_on_many_items(4, 60, 40, 0.3, 1)
+    trials = Population(n_jobs=1).fit(columns, outcome).report_["prior"]["trials"]
+    # Three steps above the strength that fits the dimension, so that the first trials take few passes.
+    assert trials[0]["strength"] == pytest.approx(10**1.5 * selection.DEFAULTS["strength"])
