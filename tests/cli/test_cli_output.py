@@ -171,7 +171,7 @@ def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path, number, code, word
     time.sleep(0.5)
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == code
+    assert process.returncode == code, said
     assert f"{word}; nothing was written." in said
     assert "Traceback" not in said
     assert files_beside(tmp_path) == ["votes.csv"]

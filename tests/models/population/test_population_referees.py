@@ -17,8 +17,8 @@ from predilect.data import split_items
 from predilect.errors import DataWarning
 from simulate_features import FeaturedCrowd, featured_crowd
 
-# One worker for all: the crowds are fitted once a module, which takes most of a minute each.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("population referees")]
+# One worker for all: the crowds are fitted once a module, which takes most of a minute each, more on a busy machine.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("population referees"), pytest.mark.timeout(900)]
 
 # n_users, n_items, answers a person, s₀, w, δ.
 CROWDS = {
