@@ -352,3 +352,25 @@ def test_items_that_answers_do_not_tell_apart_keep_their_order_through_update_an
         for name in ("item", "rank", "rank_low", "rank_high", "p_best", "tier", "n"):
             assert new[name].to_list() == old[name].to_list(), name
         np.testing.assert_allclose(new["mean"], old["mean"], atol=CONVERGED)
+
+
+def test_a_pooled_board_takes_people_for_independent_and_not_their_answers(tmp_path):
+    named = fitted("pooled")
+    frame = {name: column for name, column in columns(AT_FIT).items() if name != "user"}
+    unnamed = Population(**FIXED).fit(frame)
+    assert unnamed.posterior_.dependence is None
+    posterior = named.posterior_
+    C, D = posterior.covariance, posterior.dependence
+    np.testing.assert_allclose(posterior.utilities()[1], C + C @ D @ C, atol=ITERATIVE)
+    assert any("not their answers" in line for line in named.describe())
+    assert any("all answers for independent" in line for line in unnamed.describe())
+    # What people have in common is held, in a file and in what follows.
+    named.save(tmp_path / "model")
+    again = Population.load(tmp_path / "model")
+    for model in (named, again):
+        model.update(columns(LATER))
+        np.testing.assert_array_equal(model.posterior_.dependence, D)
+    np.testing.assert_array_equal(again.posterior_.utilities()[1], named.posterior_.utilities()[1])
+    # Few answers are left for it.
+    named.forget(columns(LATER)).forget(columns(AT_FIT[3:]))
+    assert np.linalg.eigvalsh(named.posterior_.utilities()[1]).min() > 0.0

@@ -16,6 +16,8 @@ def describe_population(model: Any) -> list[str]:
     """The noise that predictions take, where the prior came from, and the use of features."""
     lines = [noise] if (noise := _noise_line(model.posterior_.calibration)) else []
     lines.append(_prior_line(model))
+    if not model.personal_:
+        lines.append(_independence_line(model.posterior_.dependence is not None))
     if model.features_ is not None:
         lines.append(
             f"Item features: {', '.join(model.features_.sources) or 'none of use'}; {_use_of_features(model)}."
@@ -24,6 +26,15 @@ def describe_population(model: Any) -> list[str]:
         used = "used" if model.traits_ is not None else "not used, as held-out answers do not gain by them"
         lines.append(f"Features of people: {', '.join(model.user_features_.sources) or 'none of use'}; {used}.")
     return lines
+
+
+def _independence_line(people: bool) -> str:
+    if people:
+        return (
+            "Intervals take people for independent of each other, and not their answers. Scores are the average "
+            "answer's: the more people differ, the closer together they are than the average person's."
+        )
+    return "Intervals take all answers for independent, as at most four people, or too many items, are told apart."
 
 
 def _use_of_features(model: Any) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
+from predilect.gaussian.dense import is_semidefinite, symmetrise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
@@ -33,17 +34,46 @@ class Believed:
 
 @dataclass(frozen=True, slots=True)
 class PooledPosterior(GaussianPosterior):
-    """Utilities of everybody as one, with their prior and the calibration of predictions."""
+    """Utilities of everybody as one, with their prior and the calibration of predictions.
+
+    ``covariance`` takes all answers for independent; what comes out takes people, if ``dependence`` (M, M) is known.
+    """
 
     believed: Believed | None = None
     calibration: Calibration = UNCALIBRATED
+    dependence: FloatArray | None = None
+    between_people: FloatArray | None = None  # the covariance with it
 
     @classmethod
     def of(
-        cls, mean: FloatArray, covariance: FloatArray, Phi: FloatArray | None, believed: Believed
-    ) -> PooledPosterior:
+        cls, mean: FloatArray, covariance: FloatArray, Phi: FloatArray | None, believed: Believed,
+        dependence: FloatArray | None,
+    ) -> PooledPosterior:  # fmt: skip
         """Posterior under hyper-parameters, by which predictions are calibrated."""
-        return cls(mean, covariance, Phi, believed, believed.hyperparameters.calibration_of_predictions)
+        calibration = believed.hyperparameters.calibration_of_predictions
+        return cls(mean, covariance, Phi, believed, calibration, dependence).moved(mean, covariance)
+
+    def moved(self, mean: FloatArray, covariance: FloatArray) -> PooledPosterior:
+        """The same with other answers; how much those of one person hang together is held."""
+        wider = None if self.dependence is None else symmetrise(covariance @ self.dependence @ covariance)
+        if wider is not None:
+            # Where answers were taken back, those that are left may be too few for all of it.
+            while wider.any() and not is_semidefinite(covariance + wider):
+                wider *= 0.5
+            wider += covariance
+        return replace(self, mean=mean, covariance=covariance, between_people=wider)
+
+    def person(self, user: int = -1) -> Utilities:
+        """Utilities in the form that boards are made from."""
+        return self._plain().person()
+
+    def extended(self, A: FloatArray, R: FloatArray, *, consensus_variance: float) -> GaussianPosterior:
+        """With new items."""
+        return self._plain().extended(A, R, consensus_variance=consensus_variance)
+
+    def _plain(self) -> GaussianPosterior:
+        known = self.covariance if self.between_people is None else self.between_people
+        return GaussianPosterior(self.mean, known, self.Phi)
 
     def prior(self) -> Utilities:
         """Prior of the utilities."""

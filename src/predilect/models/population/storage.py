@@ -32,6 +32,8 @@ def pack_population(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {"m": posterior.mean, "C_m": posterior.covariance}
         if posterior.Phi is not None:
             arrays["Phi"] = posterior.Phi
+        if posterior.dependence is not None:
+            arrays["dependence"] = posterior.dependence
         rows = pooled_rows(model)
         left, right, outcome = sides_of(rows.key)
         arrays |= {"left": left.astype(np.int32), "right": right.astype(np.int32), "outcome": outcome}
@@ -53,6 +55,8 @@ def population_fields(document: dict[str, Any]) -> Fields:
     if has_basis:
         fields |= {"Phi": numbers("I M"), "points": numbers("P F")}
     if document["model"] == "pooled":
+        if "dependence" in arrays:
+            fields |= {"dependence": numbers(f"{M} {M}")}
         return fields | {
             "left": codes("R", "I"), "right": codes("R", "I"), "outcome": outcomes("R"), "weight": positive("R"),
         }  # fmt: skip
@@ -82,7 +86,10 @@ def unpack_population(
             raise ValueError("the answers do not ascend")
         model.pooled_rows_ = Rows.of(keys, arrays["weight"])
         believed = Believed(model.hyperparameters_, model.space_, model.functions_)
-        return PooledPosterior.of(arrays["m"], arrays["C_m"], arrays.get("Phi"), believed)
+        dependence = arrays.get("dependence")
+        if dependence is not None and not np.array_equal(dependence, dependence.T):
+            raise ValueError("dependence is not symmetric")
+        return PooledPosterior.of(arrays["m"], arrays["C_m"], arrays.get("Phi"), believed, dependence)
     if model.users_ is None:
         raise ValueError("a model of people without people")
     basis, effects = None, None

@@ -18,6 +18,7 @@ from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.pooled import PooledState, fit_pooled
+from predilect.latent.sandwich import dependence
 from predilect.models.population.basis import BASES, Functions, inducing_points
 from predilect.models.population.fit import fit_population
 from predilect.models.population.pooled import Believed, PooledPosterior
@@ -206,7 +207,10 @@ def train_pooled(
     )
     kind = {"kind": "items"} if functions is None else functions.to_dict()
     Phi = None if functions is None else functions.rows(space)
-    posterior = PooledPosterior.of(best.m, best.C_m, Phi, Believed(chosen, space, functions))
+    C_m = best.C_m
+    posterior = PooledPosterior.of(
+        best.m, C_m, Phi, Believed(chosen, space, functions), dependence(best, C_m, comparisons)
+    )
     return Trained(
         posterior, chosen, best.delta, best.evidence, best.report,
         {"chosen": chosen.to_dict(), "basis": kind, "trials": found.trials}, functions,

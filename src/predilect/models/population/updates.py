@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Self
@@ -62,7 +61,7 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
         changed: dict[str, Any] = {"posterior_": model.posterior_.with_people(persons, len(batch.new))}
     else:
         rows, state = _changed_crowd(model, batch, sign)
-        posterior = replace(model.posterior_, mean=state.m, covariance=state.C_m)
+        posterior = model.posterior_.moved(state.m, state.C_m)
         changed = {"posterior_": posterior, "pooled_rows_": rows}
     if batch.new:
         n = len(model.users_) + len(model.added_users_)
