@@ -42,10 +42,10 @@ def test_an_existing_folder_is_kept_unless_forced(few_votes, tmp_path):
     assert files_beside(tmp_path) == ["out", "votes.csv"]
 
 
-def test_force_never_replaces_a_folder_with_other_things_in_it(votes, tmp_path):
+def test_force_never_replaces_a_folder_with_other_things_in_it(few_votes, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.tex").write_text("...")
-    ran = run("rank", votes, "--out", tmp_path / "thesis", "--force")
+    ran = run("rank", few_votes, "--out", tmp_path / "thesis", "--force")
     assert ran.exit_code == 2
     assert "chapter1.tex" in ran.stderr
     assert files_beside(tmp_path / "thesis") == ["chapter1.tex"]
