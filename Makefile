@@ -21,7 +21,7 @@ demo: $(VENV)/.run
 		--top 20 --out $(DEMO_OUT) --force
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow"
+	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadgroup -m "slow or hypothesis" \

@@ -33,6 +33,7 @@ PARTS = {
     "quoted": re.compile(r'"([^"]+)"'),
     "section": re.compile(rf"(?:sections? )?((?:{LABEL})(?:(?: to |-)\d+)?)(?![\w%]|\.\d)"),
 }
+COMMENT = re.compile(r"#.*(?:\.md|:`|\bT\d)")  # one that may cite something
 ROLE = re.compile(r":(meth|class|func|mod|attr|data|exc|obj):`([^`]+)`")
 
 
@@ -60,8 +61,12 @@ class Text:
 
 
 def texts_of_code(file: Path) -> Iterator[Text]:
-    """Docstrings and other strings of more than one word, and comments; neighbouring lines of a comment are one."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    """Docstrings and other strings of more than one word, and comments; neighbouring lines of a comment are one.
+
+    Comments are looked for, which takes long, only where a file has one that may cite something.
+    """
+    source = file.read_text(encoding="utf-8")
+    tree = ast.parse(source)
 
     def walk(node: ast.AST, scope: tuple[str, ...]) -> Iterator[Text]:
         for child in ast.iter_child_nodes(node):
@@ -70,6 +75,8 @@ def texts_of_code(file: Path) -> Iterator[Text]:
             yield from walk(child, (*scope, child.name) if isinstance(child, ast.ClassDef) else scope)
 
     yield from walk(tree, ())
+    if not COMMENT.search(source):
+        return
     block: list[tuple[int, str]] = []
     with tokenize.open(file) as lines:
         comments = [t for t in tokenize.generate_tokens(lines.readline) if t.type == tokenize.COMMENT]

@@ -12,6 +12,11 @@ settings.register_profile("quick", max_examples=15, deadline=None)
 settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.load_profile("quick")
 
+# Threads of BLAS wait for work by spinning, which took four times the processor time of the tests themselves. So there
+# is one, said before anything imports NumPy, to other processes too; tests of threads set their own number.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 pytest.register_assert_rewrite("contracts", "referees")
 
 

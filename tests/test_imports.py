@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def room_of(file: Path) -> str:
     return file.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported(file: Path) -> set[str]:
+@cache
+def imported(file: Path) -> frozenset[str]:
     """Modules of the package that a file imports when it runs, wherever in the file that stands."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     only_for_types = {
@@ -51,7 +53,7 @@ def imported(file: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file} imports relatively"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in names if name.split(".")[0] == "predilect"}
+    return frozenset(name for name in names if name.split(".")[0] == "predilect")
 
 
 FILES = sorted(file for file in SOURCE.rglob("*.py") if room_of(file) not in DATA)

@@ -42,6 +42,14 @@ def votes(tmp_path, votes_frame):
     return path
 
 
+@pytest.fixture
+def few_votes(tmp_path, votes_frame):
+    """So few that there is no prior to search for: where a test is not about numbers."""
+    path = tmp_path / "votes.csv"
+    votes_frame.head(40).write_csv(path)
+    return path
+
+
 @pytest.fixture(scope="session")
 def results(tmp_path_factory, votes_frame):
     """What ``rank --out`` wrote; not to be changed."""

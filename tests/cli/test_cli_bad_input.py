@@ -113,9 +113,9 @@ def test_features_that_cannot_be_used_are_refused(tmp_path, features, said):
     assert files_beside(tmp_path) == ["items.csv", "votes.csv"]
 
 
-def test_features_for_some_items_and_constant_ones_are_reported(votes, tmp_path):
+def test_features_for_some_items_and_constant_ones_are_reported(few_votes, tmp_path):
     (tmp_path / "items.csv").write_text("item,x,one\napple,1,1\nbanana,2,1\ncherry,,1\n")
-    lines = rank_json(votes, *QUICK, "--items", tmp_path / "items.csv")["model"]["features"]
+    lines = rank_json(few_votes, *QUICK, "--items", tmp_path / "items.csv")["model"]["features"]
     assert any("2 of 5 items have no features" in line for line in lines)
     assert any("one" in line for line in lines)
 

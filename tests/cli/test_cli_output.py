@@ -29,23 +29,23 @@ from predilect.report.output import OutputError
 COMMAND = [sys.executable, "-m", "predilect"]
 
 
-def test_an_existing_folder_is_kept_unless_forced(votes, tmp_path):
+def test_an_existing_folder_is_kept_unless_forced(few_votes, tmp_path):
     out = tmp_path / "out"
-    assert run("rank", votes, *QUICK, "--out", out).exit_code == 0
+    assert run("rank", few_votes, *QUICK, "--out", out).exit_code == 0
     before = (out / "leaderboard.csv").read_bytes()
-    ran = run("rank", votes, "--out", out, "--scale", "elo")
+    ran = run("rank", few_votes, "--out", out, "--scale", "elo")
     assert ran.exit_code == 2
     assert "--force" in ran.stderr
     assert (out / "leaderboard.csv").read_bytes() == before
-    assert run("rank", votes, *QUICK, "--out", out, "--scale", "elo", "--force").exit_code == 0
+    assert run("rank", few_votes, *QUICK, "--out", out, "--scale", "elo", "--force").exit_code == 0
     assert (out / "leaderboard.csv").read_bytes() != before
     assert files_beside(tmp_path) == ["out", "votes.csv"]
 
 
-def test_force_never_replaces_a_folder_with_other_things_in_it(votes, tmp_path):
+def test_force_never_replaces_a_folder_with_other_things_in_it(few_votes, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.tex").write_text("...")
-    ran = run("rank", votes, "--out", tmp_path / "thesis", "--force")
+    ran = run("rank", few_votes, "--out", tmp_path / "thesis", "--force")
     assert ran.exit_code == 2
     assert "chapter1.tex" in ran.stderr
     assert files_beside(tmp_path / "thesis") == ["chapter1.tex"]

@@ -30,8 +30,17 @@ def test_prints_the_board_what_was_read_and_what_to_do_next(votes):
     assert ran.stderr == ""
 
 
-def test_the_numbers_are_those_of_the_library(votes):
-    board = pl.DataFrame(rank_json(votes)["board"])
+@pytest.fixture(scope="module")
+def in_json(tmp_path_factory, votes_frame):
+    path = tmp_path_factory.mktemp("json") / "votes.csv"
+    votes_frame.write_csv(path)
+    ran = run("rank", path, "--json")
+    assert ran.exit_code == 0, ran.output
+    return ran
+
+
+def test_the_numbers_are_those_of_the_library(votes, in_json):
+    board = pl.DataFrame(json.loads(in_json.stdout)["board"])
     expected = pl.DataFrame(Population().fit(read_comparisons(votes)).rank())
     assert board.columns == list(BOARD_COLUMNS)
     assert board.equals(expected)
@@ -93,10 +102,9 @@ def test_a_scale_converts_every_output(votes, results, tmp_path, scale, unit):
                 assert converted[column].equals(probit[column])
 
 
-def test_json_is_the_only_thing_on_standard_output(votes):
-    ran = run("rank", votes, "--json")
-    assert json.loads(ran.stdout)["schema"] == "predilect/leaderboard"
-    assert "Read 240 rows" in ran.stderr
+def test_json_is_the_only_thing_on_standard_output(votes, in_json):
+    assert json.loads(in_json.stdout)["schema"] == "predilect/leaderboard"
+    assert "Read 240 rows" in in_json.stderr
     assert run("rank", votes, *QUICK, "--json", "--quiet").stderr == ""
 
 
@@ -107,8 +115,8 @@ def test_quiet_prints_warnings_only(votes_frame, tmp_path):
     assert "Warning: Only 20 answers" in ran.stderr
 
 
-def test_top_limits_what_is_printed(votes):
-    shown = run("rank", votes, *QUICK, "--top", "2").stdout
+def test_top_limits_what_is_printed(few_votes):
+    shown = run("rank", few_votes, *QUICK, "--top", "2").stdout
     assert "apple" in shown
     assert "elderberry" not in shown
     assert "3 more items" in shown
@@ -193,12 +201,12 @@ def test_what_was_asked_for_is_returned_whatever_the_verdict(votes, tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["--personal", "auto"]])
-def test_without_a_verdict_the_personal_model_is_returned_and_that_is_said(votes, options):
-    ran = run("rank", votes, "--no-verdict", *options)
+def test_without_a_verdict_the_personal_model_is_returned_and_that_is_said(few_votes, options):
+    ran = run("rank", few_votes, "--no-verdict", *options)
     assert ran.exit_code == 0, ran.output
     assert "Returned: the personal model; with --no-verdict nothing says whether it predicts better" in ran.stdout
     assert "Verdict" not in ran.stdout
-    assert "Returned: the pooled model, the only one" in run("rank", votes, "--no-verdict", "--no-user").stdout
+    assert "Returned: the pooled model, the only one" in run("rank", few_votes, "--no-verdict", "--no-user").stdout
 
 
 def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):
@@ -211,9 +219,9 @@ def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):
     assert "Returned: the pooled model, the only one there is for these answers." in ran.stdout
 
 
-def test_without_matplotlib_one_line_says_how_to_get_the_plot(votes, tmp_path, monkeypatch):
+def test_without_matplotlib_one_line_says_how_to_get_the_plot(few_votes, tmp_path, monkeypatch):
     monkeypatch.setattr(report_folder, "can_plot", lambda: False)
-    ran = run("rank", votes, *QUICK, "--out", tmp_path / "out")
+    ran = run("rank", few_votes, *QUICK, "--out", tmp_path / "out")
     assert ran.exit_code == 0
     assert 'pip install "predilect[plots]"' in ran.stdout
     assert files_beside(tmp_path / "out") == [name for name in OUTPUTS if not name.endswith(("png", "svg"))]
@@ -264,13 +272,13 @@ def test_when_no_segment_can_be_ranked_the_run_fails_and_writes_nothing(tmp_path
     assert files_beside(tmp_path) == ["v.csv"]
 
 
-def test_item_map_ranks_what_the_items_stand_for(votes, tmp_path):
+def test_item_map_ranks_what_the_items_stand_for(few_votes, tmp_path):
     kinds = ["pome", "berry", "stone", "stone", "shrub"]
     pl.DataFrame({"item": ITEMS, "kind": kinds, "note": ["x"] * 5}).write_csv(tmp_path / "map.csv")
     drop = ["--drop-self", "--item-map-column", "kind"]
-    board = rank_json(votes, *QUICK, "--item-map", tmp_path / "map.csv", *drop)["board"]
+    board = rank_json(few_votes, *QUICK, "--item-map", tmp_path / "map.csv", *drop)["board"]
     assert {row["item"] for row in board} == set(kinds)
-    ran = run("rank", votes, "--item-map", tmp_path / "map.csv")
+    ran = run("rank", few_votes, "--item-map", tmp_path / "map.csv")
     assert ran.exit_code == 2
     assert "no value column was named" in ran.stderr
 

@@ -238,6 +238,7 @@ def test_draws_in_parts_are_draws_all_the_same(monkeypatch):
     np.testing.assert_array_equal(parts.tier, whole.tier)
 
 
+@pytest.mark.slow
 def test_more_than_ten_thousand_items_in_bounded_memory(monkeypatch):
     n_items = 12_000
     utilities = factored(6, n_items, 4, 3, own=True)

@@ -427,9 +427,21 @@ def test_it_does_not_depend_on_which_of_the_two_was_fitted():
     assert one == other
 
 
-def test_it_is_saved_with_the_model_and_loaded(tmp_path, divided):
-    model = Population(**FIXED).fit(comparisons(camps(0, delta=0.4)))
-    model.save(tmp_path / "without")
+@pytest.fixture(scope="module")
+def fitted() -> Population:
+    """Not to be changed but by its verdict."""
+    return Population(**FIXED).fit(comparisons(camps(0, delta=0.4)))
+
+
+@pytest.fixture(scope="module")
+def without_verdict(tmp_path_factory, fitted):
+    folder = tmp_path_factory.mktemp("verdict") / "without"
+    fitted.save(folder)
+    return folder
+
+
+def test_it_is_saved_with_the_model_and_loaded(tmp_path, divided, without_verdict, fitted):
+    model = fitted
     assert model.verdict() == divided
     model.save(tmp_path / "with")
     loaded = Population.load(tmp_path / "with")
@@ -437,7 +449,7 @@ def test_it_is_saved_with_the_model_and_loaded(tmp_path, divided):
     assert loaded.verdict() == divided
     with pytest.raises(DataError, match="no answers to hold out, and it holds one for other settings"):
         loaded.verdict(n_folds=2)
-    bare = Population.load(tmp_path / "without")
+    bare = Population.load(without_verdict)
     assert bare.verdict_ is None
     with pytest.raises(DataError, match="Fit again"):
         bare.verdict()
@@ -446,10 +458,9 @@ def test_it_is_saved_with_the_model_and_loaded(tmp_path, divided):
 
 
 @pytest.mark.parametrize("change", [{"personal": None}, {"ties": 3}, {"notes": None}])
-def test_a_damaged_verdict_makes_a_damaged_model(tmp_path, change, divided):
-    model = Population(**FIXED).fit(comparisons(camps(0, delta=0.4)))
-    model.verdict()
-    model.save(tmp_path / "model")
+def test_a_damaged_verdict_makes_a_damaged_model(tmp_path, change, without_verdict, fitted):
+    fitted.verdict()
+    fitted.save(tmp_path / "model")
     file = tmp_path / "model" / "model.json"
     document = json.loads(file.read_text())
     document["report"]["verdict"].update(change)

@@ -58,7 +58,10 @@ def answers(seed=0, n_items=25, n_answers=300, amplitude=4.0, length=0.8):
 KERNEL = Scaled(Stationary(np.array([1.0]), "squared-exponential"), 1.0)
 
 
-@every_method
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(method, marks=pytest.mark.slow) if method == "variational" else method for method in METHODS],
+)
 def test_the_search_finds_a_maximum_near_the_truth(method):
     data = answers()
     found = maximise_evidence(KERNEL, *data, method=method)

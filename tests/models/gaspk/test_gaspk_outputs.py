@@ -58,12 +58,12 @@ def dense_posterior(model: GaSPK, t: np.ndarray) -> tuple[np.ndarray, np.ndarray
     A = np.zeros((len(points), n_c, len(z)))
     A[answers.point, :, np.arange(len(z))] = gamma
     A = A.reshape(-1, len(z))
-    K, cross = (np.kron(k, np.eye(n_c)) for k in (kernel(points), kernel(t, points)))
+    known, asked = kernel(points), kernel(t, points)
+    K, cross = (np.kron(k, np.eye(n_c)) for k in (known, asked))
     L = A * np.sqrt(w)
     inner = L @ np.linalg.solve(np.eye(len(z)) + L.T @ K @ L, L.T)
     covariance = np.kron(kernel(t), np.eye(n_c)) - cross @ inner @ cross.T
-    mean = cross @ np.linalg.lstsq(K, F.reshape(-1), rcond=1e-13)[0]
-    return mean.reshape(len(t), n_c), covariance
+    return asked @ np.linalg.lstsq(known, F, rcond=1e-13)[0], covariance
 
 
 def weight_covariance(model: GaSPK, user: int) -> tuple[np.ndarray, float]:

@@ -37,8 +37,8 @@ def log_prior(prior: PopulationPrior, Sigma, m) -> float:
     return -0.5 * prior.strength * spread - 0.5 * m @ np.linalg.solve(prior.consensus_variance * prior.K, m)
 
 
-STRICT = crowd(1, 60, 6, 10)
-TIES = crowd(2, 80, 5, 12, delta=0.5)
+STRICT = crowd(1, 25, 6, 10)
+TIES = crowd(2, 30, 5, 12, delta=0.5)
 FEW = crowd(3, 4, 7, 15, consensus_sd=2.0)
 CROWDS = {"strict": STRICT, "ties": TIES, "few people": FEW}
 PRIOR = {name: PopulationPrior(alike(rows.n_items), 8.0, 2.0, 4.0) for name, rows in CROWDS.items()}
