@@ -234,7 +234,7 @@ def test_held_out_answers_decide():
     apart = Population(n_jobs=1).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
     assert 0.5 < apart.hyperparameters_.tie_spread < 1.6
     assert np.ptp(apart.posterior_.people.tie_factor) > 0.5
-    shared = Population(n_jobs=1, tie_spread=0.0).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
+    shared = Population(n_jobs=1, tie_threshold=("auto", 0.0)).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
     assert np.all(shared.posterior_.people.tie_factor == 1.0)
     alike = Population(n_jobs=1).fit(comparisons(own_thresholds(7, 60, 25, 0.0)))
     assert alike.hyperparameters_.tie_spread < 0.2

@@ -58,7 +58,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
     hyperparameters_type: ClassVar[Any]
     _each: ClassVar[str] = ""
     _held: ClassVar[Fields] = _COUNTS
-    tie_threshold: float | str
+    tie_threshold: Any
     strict: bool
     posterior_: Any
     hyperparameters_: Any
@@ -71,6 +71,10 @@ class Estimator(Predicting, Ranking, BaseEstimator):
     @abstractmethod
     def _check(self) -> None:
         """ValueError if an argument of the constructor is out of its range."""
+
+    def _given_threshold(self) -> float | None:
+        """The tie threshold that is given, None to learn it; ValueError if it is out of its range."""
+        return given_threshold(self.tie_threshold)
 
     @abstractmethod
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
@@ -141,7 +145,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
         """
         check_flags(self)
         self._check()
-        delta = given_threshold(self.tie_threshold)
+        delta = self._given_threshold()
         training = read_training(X, y, items, users, delta)
         learned = self._learn(training, delta, watch)
         self._keep(training, learned)
@@ -273,7 +277,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
         model = cls(**cls._parameters(document["parameters"]))
         model.hyperparameters_ = cls._hyperparameters(document["hyperparameters"])
         model._check()
-        given_threshold(model.tie_threshold)
+        model._given_threshold()
         restore(model, document, arrays)
         model.personal_ = typed(bool, document["personal"], "personal")
         if document["model"] != model._name():

@@ -16,6 +16,7 @@ from predilect.data.features import Traits
 from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.likelihoods.calibration import Calibration
+from predilect.models.checks import given_threshold
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.fields import Fields
 from predilect.models.population.description import describe_population
@@ -25,6 +26,7 @@ from predilect.models.population.prior import (
     check_settings,
     given_hyperparameters,
     restored_hyperparameters,
+    threshold_and_spread,
 )
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import train_personal, train_pooled
@@ -51,13 +53,14 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     personal : bool, default True
         False gives the pooled model: one utility function for everybody. It is used anyway where the data name fewer
         than two people.
-    strength, variance, consensus_variance, feature_weight, consensus_feature_weight, length_scale : float or "auto"
+    strength, variance, consensus_variance, feature_weight, length_scale : float or "auto"
         Prior: ν₀ (people's worth of belief in the prior covariance), s₀ and s_t (prior variance of a person's utility
-        about the consensus, and of the consensus), w and w_t (share of these variances that item features explain, 0 to
-        1) and ℓ (length scale of the features' kernel, in standard deviations). "auto", the default, takes s₀, s_t, w
-        and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
-        and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
-        ``consensus_variance=inf`` is a flat prior (variance 1e10).
+        about the consensus, and of the consensus), w (share of these variances that item features explain, 0 to 1) and
+        ℓ (length scale of the features' kernel, in standard deviations). ``feature_weight`` may be a pair: the share
+        of how people differ, w, and of the consensus, w_t. "auto", the default, takes s₀, s_t, w and ℓ from the
+        evidence with the population covariance at its prior mean, w_t from the pooled model's evidence, and then ν₀
+        and s₀ from held-out answers; the pooled model takes s_t and w from its evidence. ``consensus_variance=inf`` is
+        a flat prior (variance 1e10).
     calibration : "auto", None or Calibration, default "auto"
         How probabilities of answers follow from margins: "auto" is chosen on held-out answers, and none for the pooled
         model; None is as the posterior has them; or a :class:`~predilect.Calibration`.
@@ -71,12 +74,10 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         Inducing points, if there are any; "auto" is the square root of the number of answers, from 50 to 150.
     user_features : bool or "auto", default "auto"
         Whether features of people shift their prior mean; "auto" is chosen on held-out answers.
-    tie_threshold : float or "auto", default "auto"
-        δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tie_spread : float or "auto", default "auto"
-        σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²), and is learned with everything else; 0 is
-        one threshold for all. "auto" gives people their own where held-out answers gain by it, with the spread of
-        largest evidence; a ``tie_threshold`` that is given is everybody's then.
+    tie_threshold : float, "auto" or a pair, default "auto"
+        δ, everybody's; "auto" learns it if there are ties, and is 0 otherwise. A pair (δ, σ_δ) gives people thresholds
+        of their own: the logarithm of a person's is N(log δ, σ_δ²), and is learned with everything else. "auto" is
+        ("auto", "auto"): people have their own where held-out answers gain by it, with the spread of largest evidence.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
@@ -136,20 +137,21 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     strength: Auto = "auto"
     variance: Auto = "auto"
     consensus_variance: Auto = "auto"
-    feature_weight: Auto = "auto"
-    consensus_feature_weight: Auto = "auto"
+    feature_weight: Auto | tuple[Auto, Auto] = "auto"
     length_scale: Auto = "auto"
     calibration: Calibration | str | None = "auto"
     basis: str = "auto"
     n_inducing: int | str = "auto"
     user_features: bool | str = "auto"
-    tie_threshold: Auto = "auto"
-    tie_spread: Auto = "auto"
+    tie_threshold: Auto | tuple[Auto, Auto] = "auto"
     tol: Auto = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
     random_state: int = 0
     strict: bool = False
+
+    def _given_threshold(self) -> float | None:
+        return given_threshold(threshold_and_spread(self)[0])
 
     def _check(self) -> None:
         check_settings(self)
@@ -194,14 +196,16 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     @property
     def choices_(self) -> dict[str, Any]:
-        """Basis, n_inducing, user_features and calibration that were chosen, as parameters."""
+        """Basis, n_inducing, user_features, calibration and pairs that were chosen, as parameters."""
         check_is_fitted(self, "posterior_")
-        functions = self.functions_
+        functions, h = self.functions_, self.hyperparameters_
         return {
             "basis": "items" if functions is None else functions.kind,
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
             "user_features": self.traits_ is not None,
-            "calibration": self.hyperparameters_.calibration,
+            "calibration": h.calibration,
+            "feature_weight": (h.feature_weight, h.consensus_weight),
+            "tie_threshold": (threshold_and_spread(self)[0], h.tie_spread),
         }
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:

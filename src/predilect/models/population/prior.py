@@ -251,26 +251,44 @@ _RANGES = {
     "length_scale": (1e-6, 1e6),
     "tie_spread": (0.0, 10.0),
 }
+_PARAMETERS = {"consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold"}
 _SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
+
+
+def threshold_and_spread(model: Any) -> tuple[Any, Any]:
+    """The tie threshold that is asked for, and the spread of people's own: none where one number is given."""
+    delta = model.tie_threshold
+    return _pair("tie_threshold", delta, delta if _is_auto(delta) else 0.0)
 
 
 def given_hyperparameters(model: Any) -> dict[str, Any]:
     """Hyper-parameters that are given and not "auto"; ValueError if one is neither, or out of its range."""
+    weights = _pair("feature_weight", model.feature_weight, model.feature_weight)
+    spread = threshold_and_spread(model)[1]
+    parts = dict(zip(("feature_weight", "consensus_feature_weight", "tie_spread"), (*weights, spread), strict=True))
     given: dict[str, Any] = {}
     for name, (low, high) in _RANGES.items():
-        value = getattr(model, name)
-        if _is_auto(value):
-            continue
-        given[name] = _number(name, value, low, high)
+        value = parts[name] if name in parts else getattr(model, name)
+        if not _is_auto(value):
+            given[name] = _number(_PARAMETERS.get(name, name), value, low, high)
     if model.calibration is None:
         given["calibration"] = Calibration()
     elif isinstance(model.calibration, Calibration):
         if model.calibration.tie_spread:
-            raise ValueError("tie_spread is an argument of the model, and not of its calibration")
+            raise ValueError("tie_spread is given with the model's tie_threshold=(..., spread), not its calibration")
         given["calibration"] = model.calibration
     elif not _is_auto(model.calibration):
         raise ValueError(f'calibration must be "auto", None or a Calibration, not {model.calibration!r}')
     return given
+
+
+def _pair(name: str, value: Any, second: Any) -> tuple[Any, Any]:
+    """Both parts of a parameter that is a pair, or one value: then ``second`` is the other part."""
+    if not isinstance(value, tuple):
+        return value, second
+    if len(value) != 2:
+        raise ValueError(f"{name} must be one value or a pair, not {value!r}")
+    return value
 
 
 def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
