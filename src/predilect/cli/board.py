@@ -10,11 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from predilect._text import amount, one_line, percent, shortened
-from predilect.cli.choice import Choice, Personal
+from predilect.cli.fitting import Choice, Personal
 from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding
-from predilect.report.description import describe
-from predilect.report.leaderboard import Ranking
+from predilect.report.leaderboard import Ranking, describe
 from predilect.report.tables import Scale
 
 _LONGEST_NAME = 48

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import factorise, symmetrise, unpack_triangle
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.people.queries import IMPLIED
 

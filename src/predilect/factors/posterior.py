@@ -9,12 +9,11 @@ import numpy as np
 
 from predilect._compile import kernel
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.factors.weights import StandardWeights, WeightPrior
+from predilect.factors.answers import StandardWeights, WeightPrior
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
-from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.utilities import Utilities
 
 
 @kernel

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from predilect._types import FloatArray
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.items import FunctionState, GammaPrior, ItemDesign, scale_bound
+from predilect.factors.answers import FactorAnswers, FunctionState, GammaPrior, ItemDesign, WeightPrior, scale_bound
 from predilect.factors.posterior import FactorPosterior, add_products
-from predilect.factors.weights import WeightPrior
 from predilect.gaussian.projection import Projection
 from predilect.latent.scaled import starting_threshold
 

@@ -16,8 +16,7 @@ from predilect._types import FloatArray
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataWarning
-from predilect.gaussian.posterior import Posterior, centre
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Posterior, Utilities, centre
 
 
 class Ranking(ABC):

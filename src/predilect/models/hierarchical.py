@@ -15,15 +15,15 @@ from predilect.models.checks import (
     check_count,
     check_positive,
     check_process,
+    hyperparameters_by_name,
     item_kernel,
     number_or,
     refuse_many_items,
 )
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.reading import Queries, Training
+from predilect.models.saving import Fields
 from predilect.people.empirical_bayes import GaussianPrior, HierarchicalFit, fit_hierarchical
 from predilect.people.layout import lay_out
 from predilect.people.posterior import PopulationPosterior

@@ -9,7 +9,7 @@ import pytest
 
 from predilect import Comparisons, DataError, Population
 from predilect.errors import DataWarning
-from predilect.models.population.basis import BASES
+from predilect.models.population.prior import BASES
 from simulate_traits import attributed_crowd
 from tolerances import EXACT, ITERATIVE
 

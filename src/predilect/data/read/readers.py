@@ -14,8 +14,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from predilect._advice import option
-from predilect._text import shown
+from predilect._text import option, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids
 from predilect.data.read.assemble import ReadOptions

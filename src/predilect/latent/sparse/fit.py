@@ -13,15 +13,12 @@ import numpy as np
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
-from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection, item_covariance
-from predilect.gaussian.utilities import Utilities
 from predilect.latent.pooled import PooledAnswers
 from predilect.latent.scaled import best_threshold, starting_threshold
-from predilect.latent.sparse.approximation import Approximation, Scale
-from predilect.latent.sparse.ascent import ascend, natural_target, view
-from predilect.latent.sparse.problem import Problem, linearised_sites, surrogate_variance
-from predilect.latent.sparse.stochastic import Schedule, ascend_in_batches
+from predilect.latent.sparse.problem import Approximation, Problem, Scale, linearised_sites, surrogate_variance
+from predilect.latent.sparse.stochastic import Schedule, ascend, ascend_in_batches, natural_target, view
 from predilect.progress import Report
 
 

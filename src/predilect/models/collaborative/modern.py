@@ -10,16 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from predilect._types import FloatArray
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.effects import Effects
-from predilect.factors.items import ItemDesign
+from predilect.factors.answers import FactorAnswers, ItemDesign
 from predilect.factors.posterior import FactorPosterior
 from predilect.factors.state import FactorState, assemble, moments, random_start
-from predilect.factors.sweep import item_sweep, people_step
+from predilect.factors.sweep import Effects, item_sweep, people_step
 from predilect.gaussian.design import Sites
 from predilect.gaussian.projection import Projection
 from predilect.latent.single import change_of_margin
-from predilect.models.collaborative.result import CollaborativeFit, CrowdWeights, importances, moved_threshold
+from predilect.models.collaborative.functions import CollaborativeFit, CrowdWeights, importances, moved_threshold
 from predilect.models.collaborative.sites import answer_evidence, refreshed_sites
 from predilect.progress import Report
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from predilect._types import FloatArray
-from predilect.factors.answers import FactorAnswers
+from predilect.factors.answers import FactorAnswers, ProcessWeights, WeightPrior
 from predilect.factors.posterior import FactorPosterior
-from predilect.factors.weights import ProcessWeights, WeightPrior
 from predilect.gaussian.design import Sites
 from predilect.latent.scaled import starting_threshold
 from predilect.latent.single import change_of_margin
-from predilect.models.collaborative.functions import Process, Values
-from predilect.models.collaborative.result import (
+from predilect.models.collaborative.functions import (
     CollaborativeFit,
     CrowdWeights,
+    Process,
+    Values,
     importances,
     moved_threshold,
     singular_start,

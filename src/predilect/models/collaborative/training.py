@@ -12,14 +12,14 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.errors import DataError
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.items import ItemDesign
+from predilect.factors.answers import FactorAnswers, ItemDesign
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White, median_length_scales
-from predilect.gaussian.kernels.median import DISTANCE_RULES, median_distance_scales
+from predilect.gaussian.kernels.stationary import DISTANCE_RULES, median_distance_scales
 from predilect.gaussian.projection import Projection
-from predilect.models.checks import choose_points
+from predilect.models.checks import choose_points, hyperparameters_by_name
 from predilect.models.collaborative.functions import (
+    CrowdWeights,
     ExactFunctions,
     ExactWeights,
     Process,
@@ -29,10 +29,8 @@ from predilect.models.collaborative.functions import (
 )
 from predilect.models.collaborative.modern import fit_modern
 from predilect.models.collaborative.paper import fit_paper
-from predilect.models.collaborative.result import CrowdWeights
 from predilect.models.estimator import Learned
-from predilect.models.factor_models import pack_factor, traits_of_people, unpack_factor
-from predilect.models.kernels import hyperparameters_by_name
+from predilect.models.people_models import pack_factor, traits_of_people, unpack_factor
 from predilect.models.reading import Training
 from predilect.progress import Watcher
 

@@ -14,19 +14,17 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import Traits
 from predilect.errors import DataError
-from predilect.factors.items import GammaPrior
+from predilect.factors.answers import GammaPrior
 from predilect.factors.state import FactorPriors
-from predilect.gaussian.inducing import inducing_points
 from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
-from predilect.gaussian.projection import Projection
+from predilect.gaussian.projection import Projection, inducing_points
 from predilect.latent.evidence import search_kernel
 from predilect.likelihoods.probit import tilted
-from predilect.models.checks import choose_points, make_kernel, optimises, scales_of
+from predilect.models.checks import choose_points, hyperparameters_by_name, make_kernel, optimises, scales_of
 from predilect.models.crowd.fit import FactorFit, fit_factor
 from predilect.models.crowd.paper import PaperPriors, fit_paper
 from predilect.models.estimator import Learned
-from predilect.models.factor_models import traits_of_people
-from predilect.models.kernels import hyperparameters_by_name
+from predilect.models.people_models import traits_of_people
 from predilect.models.reading import Training
 from predilect.progress import Watcher
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from predilect._types import FloatArray, IntArray
 from predilect.data.features import FeatureSpace
-from predilect.gaussian.inducing import centres
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
+from predilect.gaussian.projection import centres
 from predilect.models.gaspk.em.mode import FACTORISED, State, curvature_at
 from predilect.models.gaspk.parameters import Choices, resolve
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.models.gaspk.posterior.products import ByProducts
 from predilect.models.gaspk.posterior.scores import MOST_RANK, Basis, DenseBasis, ItemScores
+from predilect.models.gaspk.posterior.solver import ByProducts
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap
 
 _SCORED = 4000  # trade-offs that boards are made of

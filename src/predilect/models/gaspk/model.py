@@ -13,18 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
-from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields
+from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
 from predilect.models.gaspk.parameters import check_gaspk
-from predilect.models.gaspk.plot_characteristics import plot_characteristics
+from predilect.models.gaspk.plots import plot_characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
 from predilect.models.gaspk.training import fit_gaspk, take_in
 from predilect.models.reading import Queries, Training, read_answers
-from predilect.models.turn import Turn
+from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
 

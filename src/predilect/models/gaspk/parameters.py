@@ -13,9 +13,8 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.gaussian.kernels.stationary import SHAPES
 from predilect.models.checks import check_choice, check_count, check_positive
-from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.em.em import ESTIMATORS
-from predilect.models.gaspk.em.fit import LENGTH_RULES
+from predilect.models.gaspk.em.fit import ESTIMATORS, LENGTH_RULES
+from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
 from predilect.models.gaspk.tradeoffs.grids import Grid, grid_loss
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap

@@ -16,19 +16,21 @@ from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
-from predilect.models.counts import AnswerCounts
+from predilect.models.estimator import AnswerCounts
 from predilect.models.gaspk.bases import Bases, basis_of, choose_backend, posterior_of
-from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.em.em import EM, Settings, run
 from predilect.models.gaspk.em.fit import (
+    EM,
     LENGTH_RULES,
     Candidate,
+    Settings,
     Trial,
     best_start,
     by_evidence,
     length_scales_by_rule,
+    run,
     try_candidates,
 )
+from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.parameters import Choices, Resolved, Told, read_choices, resolve
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.tradeoffs.folding import distinct_points

@@ -14,15 +14,14 @@ from predilect.data import ItemFeatures, Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.kernels import Kernel, Product, Selected
-from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection
-from predilect.gaussian.utilities import Utilities
 from predilect.latent.pooled import PooledAnswers
 from predilect.latent.sparse.fit import SparsePosterior
 from predilect.models.checks import make_kernel
-from predilect.models.fields import Fields, numbers
 from predilect.models.gppl.pooled import SPARSE_ARRAYS, Fitted, fit_sparse_gppl, pack_sparse, points_of, unpack_sparse
 from predilect.models.reading import Training
+from predilect.models.saving import Fields, numbers
 from predilect.progress import Watcher
 
 _ROWS_AT_ONCE = 20_000

@@ -9,9 +9,15 @@ from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES, SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_process
+from predilect.models.checks import (
+    check_choice,
+    check_count,
+    check_gamma,
+    check_positive,
+    check_process,
+    hyperparameters_by_name,
+)
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields
 from predilect.models.gppl.joint import JOINT_ARRAYS, JointPosterior, fit_joint_gppl, pack_joint, unpack_joint
 from predilect.models.gppl.pooled import INFERENCE, SPARSE_ARRAYS, fit_pooled_gppl, pack_sparse, unpack_sparse
 from predilect.models.gppl.separate import (
@@ -22,8 +28,8 @@ from predilect.models.gppl.separate import (
     separate_margins,
     unpack_separate,
 )
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
 

@@ -24,10 +24,9 @@ from predilect.latent.sparse.fit import (
 from predilect.latent.sparse.gradient import optimise_length_scales
 from predilect.latent.sparse.stochastic import Schedule
 from predilect.likelihoods.views import Probit
-from predilect.models.checks import choose_points, item_kernel, optimises
-from predilect.models.fields import LARGEST, Fields, covariance, numbers, optional
+from predilect.models.checks import LARGEST, choose_points, item_kernel, optimises
 from predilect.models.reading import Training
-from predilect.models.saving import number_within
+from predilect.models.saving import Fields, covariance, number_within, numbers, optional
 from predilect.progress import Report, Watcher
 
 # P inducing points, M of them with the items without features.

@@ -18,16 +18,14 @@ from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.kernels import Kernel
-from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection, item_covariance, item_covariance_gradient
-from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.probit import threshold_for_tie_share
-from predilect.models.checks import item_kernel, optimises
-from predilect.models.fields import LARGEST, Fields, covariance, numbers
+from predilect.models.checks import LARGEST, item_kernel, optimises
 from predilect.models.gppl.pooled import Fitted, scale_prior
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.reading import Queries, Training
-from predilect.models.saving import number_within
+from predilect.models.saving import Fields, covariance, number_within, numbers
 from predilect.people.expectation import Expectation
 from predilect.people.layout import Law, People, lay_out
 from predilect.people.posterior import PopulationPosterior

@@ -11,15 +11,21 @@ import numpy as np
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
-from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
+from predilect.models.checks import (
+    LARGEST,
+    check_choice,
+    check_count,
+    check_kernel,
+    check_positive,
+    check_search,
+    hyperparameters_by_name,
+)
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training, rows_of_features
-from predilect.models.saving import number_within
+from predilect.models.saving import Fields, amounts, codes, covariance, number_within, numbers, optional
 from predilect.progress import Watcher
 
 _TOLERANCE = 1e-6

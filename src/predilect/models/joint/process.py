@@ -14,12 +14,10 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
 from predilect.gaussian.design import Design, Sites, preference
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.utilities import Utilities
-from predilect.models.fields import LARGEST, SMALL, Fields, codes, flags, numbers, small
+from predilect.gaussian.posterior import Posterior, Utilities
+from predilect.models.checks import LARGEST, kernel_from_dict, kernel_to_dict
 from predilect.models.joint.covariance import JointKernel, Table
-from predilect.models.kernels import kernel_from_dict, kernel_to_dict
-from predilect.models.saving import number_within
+from predilect.models.saving import SMALL, Fields, codes, flags, number_within, numbers, small
 
 _ROWS_AT_ONCE = 4000
 _ENTRIES_AT_ONCE = 5_000_000

@@ -23,9 +23,9 @@ from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
+from predilect.people.empirical_bayes import consensus_mode, consensus_step, offset_step, threshold_step
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People
-from predilect.people.maximisation import consensus_mode, consensus_step, offset_step, threshold_step
 
 # Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
 # decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds. Where people are

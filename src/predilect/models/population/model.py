@@ -10,17 +10,16 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
+from predilect._text import amount
 from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
+from predilect.gaussian.posterior import GaussianPosterior
 from predilect.likelihoods.calibration import Calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields
-from predilect.models.population.description import describe_population
-from predilect.models.population.predictions import population_margins
 from predilect.models.population.prior import (
     Hyperparameters,
     check_settings,
@@ -29,14 +28,16 @@ from predilect.models.population.prior import (
     threshold_and_spread,
 )
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
-from predilect.models.population.train import train_personal, train_pooled
+from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
-from predilect.models.reading import Queries, Training
+from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.saving import Fields
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
 
-Auto = float | str
+_FEW_LAPSES = 0.005
+_NEARLY_ALL = 0.95
 
 
 @dataclass(eq=False, repr=False)
@@ -209,7 +210,18 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         }
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        return population_margins(self, queries, self._new_items(queries, items), users)
+        posterior, new = self.posterior_, self._new_items(queries, items)  # population.md section 6
+        if new is not None:
+            posterior = extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
+        if isinstance(posterior, GaussianPosterior):
+            return posterior.margins(queries.users, queries.left, queries.right)
+        traits, people = None, self.user_features_
+        if users is not None and self.traits_ is not None and people is not None and queries.new_users:
+            rows = rows_of_features(queries.new_users, people, users)
+            traits = queries.of_new_users(self.traits_.transform(*rows))
+        with workers(self.n_jobs) as executor:
+            mean, var = posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
+        return mean, var
 
     def _answers_of(self, user: int) -> FloatArray:
         assert isinstance(self.posterior_, PopulationPosterior)
@@ -274,7 +286,16 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
-        return describe_population(self)
+        lines = [noise] if (noise := _noise_line(self.posterior_.calibration)) else []
+        lines.append(_prior_line(self))
+        if self.features_ is not None:
+            lines.append(
+                f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
+            )
+        if self.user_features_ is not None and self.personal_:
+            used = "used" if self.traits_ is not None else "not used, as held-out answers do not gain by them"
+            lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {used}.")
+        return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return pack_population(self)
@@ -296,3 +317,46 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     @classmethod
     def _hyperparameters(cls, values: dict[str, Any]) -> Hyperparameters:
         return restored_hyperparameters(values)
+
+
+def _use_of_features(model: Any) -> str:
+    h, functions = model.hyperparameters_, model.functions_
+    if functions is None:
+        return (
+            f"they explain {100 * h.feature_weight:.0f} % of the prior variance between people and "
+            f"{100 * h.consensus_weight:.0f} % of the crowd's, going by the evidence"
+        )
+    parts = [f"{functions.n_attributes} attributes"] if functions.n_attributes else []
+    parts += [f"a kernel through {len(functions.points)} inducing points"] if len(functions.points) else []
+    own = ", and what each item has to itself" if functions.own or not functions.n_attributes else ""
+    return f"the basis of utilities is {' and '.join(parts)}{own}"
+
+
+def _noise_line(c: Calibration) -> str:
+    """The noise that predictions take, where that is not the unit of scores."""
+    sd = math.sqrt(c.noise_factor)
+    if c.lapse_rate < _FEW_LAPSES:
+        if sd > _NEARLY_ALL:
+            return ""
+        return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
+    careless = f"{math.sqrt(c.lapse_noise):.1f} times it" if math.isfinite(c.lapse_noise) else "the toss of a coin"
+    return (
+        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - c.lapse_rate):.0f} % of the answers', "
+        f"and {careless} for the others, which are given with little care, as held-out answers ask for."
+    )
+
+
+def _prior_line(model: Any) -> str:
+    prior, chosen = model.report_["prior"], model.hyperparameters_
+    n_trials = len(prior.get("trials", []))
+    if n_trials == 0:
+        return "The prior is by evidence, as there are too few answers to try it on held-out ones."
+    if not model.personal_:
+        return f"Prior variance {chosen.consensus_variance:.2g}, the likeliest of {n_trials} settings tried."
+    return (
+        f"Prior variance of a person about the crowd {chosen.variance:.2g}, worth {chosen.strength:.0f} people, chosen "
+        f"among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
+    )
+
+
+Auto = float | str

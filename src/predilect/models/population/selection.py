@@ -22,7 +22,6 @@ from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
-from predilect.models.population.basis import Functions
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -35,9 +34,16 @@ from predilect.models.population.held_out import (
     calibrated,
     is_better,
 )
-from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few, least_strength
+from predilect.models.population.prior import (
+    Candidate,
+    Functions,
+    Hyperparameters,
+    PopulationPrior,
+    are_few,
+    least_strength,
+)
+from predilect.people.empirical_bayes import tie_spread_of
 from predilect.people.layout import People, lay_out
-from predilect.people.maximisation import tie_spread_of
 
 DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
 

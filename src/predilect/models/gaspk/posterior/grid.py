@@ -14,7 +14,7 @@ import numpy.typing as npt
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.kernels import Kernel
 from predilect.models.gaspk.posterior.axes import Axis, ByParity, Group, Part, along, grouped, parts_of
-from predilect.models.gaspk.posterior.blocks import packed_product, row_sums, sandwich
+from predilect.models.gaspk.posterior.curvature import packed_product, row_sums, sandwich
 
 
 @dataclass(frozen=True, eq=False)

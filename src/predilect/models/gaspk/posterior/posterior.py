@@ -14,8 +14,7 @@ import numpy as np
 from predilect._types import FloatArray, IntArray
 from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.models.gaspk.posterior.curvature import Curvature
 from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.scores import Basis, ItemScores, centred_blocks, centred_scores, mixed
