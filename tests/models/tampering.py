@@ -60,7 +60,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
     """How a small fitted model of each kind is made."""
     import predilect
     from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, Population
-    from predilect.models.gppl.settings import GPClassifier, SingleUserGP
+    from predilect.models.gppl.model import GPClassifier, SingleUserGP
     from predilect.models.gpvu import GPVU
     from predilect.models.hierarchical import HierarchicalGP
     from predilect.models.joint.model import BonillaGP

@@ -18,7 +18,7 @@ from predilect.factors.answers import (
     scale_bound,
     scale_step,
 )
-from predilect.factors.state import FactorPriors, FactorState, moments
+from predilect.factors.posterior import FactorPriors, FactorState, moments
 from predilect.gaussian.dense import eigenpairs
 from predilect.gaussian.design import Sites
 from predilect.latent.sparse.problem import natural_parameters

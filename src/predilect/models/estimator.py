@@ -21,9 +21,8 @@ from predilect._json import plain, typed
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Ranking
+from predilect.models.boards import Predicting, Ranking
 from predilect.models.checks import LARGEST, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
 from predilect.models.saving import (

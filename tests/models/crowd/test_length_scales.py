@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from predilect.factors.answers import FactorAnswers, GammaPrior, ItemDesign
-from predilect.factors.state import FactorPriors, random_start
+from predilect.factors.posterior import FactorPriors, random_start
 from predilect.factors.sweep import blocks, refreshed
 from predilect.gaussian.kernels import Linear, Scaled, Sum, White, matern
 from predilect.gaussian.projection import Projection

@@ -106,7 +106,7 @@ def fit_paper(
 
     ``functions`` is the process of every h_d, ``people`` that of w_d, N(0, I) by default. ``damping``: share of the new
     in f̂1, f̂3 and f̂4, multiplied by ``damping_decay`` in each iteration. ``fixed_weights``, ``delta`` and
-    ``tolerance`` as in :func:`~predilect.models.collaborative.modern.fit_modern`, with its ValueError.
+    ``tolerance`` as in :func:`~predilect.models.collaborative.training.fit_modern`, with its ValueError.
 
     collaborative.md 3. f̂2 is not kept but made from Q when it is needed, so that nothing in it can be out of date, and
     it is not damped, only its inputs are. An iteration takes some 20 passes of 16 n_rows D operations, and D

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from predilect._types import FloatArray
 from predilect.factors.answers import FactorAnswers, ItemDesign, StandardWeights
-from predilect.factors.posterior import FactorPosterior
-from predilect.factors.state import FactorPriors, FactorState, assemble, random_start
+from predilect.factors.posterior import FactorPosterior, FactorPriors, FactorState, assemble, random_start
 from predilect.factors.sweep import Effects, blocks, refreshed, threshold_step
 from predilect.gaussian.design import Sites
 from predilect.gaussian.projection import Projection, item_covariance_gradient

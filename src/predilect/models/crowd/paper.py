@@ -22,8 +22,7 @@ from predilect.factors.answers import (
     scale_bound,
     scale_step,
 )
-from predilect.factors.posterior import FactorPosterior
-from predilect.factors.state import FactorState, assemble, moments, random_start
+from predilect.factors.posterior import FactorPosterior, FactorState, assemble, moments, random_start
 from predilect.factors.sweep import component_sums, consensus_sums
 from predilect.gaussian.projection import Projection
 from predilect.latent.scaled import starting_threshold

@@ -15,7 +15,7 @@ from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import Traits
 from predilect.errors import DataError
 from predilect.factors.answers import GammaPrior
-from predilect.factors.state import FactorPriors
+from predilect.factors.posterior import FactorPriors
 from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
 from predilect.gaussian.projection import Projection, inducing_points
 from predilect.latent.evidence import search_kernel

@@ -10,9 +10,8 @@ import numpy as np
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import LARGEST, check_choice
-from predilect.models.gaspk.bases import basis_of, posterior_of
 from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
-from predilect.models.gaspk.parameters import BACKENDS, Choices
+from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, posterior_of
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.scores import Basis, DenseBasis
 from predilect.models.gaspk.tradeoffs.grids import Grid

@@ -17,7 +17,6 @@ from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.models.estimator import AnswerCounts
-from predilect.models.gaspk.bases import Bases, basis_of, choose_backend, posterior_of
 from predilect.models.gaspk.em.fit import (
     EM,
     LENGTH_RULES,
@@ -31,7 +30,17 @@ from predilect.models.gaspk.em.fit import (
     try_candidates,
 )
 from predilect.models.gaspk.em.mode import TradeOffAnswers
-from predilect.models.gaspk.parameters import Choices, Resolved, Told, read_choices, resolve
+from predilect.models.gaspk.parameters import (
+    Bases,
+    Choices,
+    Resolved,
+    Told,
+    basis_of,
+    choose_backend,
+    posterior_of,
+    read_choices,
+    resolve,
+)
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.tradeoffs.folding import distinct_points
 from predilect.models.reading import Training, answers_by_item, rows_of_features
