@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from predilect._json import plain
 from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
@@ -40,6 +41,18 @@ LARGEST = 1e15
 def hyperparameters_by_name(kernel: Kernel) -> dict[str, float]:
     """Hyper-parameters of a kernel as plain values."""
     return dict(zip(kernel.names, np.exp(kernel.theta).tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class KernelHyperparameters:
+    """Hyper-parameters of a prior with a kernel."""
+
+    kernel: Kernel
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, those of the kernel by their names."""
+        others = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "kernel"}
+        return hyperparameters_by_name(self.kernel) | others
 
 
 def kernel_to_dict(kernel: Any) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
 from predilect.latent.scaled import starting_threshold
 from predilect.models.checks import (
+    KernelHyperparameters,
     check_count,
     check_positive,
     check_process,
-    hyperparameters_by_name,
     item_kernel,
     refuse_many_items,
 )
@@ -118,24 +118,10 @@ def fit_khan(
 
 
 @dataclass(frozen=True, slots=True)
-class FactorHyperparameters:
-    """Learned hyper-parameters of the processes.
+class FactorHyperparameters(KernelHyperparameters):
+    """Learned hyper-parameters of the processes; the kernel is of item features."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features.
-    variance : float
-        g: each user's own process is N(0, g K).
-    """
-
-    kernel: Kernel
-    variance: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        return {**values, "variance": self.variance}
+    variance: float  # g: each user's own process is N(0, g K)
 
 
 @dataclass(eq=False, repr=False)

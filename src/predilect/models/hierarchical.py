@@ -11,11 +11,11 @@ from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
 from predilect.models.checks import (
+    KernelHyperparameters,
     check_choice,
     check_count,
     check_positive,
     check_process,
-    hyperparameters_by_name,
     item_kernel,
     number_or,
     refuse_many_items,
@@ -41,29 +41,13 @@ _STOP = {"modern": (1e-5, 300), "paper": (1e-3, 20)}
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchicalHyperparameters:
-    """Prior of the population distribution.
+class HierarchicalHyperparameters(KernelHyperparameters):
+    """Prior of the population distribution; the kernel is of item features, with the item-specific share."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features, with the item-specific share.
-    variance : float
-        s: the prior mode of Σ is s K.
-    strength, consensus_strength : float
-        ν₀ and κ₀, in users.
-    """
-
-    kernel: Kernel
-    variance: float
+    variance: float  # s: the prior mode of Σ is s K
+    # strength, consensus_strength: ν₀ and κ₀, in users
     strength: float
     consensus_strength: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        strengths = {"strength": self.strength, "consensus_strength": self.consensus_strength}
-        return values | {"variance": self.variance} | strengths
 
 
 @dataclass(eq=False, repr=False)

@@ -22,7 +22,7 @@ from predilect.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White, m
 from predilect.gaussian.kernels.stationary import DISTANCE_RULES, median_distance_scales
 from predilect.gaussian.projection import Projection
 from predilect.latent.single import change_of_margin
-from predilect.models.checks import choose_points, hyperparameters_by_name
+from predilect.models.checks import KernelHyperparameters, choose_points
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
     CrowdWeights,
@@ -174,20 +174,8 @@ _PEOPLE_AS_POINTS = 25
 
 
 @dataclass(frozen=True, slots=True)
-class CollaborativeHyperparameters:
-    """Prior of the functions.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Covariance of every function.
-    """
-
-    kernel: Kernel
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return hyperparameters_by_name(self.kernel)
+class CollaborativeHyperparameters(KernelHyperparameters):
+    """Prior of the functions; the kernel is the covariance of each."""
 
 
 def fit_collaborative(

@@ -20,7 +20,7 @@ from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
 from predilect.gaussian.projection import Projection, inducing_points
 from predilect.latent.evidence import search_kernel
 from predilect.likelihoods.probit import tilted
-from predilect.models.checks import choose_points, hyperparameters_by_name, make_kernel, optimises, scales_of
+from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, optimises, scales_of
 from predilect.models.crowd.fit import FactorFit, fit_factor
 from predilect.models.crowd.paper import PaperPriors, fit_paper
 from predilect.models.estimator import Learned
@@ -73,30 +73,11 @@ _PEOPLE_AS_POINTS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class CrowdHyperparameters:
-    """Learned hyper-parameters of the prior.
+class CrowdHyperparameters(KernelHyperparameters):
+    """Learned hyper-parameters of the prior; the kernel is of item features."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features.
-    consensus_variance : float
-        1/s_t, the prior variance of the consensus; 0 without one.
-    component_variances : tuple of float
-        1/s_c, the prior variance of each component.
-    """
-
-    kernel: Kernel
-    consensus_variance: float
-    component_variances: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        variances = {
-            "consensus_variance": self.consensus_variance, "component_variances": list(self.component_variances),
-        }  # fmt: skip
-        return values | variances
+    consensus_variance: float  # 1/s_t, the prior variance of the consensus; 0 without one
+    component_variances: tuple[float, ...]  # 1/s_c, the prior variance of each component
 
 
 def fit_crowd(

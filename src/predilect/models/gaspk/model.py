@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
-from predilect.gaussian.kernels import Kernel
+from predilect.models.checks import KernelHyperparameters
 from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
@@ -29,26 +28,11 @@ from predilect.shards import workers
 
 
 @dataclass(frozen=True, slots=True)
-class GaSPKHyperparameters:
-    """Hyper-parameters of the prior.
+class GaSPKHyperparameters(KernelHyperparameters):
+    """Hyper-parameters of the prior; the kernel is of a characteristic, as a function of trade-offs."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        Of a characteristic, as a function of trade-offs.
-    n_components : int
-    spread : float
-        T² ≥ 1, the calibration: factor of 1 + variance of a margin.
-    """
-
-    kernel: Kernel
     n_components: int
-    spread: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
-        return {"n_components": self.n_components, "spread": self.spread, **values}
+    spread: float  # T² ≥ 1, the calibration: factor of 1 + variance of a margin
 
 
 @dataclass(eq=False, repr=False)

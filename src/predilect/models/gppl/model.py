@@ -10,12 +10,12 @@ from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES, SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
 from predilect.models.checks import (
+    KernelHyperparameters,
     check_choice,
     check_count,
     check_gamma,
     check_positive,
     check_process,
-    hyperparameters_by_name,
     refuse_many_items,
 )
 from predilect.models.estimator import Estimator, Learned
@@ -48,24 +48,10 @@ USERS = ("pooled", "separate", "joint")
 
 
 @dataclass(frozen=True, slots=True)
-class GPPLHyperparameters:
-    """Hyper-parameters of the prior.
+class GPPLHyperparameters(KernelHyperparameters):
+    """Hyper-parameters of the prior; the kernel is of item features, or of users' and items' (``users="joint"``)."""
 
-    Attributes
-    ----------
-    variance : float
-        1/s: utilities are N(0, K/s), in units of the noise of one answer.
-    kernel : Kernel
-        k of item features; of features of users and items where ``users="joint"``.
-    """
-
-    variance: float
-    kernel: Kernel
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        return {**values, "variance": self.variance}
+    variance: float  # 1/s: utilities are N(0, K/s), in units of the noise of one answer
 
 
 @dataclass(eq=False, repr=False)
@@ -204,7 +190,7 @@ class GPPL(Estimator):
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)
         return Learned(
-            found.posterior, GPPLHyperparameters(1.0 / found.scale, found.kernel), personal, found.delta,
+            found.posterior, GPPLHyperparameters(found.kernel, 1.0 / found.scale), personal, found.delta,
             found.evidence, found.report, found.search,
         )  # fmt: skip
 

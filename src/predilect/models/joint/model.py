@@ -34,19 +34,13 @@ _USER_SHARE, _ITEM_SHARE = 0.5, 0.2  # where "auto" starts
 
 @dataclass(frozen=True, slots=True)
 class JointHyperparameters:
-    """Learned hyper-parameters of the process.
+    """Learned hyper-parameters of the process."""
 
-    Attributes
-    ----------
-    user_kernel, item_kernel : Kernel
-        k_u and k_x with the user- and item-specific shares; the prior variance of a utility is in k_x, in units of the
-        noise of one answer.
-    user_nugget, item_nugget : float
-        Of single answers; 0 for :class:`JointGP`.
-    """
-
+    # user_kernel, item_kernel: k_u and k_x with the user- and item-specific shares; the prior variance of a utility
+    # is in k_x, in units of the noise of one answer
     user_kernel: Kernel
     item_kernel: Kernel
+    # user_nugget, item_nugget: of single answers; 0 for :class:`JointGP`
     user_nugget: float
     item_nugget: float
 

@@ -119,39 +119,20 @@ def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> Fl
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Hyper-parameters of the population model (population.md section 1). Variances are in units of the answer noise.
+    """Hyper-parameters of the population model (population.md section 1), variances in units of the answer noise."""
 
-    Attributes
-    ----------
-    strength : float
-        ν₀, weight of the prior of the population covariance, in people.
-    variance : float
-        s₀, prior variance of a person's utility about the consensus.
-    consensus_variance : float
-        s_t, prior variance of a consensus utility.
-    feature_weight : float
-        w, share of the prior variance that item features explain.
-    length_scale : float
-        ℓ of the squared exponential kernel, in standard deviations of a feature.
-    consensus_feature_weight : float, optional
-        w of the consensus; by default ``feature_weight``. Features may explain how people differ but not what they
-        agree on, or the other way round.
-    trait_scale : float
-        s_b, prior variance of the effect of a person's trait on a utility; 0 if traits are not used.
-    calibration : Calibration
-        How probabilities of answers follow from margins.
-    tie_spread : float
-        σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
-    """
-
-    strength: float
-    variance: float
-    consensus_variance: float
-    feature_weight: float
-    length_scale: float
+    strength: float  # ν₀, weight of the prior of the population covariance, in people
+    variance: float  # s₀, prior variance of a person's utility about the consensus
+    consensus_variance: float  # s_t, prior variance of a consensus utility
+    feature_weight: float  # w, share of the prior variance that item features explain
+    length_scale: float  # ℓ of the squared exponential kernel, in standard deviations of a feature
+    # w of the consensus; by default ``feature_weight``. Features may explain how people differ but not what they
+    # agree on, or the other way round
     consensus_feature_weight: float | None = None
+    # s_b, prior variance of the effect of a person's trait on a utility; 0 if traits are not used
     trait_scale: float = 0.0
-    calibration: Calibration = field(default_factory=Calibration)
+    calibration: Calibration = field(default_factory=Calibration)  # how probabilities of answers follow from margins
+    # σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one
     tie_spread: float = 0.0
 
     @property
@@ -181,38 +162,19 @@ _FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
 
 @dataclass(frozen=True, slots=True)
 class PopulationPrior:
-    """What is believed before any answer.
+    """Prior of the population model."""
 
-    Attributes
-    ----------
-    K : array of float, shape (M, M)
-        K₀: how alike items are, unit diagonal (M = n_items), or the prior shape of Σ on the functions of a basis.
-    strength : float
-        ν₀, the weight of the prior of Σ, in people.
-    variance : float
-        s₀, prior variance of a person's utility about the consensus.
-    consensus_variance : float
-        s_t, prior variance of a consensus utility.
-    K_consensus : array of float, shape (M, M), optional
-        K_t; K₀ unless given.
-    Phi : array of float, shape (n_items, M), optional
-        The basis; by default the items.
-    own_share : array of float, shape (n_items,)
-        Share of the prior variance that an item has to itself; empty if none has any.
-    trait_scale : float
-        s_b, prior variance of the effect of a trait of people; its shape is K_t.
-    tie_spread : float
-        σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all.
-    """
-
+    # K₀, (M, M): how alike items are, unit diagonal (M = n_items), or the prior shape of Σ on the functions of a basis
     K: FloatArray
-    strength: float
-    variance: float
-    consensus_variance: float
-    K_consensus: FloatArray | None = None
-    Phi: FloatArray | None = None
+    strength: float  # ν₀, the weight of the prior of Σ, in people
+    variance: float  # s₀, prior variance of a person's utility about the consensus
+    consensus_variance: float  # s_t, prior variance of a consensus utility
+    K_consensus: FloatArray | None = None  # K_t; K₀ unless given, (M, M)
+    Phi: FloatArray | None = None  # the basis; by default the items, (n_items, M)
+    # share of the prior variance that an item has to itself; empty if none has any, (n_items,)
     own_share: FloatArray = field(default_factory=lambda: np.zeros(0))
-    trait_scale: float = 1.0
+    trait_scale: float = 1.0  # s_b, prior variance of the effect of a trait of people; its shape is K_t
+    # σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all
     tie_spread: float = 0.0
 
     @classmethod
