@@ -39,7 +39,7 @@ class Terminated(KeyboardInterrupt):
 class Watch(Protocol):
     """Callback of progress: a stage in words, and how far it got."""
 
-    def __call__(self, stage: str, done: int) -> None: ...  # noqa: D102  the class says it
+    def __call__(self, stage: str, done: int) -> None: ...
 
 
 class Talk:

@@ -198,12 +198,8 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
             fields[f"{name}_basis"], fields[f"{name}_own"] = numbers(f"I {n_functions}"), amounts("I|0")
             fields[f"{name}_items"] = codes(str(n_items), "I", "int64")
             size = n_functions + n_items
-        fields[f"{name}_covariance"] = numbers(_triangle(size), single)
+        fields[f"{name}_covariance"] = numbers(str(size * (size + 1) // 2), single)
     return fields, sizes
-
-
-def _triangle(n: int) -> str:
-    return str(n * (n + 1) // 2)
 
 
 def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:

@@ -36,9 +36,9 @@ class Fitted(Protocol):
     tie_threshold_: float
     backend_: str
 
-    def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...  # noqa: D102  as a model's
+    def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...
 
-    def predict_proba(self, X: Any) -> FloatArray: ...  # noqa: D102  as a model's
+    def predict_proba(self, X: Any) -> FloatArray: ...
 
 
 def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:

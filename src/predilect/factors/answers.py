@@ -190,7 +190,6 @@ class StandardWeights:
     variance: FloatArray | None = None
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """See :class:`WeightPrior`."""
         n = 1 if traits is None else len(traits)
         variance = np.ones(n_components) if self.variance is None else self.variance
         return np.zeros((n, n_components)), np.tile(variance, (n, 1))
@@ -204,7 +203,6 @@ class LinearWeights:
     covariance: FloatArray  # of each row of B, (C, n_traits, n_traits)
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """See :class:`WeightPrior`; unknown features have the mean, zero."""
         if traits is None:
             return np.zeros((1, n_components)), np.ones((1, n_components))
         spread = np.einsum("nk,ckl,nl->nc", traits, self.covariance, traits)

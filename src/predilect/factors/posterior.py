@@ -75,7 +75,6 @@ class FactorPosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return self.projection.n_items
 
     @property
@@ -139,7 +138,6 @@ class FactorPosterior(Posterior):
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of users' utilities, centred over the items, (n_users, n_items); crowdgppl.md 2.4."""
         mu, Sigma, who = self._laws(np.asarray(users, dtype=np.int64), None)
         mu, Sigma = mu[who], Sigma[who]
         if Sigma.shape[2] != Sigma.shape[1]:

@@ -304,7 +304,6 @@ class Effects:
         return effects
 
     def law(self) -> LinearWeights:
-        """Distribution of the weights of an unseen user."""
         return LinearWeights(self.mean, self.covariance)
 
 

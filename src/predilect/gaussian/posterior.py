@@ -236,7 +236,6 @@ class GaussianPosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return len(self.mean if self.Phi is None else self.Phi)
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -244,13 +243,11 @@ class GaussianPosterior(Posterior):
         return self.person().margins(left, right)
 
     def person(self, user: int = -1) -> Utilities:
-        """Utilities in the form that boards are made from."""
         if self.Phi is None:
             return Utilities.of(self.mean, self.covariance)
         return Utilities(self.Phi @ self.mean, self.covariance, self.Phi, np.zeros(0, dtype=np.int64), np.zeros(0))
 
     def crowd(self) -> Utilities:
-        """The same as :meth:`person`."""
         return self.person()
 
     def extended(self, A: FloatArray, R: FloatArray, *, consensus_variance: float) -> GaussianPosterior:

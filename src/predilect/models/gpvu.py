@@ -226,7 +226,6 @@ class GPVU(Estimator):
         return crowd_margins(self, queries, posterior)
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         shared = float(np.mean(np.sum(self.factors_**2, axis=1)))
         own = self.hyperparameters_.variance
         return [

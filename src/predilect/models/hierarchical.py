@@ -189,7 +189,6 @@ class HierarchicalGP(Estimator):
         return crowd_margins(self, queries, posterior)
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         posterior, h = self.posterior_, self.hyperparameters_
         n = posterior.n_items
         spread = (np.trace(posterior.Sigma) - posterior.Sigma.sum() / n) / max(n - 1, 1)

@@ -179,7 +179,14 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
 
     refuse_to_replace(path, overwrite)
     head = {"schema": SCHEMA, "version": FORMAT_VERSION, "predilect": __version__}
-    text = json.dumps({**head, **document, "arrays": _described(arrays)}, allow_nan=False)
+    text = json.dumps(
+        {
+            **head,
+            **document,
+            "arrays": {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()},
+        },
+        allow_nan=False,
+    )
     whole = json.loads(text)  # as whoever reads it will have it
     whole["checksum"] = _checksum(whole, arrays)
     path = path.resolve()  # a link to a folder keeps pointing there
@@ -325,10 +332,6 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, dtype: str, sha
         if len(content) != size:
             raise ValueError(f"{info.filename} is cut short")
     return np.ndarray(shape, kind, content, order="F" if is_fortran else "C")
-
-
-def _described(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()}
 
 
 def number(value: Any) -> Any:

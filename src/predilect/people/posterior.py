@@ -204,7 +204,6 @@ class PopulationPosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return len(self.law.mean)
 
     @property
@@ -223,7 +222,6 @@ class PopulationPosterior(Posterior):
         return person_of(self.people, self.sites, user) if changed is None else changed
 
     def answered_pairs(self, user: int) -> tuple[IntArray, IntArray]:
-        """Items of the answers of one user, left and right."""
         person = self.answers_of(user)
         return person.items[person.left], person.items[person.right]
 
@@ -270,7 +268,6 @@ class PopulationPosterior(Posterior):
         return mean, var
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-        """Kinds of queried pairs; see :func:`~predilect.people.queries.kinds_in`."""
         kind = np.full(len(users), 2, dtype=np.int8)
         for rows, people, _, codes in self._where(np.asarray(users, dtype=np.int64)):
             kind[rows] = kinds_in(people, codes, left[rows], right[rows])

@@ -127,17 +127,14 @@ class Stationary(Combinable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """length_scale, or length_scale[0], length_scale[1], ..."""
         n = len(self.length_scales)
         return ("length_scale",) if n == 1 else tuple(f"length_scale[{d}]" for d in range(n))
 
     @property
     def theta(self) -> FloatArray:
-        """Logarithms of the length-scales."""
         return np.log(self.length_scales)
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The kernel at other length-scales, given by their logarithms."""
         return replace(self, length_scales=theta_of(theta, len(self.length_scales)))
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
@@ -151,12 +148,10 @@ class Stationary(Combinable):
         return out
 
     def diagonal(self, x: FloatArray) -> FloatArray:
-        """Ones, shape (n,)."""
         self._check(x, None)
         return np.ones(len(x))
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """k(x_i, y_i), shape (n,)."""
         self._check(x, y)
         square = np.square((x - y) / self.length_scales)
         if self._isotropic:
@@ -164,7 +159,6 @@ class Stationary(Combinable):
         return np.asarray(_value(self.shape, square).prod(axis=1))
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """Σ_ij weights_ij ∂k(x_i, y_j)/∂ log ℓ, shape (d,) or (1,)."""
         self._check(x, y)
         scales = self.length_scales
         if self._isotropic:
@@ -182,11 +176,9 @@ class Stationary(Combinable):
         return parts if len(scales) > 1 else np.array([parts.sum()])
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """Zeros: k(x, x) = 1."""
         return np.zeros(len(self.length_scales))
 
     def pairs_gradient(self, x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-        """Σ_i weights_i ∂k(x_i, y_i)/∂ log ℓ of different points, row by row, shape (d,) or (1,)."""
         self._check(x, y)
         squares = np.square((x - y) / self.length_scales)
         if self._isotropic:

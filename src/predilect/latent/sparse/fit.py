@@ -38,7 +38,6 @@ class SparsePosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return self.projection.n_items
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -54,7 +53,6 @@ class SparsePosterior(Posterior):
         return self.projection.expand(self.mean), symmetrise(S + self.projection.residual() / self.scale)
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """The same as :meth:`utilities`: one function for all users."""
         return self.utilities()
 
     def person(self, user: int = -1) -> Utilities:
@@ -62,11 +60,9 @@ class SparsePosterior(Posterior):
         return Utilities.through(self.projection, self.mean, self.covariance, 1.0 / self.scale)
 
     def crowd(self) -> Utilities:
-        """The same as :meth:`person`."""
         return self.person()
 
     def prior(self) -> Utilities:
-        """Prior of the utilities."""
         p = self.projection
         return Utilities.of(np.zeros(p.n_items), item_covariance(p.kernel, p.features, p.known) / self.scale)
 

@@ -161,21 +161,17 @@ class RowMargins:
     X: FloatArray
 
     def mean(self, u: FloatArray) -> FloatArray:
-        """See :class:`Margins`."""
         return np.asarray(self.X @ u)
 
     def variance(self, lower: FloatArray) -> FloatArray:
-        """See :class:`Margins`."""
         half = _whitened(self.X, lower)
         return np.asarray(np.einsum("pm,pm->p", half, half))
 
     def information(self, weight: FloatArray) -> FloatArray:
-        """See :class:`Margins`."""
         X = np.sqrt(weight)[:, None] * self.X
         return np.asarray(X.T @ X)
 
     def gather(self, values: FloatArray) -> FloatArray:
-        """See :class:`Margins`."""
         return np.asarray(values @ self.X)
 
 
@@ -191,19 +187,16 @@ class ItemMargins:
     right: IntArray
 
     def mean(self, u: FloatArray) -> FloatArray:
-        """See :class:`Margins`."""
         f = self.B @ u
         return np.asarray(f[self.left] - f[self.right])
 
     def variance(self, lower: FloatArray) -> FloatArray:
-        """See :class:`Margins`."""
         T = _whitened(self.B, lower)
         if _all_pairs(len(T), len(lower), len(self.left)):
             return pair_variance(T @ T.T, self.left, self.right)
         return squared_differences(T, self.left, self.right)
 
     def information(self, weight: FloatArray) -> FloatArray:
-        """See :class:`Margins`."""
         n_items, M = self.B.shape
         L = graph_laplacian(n_items, self.left, self.right, weight)
         total = np.zeros((M, M))
@@ -213,7 +206,6 @@ class ItemMargins:
         return total
 
     def gather(self, values: FloatArray) -> FloatArray:
-        """See :class:`Margins`."""
         return np.asarray(gathered(len(self.B), self.left, self.right, values) @ self.B)
 
 

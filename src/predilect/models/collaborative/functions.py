@@ -42,7 +42,6 @@ class CrowdWeights:
         return cls(centre[:, None], np.zeros((len(centre), 1, 1)), spread)
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """See :class:`~predilect.factors.answers.WeightPrior`."""
         n, k = 1 if traits is None else len(traits), self.effects.shape[1]
         rows = np.zeros((n, k))
         rows[:, 0] = 1.0
@@ -207,21 +206,17 @@ class ExactFunctions:
 
     @property
     def projection(self) -> Projection:
-        """See :class:`Process`."""
         return self.design.projection
 
     @property
     def prior_var(self) -> FloatArray:
-        """See :class:`Process`."""
         return self.design.prior_variances()
 
     def condition(self, sites: Sites) -> Values:
-        """See :class:`Process`."""
         state = self._state(sites)
         return Values(state.delta, state.D, 0.5 * (float(sites.linear @ state.delta) + state.log_det))
 
     def at_points(self, sites: Sites) -> tuple[FloatArray, FloatArray]:
-        """See :class:`Process`."""
         state = self._state(sites)
         return self.design.projection.at_points(state.mean, state.lower)
 
@@ -293,17 +288,14 @@ class ExactWeights:
 
     @property
     def prior_var(self) -> FloatArray:
-        """See :class:`Process`."""
         return np.diagonal(self.prior.K).copy()
 
     def condition(self, sites: Sites) -> Values:
-        """See :class:`Process`."""
         found = self.prior.condition(sites)
         log_z = 0.5 * (float(sites.linear @ found.margin_mean) - found.log_det)
         return Values(found.margin_mean, found.margin_var, log_z)
 
     def at_points(self, sites: Sites) -> tuple[FloatArray, FloatArray]:
-        """See :class:`Process`."""
         found = self.prior.condition(sites)
         return found.mean(), found.covariance()
 

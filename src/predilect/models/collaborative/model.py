@@ -184,7 +184,6 @@ class CollaborativeGP(Estimator):
         return factor_margins(self, queries, self._new_items(queries, items), users)
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         importances = self.component_importances_
         used = int((importances > USED * importances.max()).sum())
         lines = [f"{used} of {len(importances)} functions are used; the others are pruned."]

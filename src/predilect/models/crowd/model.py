@@ -185,12 +185,10 @@ class CrowdGPPL(Estimator):
         return factor_margins(self, queries, new, users)
 
     def relation(self) -> str:
-        """How people relate to each other."""
         n = len(self.users_ or [None])
         return f"The crowd's utilities, and how each of {n} people differs along components"
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         importances = self.component_importances_
         used = int((importances > 0.01 * max(importances.max(initial=0.0), 1e-300)).sum())
         largest = importances.max(initial=0.0)

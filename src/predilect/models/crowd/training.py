@@ -98,7 +98,7 @@ def fit_crowd(
     shared = {
         "n_components": int(model.n_components) if personal else 0,
         "consensus": bool(model.with_consensus) or not personal,
-        "delta": delta, "max_iter": _iterations(model),
+        "delta": delta, "max_iter": _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else int(model.max_iter),
         "random_state": model.random_state,
         "watch": None if watch is None else lambda sweep, bound: watch("fitting the crowd", sweep),
     }  # fmt: skip
@@ -123,11 +123,6 @@ def fit_crowd(
         tuple((1.0 / np.asarray(found.component_scales, dtype=float)).tolist()),
     )  # fmt: skip
     return Learned(posterior, h, personal, found.delta, found.bound, found.report, search), traits
-
-
-def _iterations(model: Any) -> int:
-    """Maximum number of sweeps, or batches."""
-    return _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else int(model.max_iter)
 
 
 def _tolerance(model: Any, n_rows: int) -> float:

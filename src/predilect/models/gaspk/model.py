@@ -227,7 +227,6 @@ class GaSPK(Estimator):
         return margins_of_queries(self, queries, self._new_items(queries, items))
 
     def relation(self) -> str:
-        """How people relate to each other, and whose the board is."""
         number = self.hyperparameters_.n_components
         mixture = f"a mixture of {number} evaluations" if number > 1 else "one evaluation"
         whose = "one evaluation for all"
@@ -236,7 +235,6 @@ class GaSPK(Estimator):
         return f"What an item has more and less of than another: {whose}; the board is their average"
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         h, prior = self.hyperparameters_, self.report_["prior"]
         values = h.to_dict()
         number = "One characteristic" if h.n_components == 1 else f"{h.n_components} characteristics"

@@ -107,7 +107,7 @@ def fit_gaspk(
         "left_out": getattr(bases.of(kernel), "left_out", 0.0), "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
-            {**_values(t.candidate.kernel), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
+            {**dict(zip(t.candidate.kernel.names, np.exp(t.candidate.kernel.theta).tolist(), strict=True)), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
              "spread": t.spread} for t in trials
         ],
     }  # fmt: skip
@@ -158,10 +158,6 @@ def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | No
     if not amplitude and not lengths:
         return None
     return tuple(n for n in kernel.names if (n == "variance" and not amplitude) or (n != "variance" and not lengths))
-
-
-def _values(kernel: Kernel) -> dict[str, float]:
-    return dict(zip(kernel.names, np.exp(kernel.theta).tolist(), strict=True))
 
 
 def _trials(

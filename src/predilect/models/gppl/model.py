@@ -225,14 +225,12 @@ class GPPL(Estimator):
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
 
     def relation(self) -> str:
-        """How people relate to each other, and whose the board is; empty where every answer counts once."""
         if not self.personal_ or self.users_ is None:
             return ""
         how = self._LEARNED[self.users]
         return f"A utility function for each of {len(self.users_)} people, {how}; the board is their average"
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         h, points = self.hyperparameters_, self.report_["prior"].get("n_inducing")
         same = ", the same for every person" if self.users == "separate" else ""
         lines = [f"Prior variance of a utility {h.variance:.2g}{same}."]

@@ -61,7 +61,6 @@ class JointPosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return len(self.item_features)
 
     def margins(
@@ -86,7 +85,6 @@ class JointPosterior(Posterior):
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """Utilities of one user; -1: a user with the mean features."""
         who = np.repeat(self._people(np.array([user]), None), self.n_items, axis=0)
         return self._at(np.hstack([who, self.item_features])).person()
 

@@ -61,13 +61,11 @@ class SeparatePosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return len(self.mean)
 
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), (n,); -1 for an unseen user."""
         mean, var = self.mean[left] - self.mean[right], pair_variance(self.spread, left, right)
         known = users >= 0
         if known.any():
@@ -75,21 +73,17 @@ class SeparatePosterior(Posterior):
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """Utilities of one user; -1 for an unseen one."""
         return self.people.person(user) if user >= 0 else Utilities.of(self.mean, self.spread)
 
     def answered_pairs(self, user: int) -> tuple[IntArray, IntArray]:
-        """Items of the answers of one user, left and right."""
         return self.people.answered_pairs(user)
 
     def crowd(self) -> Utilities:
-        """Average utilities of the users who answered."""
         return Utilities.of(self.mean, self.covariance)
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
         return self.people.centred_utilities(users, executor=executor)
 
     def with_items(self, everything: Projection, scale: float) -> SeparatePosterior:

@@ -203,7 +203,6 @@ class JointGP(Estimator):
         return posterior.margins(who, queries.left, queries.right)
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         h, process = self.hyperparameters_, self.posterior_
         far = np.zeros((1, process.kernel.users.features.shape[1]))
         whole = float(h.user_kernel.diagonal(far)[0]) + h.user_nugget

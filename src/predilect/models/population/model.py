@@ -228,13 +228,11 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
 
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
-        """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
         posterior = self._at_rest().posterior_  # people lie in the order of users_ then
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
 
     def stored_arrays(self) -> dict[str, Any]:
-        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
         return self._document()[1]
 
     def verdict(
@@ -276,7 +274,6 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     keep_verdict = keep_verdict
 
     def relation(self) -> str:
-        """How people relate to each other, and whose the board is; empty for the pooled model."""
         if not self.personal_ or self.users_ is None:
             return ""
         return (
@@ -285,7 +282,6 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         )
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         lines = [noise] if (noise := _noise_line(self.posterior_.calibration)) else []
         lines.append(_prior_line(self))
         if self.features_ is not None:

@@ -44,6 +44,5 @@ class PooledPosterior(GaussianPosterior):
         return cls(mean, covariance, Phi, believed, believed.hyperparameters.calibration_of_predictions)
 
     def prior(self) -> Utilities:
-        """Prior of the utilities."""
         assert self.believed is not None
         return GaussianPosterior(np.zeros(len(self.mean)), self.believed.covariance(), self.Phi).person()

@@ -106,7 +106,6 @@ class Search:
         return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor)
 
     def law(self, point: Point) -> Law:
-        """Population distribution, the prior of each person's utilities."""
         Phi = self.prior.Phi
         if Phi is None:
             return Law(point.Sigma, point.m, shift=point.B)

@@ -278,11 +278,9 @@ class ByCoordinates:
         return cls(factorise(whole), rank, n_c)
 
     def solve(self, x: FloatArray) -> FloatArray:
-        """H⁻¹ x."""
         return self.factor.solve(x.reshape(-1)).reshape(x.shape)
 
     def log_det(self) -> float:
-        """Log |H|."""
         return self.factor.log_det()
 
     @cached_property
@@ -312,11 +310,9 @@ class ByCoordinates:
         return out
 
     def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Covariance of one person's evaluations."""
         return np.asarray(rows @ self.mixed(gamma) @ rows.T)
 
     def mixed(self, gamma: FloatArray) -> FloatArray:
-        """Covariance of one person's coordinates."""
         return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
 
 
@@ -372,11 +368,9 @@ class ByAnswers:
         return np.maximum(out, 0.0)
 
     def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Covariance of one person's evaluations."""
         return np.asarray(rows @ self.mixed(gamma) @ rows.T)
 
     def mixed(self, gamma: FloatArray) -> FloatArray:
-        """Covariance of one person's coordinates."""
         cross = self.factor.solve_lower((self.root * (self.gamma @ gamma))[:, None] * self.Phi)
         return np.asarray(gamma @ gamma * np.eye(self.Phi.shape[1]) - cross.T @ cross)
 

@@ -128,7 +128,6 @@ class GaSPKPosterior(Posterior):
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """Scores of the items by one person's evaluations; -1 for an unseen user."""
         if user >= 0:
             return self._utilities(self.gamma[user], self.gamma[user][None, :], None, self.spread)
         average, second = self.gamma.mean(axis=0), self.second_moment

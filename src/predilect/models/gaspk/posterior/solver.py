@@ -342,11 +342,9 @@ class ByProducts:
         return int(self.B.shape[1])
 
     def solve(self, x: FloatArray) -> FloatArray:
-        """H⁻¹ x for x of shape (rank, n_c)."""
         return solve(self.basis, self.B, x, preconditioner=self.single, tolerance=self.tolerance).x
 
     def log_det(self) -> float:
-        """Log |H|."""
         return self.log_determinant.value
 
     @cached_property
