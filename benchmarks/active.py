@@ -60,7 +60,7 @@ def as_found(model: Any) -> Any:
     if not isinstance(model, Population):
         return model.__class__(**model.get_params())
     h = model.hyperparameters_
-    names = ("strength", "variance", "consensus_variance", "feature_weight", "consensus_feature_weight", "length_scale")
+    names = ("strength", "variance", "consensus_variance", "length_scale")
     found = {name: getattr(h, name) for name in names} | model.choices_
     return Population(**(model.get_params() | found))
 

@@ -29,7 +29,7 @@ N_ITEMS, PER_PERSON = 200, 20
 SETTINGS = {"strength": 50.0, "variance": 2.0, "consensus_variance": 4.0, "max_iter": 20, "n_jobs": 1}
 KINDS: dict[str, dict[str, Any]] = {  # of people, with the share of ties
     "personal": {"tie_threshold": 0.0},
-    "own thresholds": {"tie_spread": 0.5},
+    "own thresholds": {"tie_threshold": ("auto", 0.5)},
 }
 WORDS = {1: "left", 0: "tie", -1: "right"}
 CLOSE = 0.6  # utilities that differ by less are said to be a tie, where there are ties
@@ -112,7 +112,7 @@ def main() -> None:
     repeats = parser.parse_args().repeats
     head = ("answers", "one, µs", "back, µs", "frame of one, µs", "back, µs", "10 000 in one call, s", "back, s")
     for kind, settings in KINDS.items():
-        ties = "tie_spread" in settings
+        ties = settings["tie_threshold"] != 0.0
         small = Population(**SETTINGS, **settings).fit(Comparisons.from_frame(answers(10_000, 1, ties=ties)))
         print(f"{kind}; " + " | ".join(head))
         for n in (10_000, 100_000, 1_000_000):

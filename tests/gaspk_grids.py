@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predilect.gaussian.kernels import Stationary
-from predilect.models.gaspk.posterior.blocks import packed_blocks, unpacked
+from predilect.models.gaspk.posterior.curvature import packed_blocks, unpacked
 from predilect.models.gaspk.posterior.grid import GridBasis
 
 SYMMETRIC = [[-1.0, 0.0, 1.0], [-2.0, -1.0, 1.0, 2.0], [-1.5, -0.5, 0.0, 0.5, 1.5], [-1.0, 1.0]]

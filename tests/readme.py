@@ -21,7 +21,7 @@ import polars as pl
 from scipy.stats import norm
 
 from cli.running import run
-from predilect.report.plot import plot_board
+from predilect.report.folder import plot_board
 from predilect.report.tables import SCALES
 
 ROOT = Path(__file__).parents[1]

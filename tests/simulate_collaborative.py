@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.items import ItemDesign
+from predilect.factors.answers import FactorAnswers, ItemDesign
 from predilect.gaussian.kernels import Stationary, Sum, White
 from predilect.gaussian.projection import Projection
 from predilect.models.collaborative.functions import ExactFunctions

@@ -53,7 +53,7 @@ def featured_crowd(
     m = rng.multivariate_normal(np.zeros(n_items), consensus_variance * K)
     true = {
         "strength": strength, "variance": scale, "consensus_variance": consensus_variance,
-        "feature_weight": feature_weight, "consensus_feature_weight": feature_weight, "length_scale": length_scale,
+        "feature_weight": feature_weight, "length_scale": length_scale,
     }  # fmt: skip
     items = {"item": np.arange(n_items), "a": x[:, 0], "b": x[:, 1]}
     return FeaturedCrowd(rng, items, true, m, rng.multivariate_normal(m, Sigma, size=n_users), delta)

@@ -14,7 +14,7 @@ from simulate import crowd
 
 FIXED = {
     "strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "feature_weight": 0.5,
-    "consensus_feature_weight": 0.5, "length_scale": 1.0, "tie_threshold": 0.4, "max_iter": 30, "tol": 1e-3,
+    "length_scale": 1.0, "tie_threshold": 0.4, "max_iter": 30, "tol": 1e-3,
     "n_jobs": 1,
 }  # fmt: skip
 N_USERS, N_ITEMS = 14, 6

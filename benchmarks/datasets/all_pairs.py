@@ -18,7 +18,7 @@ from benchmarks.task import read_answers, read_csv, winner_outcome
 from predilect.data import Comparisons
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import Stationary
-from predilect.gaussian.kernels.median import median_distance_scales
+from predilect.gaussian.kernels.stationary import median_distance_scales
 
 __all__ = ["DATA", "DIFFERENCES", "Data"]
 

@@ -1,9 +1,13 @@
-"""Text and numbers from data in messages, safe for a terminal and readable."""
+"""Text and numbers from data in messages, and what a message says to set."""
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal
 
 LONGEST_MESSAGE = 2000  # characters
 _LONGEST_ID = 60
@@ -52,3 +56,43 @@ def percent(share: float) -> str:
 def amount(number: float) -> str:
     """An amount, whole where it is."""
     return f"{number:.0f}" if float(number).is_integer() else f"{number:.6g}"
+
+
+Interface = Literal["command", "function", "fit", "pairs"]
+
+_FLAGS = {"ties": "tie", "value": "item-map-column"}  # of the command, where they are not the argument's name
+
+_INTERFACE: ContextVar[Interface] = ContextVar("interface", default="function")
+
+
+@contextmanager
+def spoken_to(interface: Interface) -> Iterator[None]:
+    """Interface for the messages inside the block.
+
+    "command": the terminal; "function": ``Comparisons.from_frame`` and ``read_comparisons``; "fit": a model's ``fit``,
+    ``score`` and the like, which take a frame of answers but none of the arguments that say how it is read; "pairs":
+    what takes a frame of pairs, which can only have other names of columns.
+    """
+    token = _INTERFACE.set(interface)
+    try:
+        yield
+    finally:
+        _INTERFACE.reset(token)
+
+
+def option(name: str, value: Any) -> str:
+    """How to set an argument of ``Comparisons.from_frame``, for messages; the value "NAME" is the name of a column."""
+    interface = _INTERFACE.get()
+    if interface == "command":
+        flag = _FLAGS.get(name, name.replace("_", "-"))
+        if isinstance(value, bool):
+            return f"--{flag}" if value else f"--no-{flag}"
+        return f"--{flag} {_quoted(value if isinstance(value, str) else value[0])}"
+    if interface == "pairs":
+        return f'the header "{name}"'
+    said = f"{name}={value if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)}"
+    return f"Comparisons.from_frame(frame, {said})" if interface == "fit" else said
+
+
+def _quoted(word: str) -> str:
+    return word if re.fullmatch(r"[\w.+-]+", word) else json.dumps(word, ensure_ascii=False)

@@ -11,37 +11,18 @@ from predilect.errors import ConvergenceError, ConvergenceWarning
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Convergence report of an iteration.
+    """Convergence report of an iteration."""
 
-    Attributes
-    ----------
-    method : str
-        Name of the algorithm.
-    iterations : int
-        Passes over the answers (or Newton steps).
-    residual, tolerance : float
-        Quantity of the stopping rule, and the value that it was compared with.
-    converged : bool
-        Whether the rule was met.
-    jitter : float
-        Largest amount added to a diagonal, relative to its mean.
-    seconds : float
-        Wall time.
-    unit : str
-        Unit of residual and tolerance.
-    advice : str
-        What to do if it did not converge.
-    """
-
-    method: str
-    iterations: int
+    method: str  # name of the algorithm
+    iterations: int  # passes over the answers (or Newton steps)
+    # residual, tolerance: quantity of the stopping rule, and the value that it was compared with
     residual: float
     tolerance: float
-    converged: bool
-    jitter: float
-    seconds: float
-    unit: str
-    advice: str
+    converged: bool  # whether the rule was met
+    jitter: float  # largest amount added to a diagonal, relative to its mean
+    seconds: float  # wall time
+    unit: str  # unit of residual and tolerance
+    advice: str  # what to do if it did not converge
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without the seconds, which differ from run to run."""

@@ -9,7 +9,7 @@ import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
 from predilect import JointGP, load_model, read_comparisons
-from predilect.models.gppl.settings import GPClassifier, SingleUserGP
+from predilect.models.gppl.model import GPClassifier, SingleUserGP
 from predilect.models.gpvu import GPVU
 from predilect.models.hierarchical import HierarchicalGP
 from predilect.models.joint.model import BonillaGP

@@ -12,8 +12,7 @@ from predilect.compression.criteria import Criterion, criterion_for, in_order, i
 from predilect.compression.losses import LOSSES, expected_loss
 from predilect.compression.sparsify import people_of_model, select, sparsify
 from predilect.errors import DataError
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.models.gppl.separate import SeparatePosterior
 from referees.risks import improvement_risk
 from simulate_joint import N_ITEMS, N_USERS, joint_model, other_models

@@ -10,7 +10,7 @@ import pytest
 from predilect.compression.posterior import SubsetPosterior
 from predilect.compression.sparsify import select, sparsify
 from predilect.gaussian.dense import pack_triangle, unpack_triangle
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Utilities
 from simulate_joint import N_ITEMS, N_USERS, everything, joint_model, other_models
 from tolerances import EXACT
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.running import run
 from predilect import Population
-from predilect._advice import spoken_to
+from predilect._text import spoken_to
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons, read_item_map
 from predilect.errors import DataError, DataWarning
 

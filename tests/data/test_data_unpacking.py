@@ -15,7 +15,7 @@ import pytest
 
 from predilect.cli.options import UNPACK_LIMIT as UNPACK_LIMIT_OF_THE_COMMAND
 from predilect.data.read import readers
-from predilect.data.read.parquet import DamagedParquet, read_footer, unpacked_size
+from predilect.data.read.files import DamagedParquet, read_footer, unpacked_size
 from predilect.data.read.readers import read_comparisons, read_frame, read_item_map, read_table
 from predilect.errors import DataError
 

@@ -18,8 +18,7 @@ from predilect.decisions import STRATEGIES, suggest, suggest_each
 from predilect.decisions.candidates import MOST_ITEMS, all_pairs
 from predilect.decisions.information import bald, expected_best
 from predilect.errors import ConvergenceWarning, DataWarning
-from predilect.gaussian.posterior import GaussianPosterior, Posterior
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.probit import outcome_probabilities
 from referees.information import bald_by_quadrature
 from tolerances import EXACT

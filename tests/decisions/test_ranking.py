@@ -13,7 +13,7 @@ from predilect.data import Vocabulary
 from predilect.decisions import ranking
 from predilect.decisions.ranking import Board, board_columns, rank_utilities
 from predilect.errors import DataError
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Utilities
 from simulate import random_covariance
 from tolerances import EXACT, STATISTICAL
 

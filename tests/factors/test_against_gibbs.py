@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.factors.items import GammaPrior
-from predilect.factors.state import FactorPriors
+from predilect.factors.answers import GammaPrior
+from predilect.factors.posterior import FactorPriors
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.models.crowd.fit import fit_factor
 from referees.gibbs import gibbs_probabilities

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from predilect.factors.answers import LinearWeights, ProcessWeights, StandardWeights
 from predilect.factors.posterior import FactorPosterior
-from predilect.factors.weights import LinearWeights, ProcessWeights, StandardWeights
 from predilect.gaussian.kernels import matern
 from predilect.gaussian.projection import Projection
 from tolerances import EXACT
@@ -95,7 +95,7 @@ def test_points_at_the_items_are_no_points():
 def test_many_items_are_factored(monkeypatch):
     p = posterior(4)
     dense = p.person(2)
-    monkeypatch.setattr("predilect.gaussian.utilities._DENSE_ITEMS", 3)
+    monkeypatch.setattr("predilect.gaussian.posterior._DENSE_ITEMS", 3)
     monkeypatch.setattr("predilect.gaussian.design._DENSE_ITEMS", 3)
     factored = p.person(2)
     assert factored.Phi is not None

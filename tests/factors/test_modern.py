@@ -7,12 +7,9 @@ import pytest
 from scipy.linalg import cholesky
 from scipy.optimize import minimize
 
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.effects import Effects
-from predilect.factors.items import FunctionState, GammaPrior, ItemDesign, scale_bound, scale_step
-from predilect.factors.posterior import FactorPosterior
-from predilect.factors.state import FactorPriors, moments, random_start
-from predilect.factors.sweep import blocks, refreshed
+from predilect.factors.answers import FactorAnswers, FunctionState, GammaPrior, ItemDesign, scale_bound, scale_step
+from predilect.factors.posterior import FactorPosterior, FactorPriors, moments, random_start
+from predilect.factors.sweep import Effects, blocks, refreshed
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import outcome_probabilities

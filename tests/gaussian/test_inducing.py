@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from predilect.errors import DataError
-from predilect.gaussian.inducing import centres, inducing_points
+from predilect.gaussian.projection import centres, inducing_points
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))

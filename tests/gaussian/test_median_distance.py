@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from predilect.gaussian.kernels import Stationary
-from predilect.gaussian.kernels.median import median_distance_scales
+from predilect.gaussian.kernels.stationary import median_distance_scales
 from tolerances import EXACT
 
 X = np.random.default_rng(0).normal(size=(30, 3)) * [1.0, 10.0, 0.1]

@@ -13,11 +13,9 @@ from scipy.stats import multivariate_normal, norm
 
 from predilect.gaussian.projection import Projection
 from predilect.latent.pooled import PooledAnswers
-from predilect.latent.sparse.approximation import Approximation, Scale, divergence
-from predilect.latent.sparse.ascent import ascend, natural_target, view
 from predilect.latent.sparse.fit import ScalePrior, fit_sparse, schedule_for
-from predilect.latent.sparse.problem import expected_sites, surrogate_variance
-from predilect.latent.sparse.stochastic import Schedule, ascend_in_batches
+from predilect.latent.sparse.problem import Approximation, Scale, divergence, expected_sites, surrogate_variance
+from predilect.latent.sparse.stochastic import Schedule, ascend, ascend_in_batches, natural_target, view
 from simulate_sparse import small
 from tolerances import EXACT, ITERATIVE, STATISTICAL
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from predilect.latent.pooled import laplacian
-from predilect.latent.sparse import margins
-from predilect.latent.sparse.margins import (
+from predilect.latent.sparse import problem as margins
+from predilect.latent.sparse.problem import (
     ItemMargins,
     RowMargins,
     graph_laplacian,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from predilect.gaussian import utilities
+from predilect.gaussian import posterior as utilities
 from predilect.gaussian.kernels import matern
 from predilect.gaussian.projection import Projection
 from predilect.latent.sparse.fit import SparsePosterior

@@ -11,9 +11,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
-from predilect.latent.sparse.approximation import Approximation
-from predilect.latent.sparse.ascent import natural_target
-from predilect.latent.sparse.problem import expected_sites, linearised_sites, surrogate_variance
+from predilect.latent.sparse.problem import Approximation, expected_sites, linearised_sites, surrogate_variance
+from predilect.latent.sparse.stochastic import natural_target
 from predilect.likelihoods.expectation import expected
 from simulate_sparse import small
 from tolerances import EXACT, ITERATIVE

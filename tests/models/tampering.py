@@ -60,7 +60,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
     """How a small fitted model of each kind is made."""
     import predilect
     from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, Population
-    from predilect.models.gppl.settings import GPClassifier, SingleUserGP
+    from predilect.models.gppl.model import GPClassifier, SingleUserGP
     from predilect.models.gpvu import GPVU
     from predilect.models.hierarchical import HierarchicalGP
     from predilect.models.joint.model import BonillaGP
@@ -81,7 +81,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
 
     def small(precision: str, **options: Any) -> Callable[[], Any]:
         def made() -> Any:
-            full = Population(**given, tie_spread=0.3).fit(*answers(True))
+            full = Population(**given, tie_threshold=("auto", 0.3)).fit(*answers(True))
             return predilect.compress(full, 3, precision=precision, **options)
 
         return made
@@ -93,8 +93,8 @@ def kinds() -> dict[str, Callable[[], Any]]:
     return {
         "population": fit(Population, plain, False, **given),
         "population, everything chosen": fit(Population, plain, n_jobs=1),
-        "population, features": fit(Population, features, **given, feature_weight=0.7),
-        "population, ties": fit(Population, plain, **careless, tie_spread=0.3),
+        "population, features": fit(Population, features, **given, feature_weight=(0.7, "auto")),
+        "population, ties": fit(Population, plain, **careless, tie_threshold=("auto", 0.3)),
         "population, traits": fit(Population, both, **given, user_features=True),
         "population, attributes": fit(Population, features, **given, basis="attributes"),
         "population, inducing": fit(Population, both, **given, basis="attributes+inducing", user_features=True),

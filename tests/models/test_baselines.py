@@ -10,7 +10,7 @@ from contracts.votes import PAIRS, item_ids, questions, same_bits, swapped, user
 from predilect import DataError, JointGP
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataWarning
 from predilect.gaussian.kernels import Own, Stationary
-from predilect.models.gppl.settings import GPClassifier, SingleUserGP
+from predilect.models.gppl.model import GPClassifier, SingleUserGP
 from predilect.models.gpvu import GPVU
 from predilect.models.hierarchical import HierarchicalGP
 from predilect.models.joint.model import BonillaGP

@@ -11,7 +11,7 @@ from contracts.saving import SavingContract
 from contracts.setting import SettingContract
 from predilect import JointGP
 from predilect.data import PersonFeatures
-from predilect.models.gppl.settings import GPClassifier, SingleUserGP
+from predilect.models.gppl.model import GPClassifier, SingleUserGP
 from predilect.models.gpvu import GPVU
 from predilect.models.hierarchical import HierarchicalGP
 from predilect.models.joint.model import BonillaGP

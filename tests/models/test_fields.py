@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.models.fields import (
-    LARGEST,
+from predilect.models.checks import LARGEST
+from predilect.models.saving import (
     amounts,
     check_sizes,
     check_values,

@@ -15,7 +15,7 @@ from contracts.votes import item_ids, questions, user_ids
 from predilect import Comparisons, GaSPK, Population
 from predilect.decisions import suggest
 from predilect.evaluation import judging as verdicts
-from predilect.models.population import predictions as population_predictions
+from predilect.models.population import posterior as population_predictions
 from simulate_updates import AT_FIT, ITEMS, KINDS, LATER, N_USERS, PERSONAL, ROWS, columns, fitted, one
 from tolerances import CONVERGED, ITERATIVE
 

@@ -11,8 +11,7 @@ import pytest
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
-from predilect.models.population.basis import Functions
-from predilect.models.population.prior import Hyperparameters
+from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.models.population.train import extend
 from predilect.people.layout import Basis, Effects
 from predilect.people.posterior import PopulationPosterior

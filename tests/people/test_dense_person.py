@@ -12,9 +12,9 @@ from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people import dense as dense_person
 from predilect.people.dense import DensePerson
+from predilect.people.empirical_bayes import consensus_step
 from predilect.people.expectation import expectation
 from predilect.people.layout import Law, People, lay_out
-from predilect.people.maximisation import consensus_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.shards import workers

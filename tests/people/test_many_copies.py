@@ -16,8 +16,7 @@ from predilect.models.population import fit as population
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people.expectation import expectation
 from predilect.people.layout import LARGEST_STATE, Law, People, lay_out_columns
-from predilect.people.overlay import person_of
-from predilect.people.posterior import PopulationPosterior
+from predilect.people.posterior import PopulationPosterior, person_of
 from predilect.people.update import settle, settled
 from referees.person_in_decimals import margins_in_decimals
 from simulate import random_covariance

@@ -11,8 +11,8 @@ from scipy.stats import invwishart
 
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior
+from predilect.people.empirical_bayes import consensus_step
 from predilect.people.layout import Law
-from predilect.people.maximisation import consensus_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from referees.dense_population import centred, crowd_ep

@@ -14,11 +14,10 @@ from predilect import Population
 from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.search import Search, _Coordinates
-from predilect.people.convergence import FIRST_REST, next_threshold
+from predilect.people.empirical_bayes import tie_spread_of, ties_step
 from predilect.people.layout import Law
-from predilect.people.maximisation import tie_spread_of, ties_step
-from predilect.people.overlay import person_of
-from predilect.people.update import settle, settle_all, settled, thresholds_at_rest
+from predilect.people.posterior import person_of
+from predilect.people.update import FIRST_REST, next_threshold, settle, settle_all, settled, thresholds_at_rest
 from simulate import answers, comparisons, laid_out, probit_answers, random_covariance
 from tolerances import CONVERGED, ITERATIVE
 
@@ -234,7 +233,7 @@ def test_held_out_answers_decide():
     apart = Population(n_jobs=1).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
     assert 0.5 < apart.hyperparameters_.tie_spread < 1.6
     assert np.ptp(apart.posterior_.people.tie_factor) > 0.5
-    shared = Population(n_jobs=1, tie_spread=0.0).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
+    shared = Population(n_jobs=1, tie_threshold=("auto", 0.0)).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
     assert np.all(shared.posterior_.people.tie_factor == 1.0)
     alike = Population(n_jobs=1).fit(comparisons(own_thresholds(7, 60, 25, 0.0)))
     assert alike.hyperparameters_.tie_spread < 0.2

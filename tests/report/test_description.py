@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from predilect.likelihoods.calibration import UNCALIBRATED
-from predilect.models.population.description import _noise_line
+from predilect.models.population.model import _noise_line
 
 
 @pytest.mark.parametrize(("found", "says"), [

@@ -13,8 +13,7 @@ from scipy.special import expit, ndtr
 from predilect import Population
 from predilect._json import plain
 from predilect._text import amount, one_line, percent, shortened
-from predilect.report.people import write_people
-from predilect.report.plot import plot_board
+from predilect.report.folder import plot_board, write_people
 from predilect.report.tables import SCALES, rescaled
 from simulate import comparisons, crowd
 from tolerances import EXACT

@@ -24,8 +24,8 @@ def check(
         from dataclasses import asdict
 
         from predilect._json import plain
-        from predilect.cli.board import say_findings, say_intake
-        from predilect.cli.reading import read_features, read_votes
+        from predilect.cli.fitting import say_findings, say_intake
+        from predilect.cli.options import read_features, read_votes
         from predilect.data import check as look
         from predilect.report.folder import input_records
 

@@ -1,19 +1,186 @@
-"""Fits of all answers and of segments, with the options of the command."""
+"""Fits of all answers and of segments, personal or pooled, and their boards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
-from predilect._text import one_line
-from predilect.cli.choice import Choice, Personal
+import polars as pl
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from predilect._text import amount, one_line, percent, shortened
 from predilect.cli.session import Talk, Watch
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
-from predilect.report.leaderboard import Ranking, Refused
+from predilect.report.leaderboard import Ranking, Refused, describe
 from predilect.report.tables import Scale
+
+if TYPE_CHECKING:
+    from predilect.evaluation.verdict import Verdict
+if TYPE_CHECKING:
+    ModelName = str
+else:
+    ModelName = StrEnum("ModelName", {name.replace("-", "_"): name for name in COMMANDS})
+
+
+_LONGEST_NAME = 48
+_SEGMENT_ROWS = 10
+
+
+def say_intake(talk: Talk, comparisons: Comparisons) -> None:
+    """Print what was read and what was left out."""
+    for line in comparisons.intake.describe():
+        talk.say(line)
+    who = f"{comparisons.n_users} people" if comparisons.has_users else "nobody told apart"
+    talk.say(f"{amount(comparisons.n_answers)} answers, {comparisons.n_items} items, {who}.")
+
+
+def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
+    """Print what ``check`` found: warnings as warnings, the rest as notes."""
+    for finding in findings:
+        if finding.severity == "warning":
+            talk.warn(finding.message)
+        else:
+            talk.say(f"Note: {finding.message}")
+
+
+def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool) -> None:
+    """Print the model, the meaning of a score, how the fit went and where the prior came from."""
+    talk.say()
+    for line in describe(ranking, scale, wanted_personal):
+        talk.say(line)
+
+
+def say_verdict(talk: Talk, choice: Choice) -> None:
+    """Print what held-out answers say, and which model is returned for it."""
+    for sentence in choice.verdict.sentences if choice.verdict is not None else ():
+        talk.say(f"Verdict: {sentence}")
+    if choice.asked is Personal.auto:
+        talk.say(choice.reason)
+
+
+def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str | None = None) -> None:
+    """Print a board, and of a segment its first rows only."""
+    rows = len(ranking.board) if top == 0 else top
+    rows = rows if segment is None else min(rows, _SEGMENT_ROWS)
+    talk.say()
+    if segment is not None:
+        told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
+        talk.say(f"{one_line(segment)}: {amount(ranking.comparisons.n_answers)} answers{told}", style="bold")
+    talk.say(board_table(ranking.board, scale, rows))
+    if rows < len(ranking.board):
+        talk.say(f"... and {len(ranking.board) - rows} more items; --top 0 shows all.")
+
+
+def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
+    """The first rows of a board."""
+    # The numbers keep their width on a narrow terminal; only names may be cut.
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Rank", justify="right", no_wrap=True, min_width=4)
+    table.add_column("95 %", no_wrap=True, min_width=7)
+    table.add_column("Item", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("Score", justify="right", no_wrap=True, min_width=6)
+    table.add_column("95 % interval", justify="right", no_wrap=True, min_width=13)
+    table.add_column("P(best)", justify="right", no_wrap=True, min_width=7)
+    table.add_column("Tier", justify="right", no_wrap=True, min_width=4)
+    table.add_column("Answers", justify="right", no_wrap=True, min_width=7)
+
+    def score(value: float) -> str:
+        return f"{round(value, scale.digits) + 0.0:.{scale.digits}f}"  # never -0.00
+
+    for row in board.head(rows).iter_rows(named=True):
+        table.add_row(
+            str(row["rank"]),
+            f"{row['rank_low']}–{row['rank_high']}",
+            Text(shortened(one_line(row["item"]), _LONGEST_NAME)),
+            score(row["mean"]),
+            f"{score(row['lower'])} … {score(row['upper'])}",
+            percent(row["p_best"]),
+            str(row["tier"]),
+            amount(row["n"]),
+        )
+    return table
+
+
+DEFAULT = ModelName("population")
+
+
+class Personal(StrEnum):
+    """Whether everybody gets an own ranking."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+
+def asked_for(model: str, personal: Personal | None, pooled: bool) -> Personal:
+    """Meaning of the options together; DataError if they contradict each other, or the model has no such ranking.
+
+    Only a model that is judged has a verdict to choose by; one that makes either sort of ranking makes one for all
+    unless something else is asked for.
+    """
+    if pooled and personal not in (None, Personal.no):
+        raise DataError(f"--pooled means --personal no, which contradicts --personal {personal}. Give one of them.")
+    personal, entry = Personal.no if pooled else personal, COMMANDS[model]
+    if entry.rankings == "judged":
+        return personal or Personal.auto
+    if entry.rankings == "either":
+        return Personal.yes if personal is Personal.yes else Personal.no
+    can, cannot = (Personal.no, Personal.yes) if entry.rankings == "one" else (Personal.yes, Personal.no)
+    if personal is cannot:
+        also = " (--pooled)" if cannot is Personal.no else ""
+        raise DataError(f"--model {model} {entry.instead} or leave --personal {cannot}{also} out")
+    return can
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that is returned, and why.
+
+    ``personal``: whether the fit that is returned, and those of segments, were asked for personal rankings;
+    ``verdict``: None with ``--no-verdict``; ``returned``: "pooled", or the name of the model that came out.
+    """
+
+    asked: Personal
+    personal: bool
+    verdict: Verdict | None
+    returned: str
+
+    @property
+    def reason(self) -> str:
+        """The reason in a sentence."""
+        name = {"population": "personal"}.get(self.returned, self.returned)
+        if self.asked is not Personal.auto:
+            return f"Returned: the {name} model, as asked for."
+        if self.verdict is None:
+            if name == "pooled":
+                return "Returned: the pooled model, the only one there is for these answers."
+            return (
+                "Returned: the personal model; with --no-verdict nothing says whether it predicts better than one "
+                "ranking for all."
+            )
+        outcome = self.verdict.personal.outcome
+        if outcome == "unknown":
+            why = "although it could not be judged" if name == "personal" else "the only one there is for these answers"
+            return f"Returned: the {name} model, {why}."
+        if name == "personal":
+            return "Returned: the personal model, since the verdict favours it."
+        how = "worse" if outcome == "worse" else "no better"
+        return (
+            f"Returned: the pooled model, since personal rankings predict {how}. With --personal yes everybody has an "
+            "equal voice and an own ranking all the same."
+        )
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """As plain values, for JSON; None without a verdict."""
+        if self.verdict is None:
+            return None
+        return {**self.verdict.to_dict(), "asked": self.asked.value, "returned": self.returned, "reason": self.reason}
 
 
 @dataclass(frozen=True)

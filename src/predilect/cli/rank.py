@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.choice import DEFAULT, ModelName, Personal, asked_for
+from predilect.cli.fitting import DEFAULT, ModelName, Personal, asked_for
 from predilect.cli.options import (
     GaSPKOptions,
     ItemsFile,
@@ -133,9 +133,8 @@ def rank(
     Example: predilect rank votes.csv --out results
     """  # fmt: skip
     with session(quiet, json) as talk:
-        from predilect.cli.board import say_board, say_findings, say_intake, say_model, say_verdict
-        from predilect.cli.fitting import Fitter
-        from predilect.cli.reading import read_features, read_people, read_votes
+        from predilect.cli.fitting import Fitter, say_board, say_findings, say_intake, say_model, say_verdict
+        from predilect.cli.options import read_features, read_people, read_votes
         from predilect.report.folder import RankOutput, input_records, package_versions
         from predilect.report.leaderboard import Ranking, leaderboard_document
         from predilect.report.output import OutputFolder

@@ -18,8 +18,7 @@ from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from predilect._advice import spoken_to
-from predilect._text import HARMFUL, printable
+from predilect._text import HARMFUL, printable, spoken_to
 from predilect._text import message as readable
 from predilect.errors import ConvergenceError, PredilectError
 from predilect.report.output import OutputError
@@ -40,7 +39,7 @@ class Terminated(KeyboardInterrupt):
 class Watch(Protocol):
     """Callback of progress: a stage in words, and how far it got."""
 
-    def __call__(self, stage: str, done: int) -> None: ...  # noqa: D102  the class says it
+    def __call__(self, stage: str, done: int) -> None: ...
 
 
 class Talk:

@@ -21,9 +21,8 @@ from predilect.compression.storage import PRECISIONS, arrays_of, load_compressed
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
-from predilect.models.boards import Ranking
+from predilect.models.boards import Predicting, Ranking
 from predilect.models.checks import check_flags
-from predilect.models.predictions import Predicting
 from predilect.models.reading import Queries, read_queries, rows_of_features
 from predilect.progress import Watcher
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import factorise, symmetrise, unpack_triangle
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.people.queries import IMPLIED
 
@@ -57,7 +56,6 @@ class SubsetPosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items, kept or not."""
         return len(self.law.mean)
 
     @property
@@ -71,7 +69,6 @@ class SubsetPosterior(Posterior):
         return len(self.items)
 
     def kept(self, user: int) -> IntArray:
-        """Items that one person keeps, ascending."""
         return self.items[self.ptr[user] : self.ptr[user + 1]]
 
     def holds(self, users: IntArray, items: IntArray) -> BoolArray:
@@ -104,7 +101,6 @@ class SubsetPosterior(Posterior):
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), shapes (n,); -1 for an unseen user."""
         users, left, right = self._people(users), np.asarray(left), np.asarray(right)
         mean, var = np.empty(len(users)), np.empty(len(users))
         a, b = self.places(users, left), self.places(users, right)
@@ -134,7 +130,6 @@ class SubsetPosterior(Posterior):
         return mean, np.maximum(var, 0.0)
 
     def person(self, user: int = -1) -> Utilities:
-        """The utilities of one person; -1: of an unseen user."""
         user = int(self._people(np.array([user]))[0])
         if user < 0:
             return self.law if self.stranger is None else self.stranger
@@ -158,7 +153,6 @@ class SubsetPosterior(Posterior):
         return Utilities(mean, symmetrise(P - cross @ D @ cross.T), rows, S.astype(np.int64), rest)
 
     def crowd(self) -> Utilities:
-        """The crowd's utilities in the full model; of a pooled model, what is kept of them."""
         return self.person(0) if self.whole is None else self.whole
 
     def with_items(self, n_new: int) -> SubsetPosterior:

@@ -14,7 +14,7 @@ from predilect.compression.criteria import Criterion, filter_answers, in_order, 
 from predilect.compression.posterior import SubsetPosterior, covariance_between, marginal_variances
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.views import Probit
 from predilect.people.queries import IMPLIED
 

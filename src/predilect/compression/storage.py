@@ -19,25 +19,30 @@ from predilect._types import FloatArray, IntArray
 from predilect.compression.losses import find_loss
 from predilect.compression.posterior import SubsetPosterior
 from predilect.gaussian.dense import is_semidefinite, pack_triangle, unpack_triangle
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.calibration import restored_calibration
-from predilect.models.checks import check_choice
-from predilect.models.fields import (
-    LARGEST,
+from predilect.models.checks import LARGEST, check_choice
+from predilect.models.registry import estimator
+from predilect.models.saving import (
+    SHARED_ARRAYS,
     SMALL,
     Field,
     Fields,
     amounts,
     codes,
     is_within,
+    number,
     numbers,
     optional,
     pointer,
     positive,
+    read_model,
+    refuse_to_replace,
+    restore,
+    sizes_of,
     small,
+    write_model,
 )
-from predilect.models.registry import estimator
-from predilect.models.saving import SHARED_ARRAYS, number, read_model, refuse_to_replace, restore, sizes_of, write_model
 
 _LARGEST_EXPONENT = 15  # of a 16-bit number; the smallest with all its bits is 2^-14
 
@@ -193,12 +198,8 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
             fields[f"{name}_basis"], fields[f"{name}_own"] = numbers(f"I {n_functions}"), amounts("I|0")
             fields[f"{name}_items"] = codes(str(n_items), "I", "int64")
             size = n_functions + n_items
-        fields[f"{name}_covariance"] = numbers(_triangle(size), single)
+        fields[f"{name}_covariance"] = numbers(str(size * (size + 1) // 2), single)
     return fields, sizes
-
-
-def _triangle(n: int) -> str:
-    return str(n * (n + 1) // 2)
 
 
 def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from predilect._advice import option
-from predilect._text import shown
+from predilect._text import option, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.read.readers import read_comparisons
 

@@ -327,7 +327,11 @@ def _one_row_each(
     if not again.any():
         return moved, sorted_ids, []
     for name, column in moved.items():
-        values = _as_comparable(column) if column.dtype == pl.Object or column.dtype.is_nested() else column
+        values = (
+            pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])
+            if column.dtype == pl.Object or column.dtype.is_nested()
+            else column
+        )
         differ = again & values.ne_missing(values.shift(1)).to_numpy()
         if differ.any():
             row = int(np.flatnonzero(differ)[0])
@@ -338,11 +342,6 @@ def _one_row_each(
     first = pl.Series(~again)
     merged = {name: column.filter(first) for name, column in moved.items()}
     return merged, sorted_ids.filter(first), [f"Merged {int(again.sum())} repeated identical rows."]
-
-
-def _as_comparable(column: pl.Series) -> pl.Series:
-    """Python objects and arrays as their text, which polars of any version can compare."""
-    return pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])
 
 
 # Of the largest singular value, and of that of a column of variance 1, which is what columns have over all people whose

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from predilect._advice import option
-from predilect._text import shown
+from predilect._text import option, shown
 
 REASONS = ("missing id", "self-pair", "unknown winner", "weight zero")
 

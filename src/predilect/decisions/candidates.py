@@ -9,14 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from predilect._advice import spoken_to
+from predilect._text import spoken_to
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import guess_columns
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Posterior, Utilities
 
 MOST_ITEMS = 1000  # of which all pairs are looked at
 _TABLE_OF_ITEMS = 1000  # up to so many items, whether a pair is barred stands in a table of all
@@ -37,9 +36,9 @@ class Fitted(Protocol):
     tie_threshold_: float
     backend_: str
 
-    def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...  # noqa: D102  as a model's
+    def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...
 
-    def predict_proba(self, X: Any) -> FloatArray: ...  # noqa: D102  as a model's
+    def predict_proba(self, X: Any) -> FloatArray: ...
 
 
 def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:

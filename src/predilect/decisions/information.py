@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import entr, ndtr, xlog1py
 
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Utilities
 
 _LOG_2 = math.log(2.0)
 # h(Φ(x)) in bits as a sum of Gaussians a exp(-x² / (2 c)); least squares on [0, 9], largest error 1.2e-7.

@@ -22,7 +22,7 @@ from predilect.decisions.candidates import (
 )
 from predilect.decisions.information import Score, are_settled, bald, expected_best, greedy, remaining_entropy, shuffled
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Utilities
 
 _MOST_PREDICTED = 5000  # pairs that are predicted one by one
 STRATEGIES = ("bald", "entropy", "eubo", "random")

@@ -12,7 +12,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Vocabulary
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Utilities
 
 BOARD_COLUMNS = (
     "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n",

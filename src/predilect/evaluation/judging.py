@@ -79,7 +79,9 @@ class Trial:
                 train, test = own.take(~mask[part]), own.take(mask[part])
                 model = clone(estimator)
                 if self.comparisons.has_ties and (parts is not None or not train.has_ties):
-                    model.set_params(tie_threshold=self.tie_threshold)
+                    given = model.tie_threshold  # a pair, where a spread of people's own was chosen
+                    spread = given[1:] if isinstance(given, tuple) else (0.0,)
+                    model.set_params(tie_threshold=(self.tie_threshold, *spread))
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")  # fits that fall short are counted
                     # What the data are like was said at the fit to all of them.

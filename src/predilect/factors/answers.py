@@ -1,14 +1,19 @@
-"""Answers of many people on pairs of items, in one canonical order and without repetitions."""
+"""What factor models are made of: answers, functions of the items, and the prior of people's weights."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import digamma, gammaln
 
-from predilect._types import FloatArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
+from predilect.gaussian.projection import Projection
+from predilect.latent.sparse.problem import Margins, best_scale, margins_of, solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +97,138 @@ def _check(u: IntArray, a: IntArray, b: IntArray, y: npt.NDArray[np.generic], w:
         raise DataError("outcomes must be +1 (left), 0 (tie) or -1 (right).")
     if not (np.isfinite(w).all() and (w > 0.0).all()):
         raise DataError("weights must be positive finite numbers.")
+
+
+class GammaPrior(NamedTuple):
+    """s ~ Gamma(shape, rate); (0, 0): s maximises the bound (ML-II)."""
+
+    shape: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionState:
+    """q(x) = N(mean, (L Lᵀ)⁻¹) of a function f = G x + r with prior x ~ N(0, I/s), r ~ N(0, R/s)."""
+
+    mean: FloatArray
+    lower: FloatArray  # L, (M, M)
+    square: float  # E xᵀx
+    log_det: float  # of the covariance
+    delta: FloatArray  # mean of f(left) - f(right), (n_pairs,); of people's weights, of each
+    D: FloatArray  # its variance without that of r
+
+    def divergence(self, s: float) -> float:
+        """KL(q(x) || N(0, I/s))."""
+        M = len(self.mean)
+        return 0.5 * (s * self.square - M - M * math.log(s) - self.log_det)
+
+    @classmethod
+    def of(cls, margins: Margins, precision: FloatArray, linear: FloatArray) -> FunctionState:
+        """q(x) with natural parameters ``precision`` (M, M), prior included, and ``linear`` (M,)."""
+        factor, mean, square = solved(precision, linear)
+        variances = margins.variance(factor.lower)
+        return cls(mean, factor.lower, square, -factor.log_det(), margins.mean(mean), variances)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDesign:
+    """Design of item functions: rows G = A L_K, K_mm = L_K L_Kᵀ, so that no kernel matrix is ever inverted."""
+
+    projection: Projection
+    G: FloatArray
+    left: IntArray
+    right: IntArray
+    margins: Margins
+    residual: FloatArray  # (n_pairs,): variance of r(left) - r(right) at s = 1
+
+    @classmethod
+    def of(cls, projection: Projection, left: IntArray, right: IntArray) -> ItemDesign:
+        """Design for given pairs."""
+        G = projection.roots()
+        return cls(projection, G, left, right, margins_of(G, left, right), projection.residual_pairs(left, right, G))
+
+    @property
+    def n_points(self) -> int:
+        """Number of points M."""
+        return int(self.G.shape[1])
+
+    def prior_variances(self) -> FloatArray:
+        """Variance of f(left) - f(right) at s = 1, without that of r; shape (n_pairs,)."""
+        return self.margins.variance(np.eye(self.n_points))
+
+
+def scale_step(prior: GammaPrior, n_points: int, square: float, residual: float) -> float:
+    """E s that maximises the bound with all else held; the last two as in ``best_scale``."""
+    return best_scale(prior.shape + 0.5 * n_points, prior.rate, square, residual)
+
+
+def scale_bound(prior: GammaPrior, n_points: int, s: float) -> float:
+    """Part of the bound at E s = s of q(s) = Gamma(α, α/s): E ln p(s) - E ln q(s) + M (E ln s - ln s)/2."""
+    alpha = prior.shape + 0.5 * n_points
+    gap = float(digamma(alpha)) - math.log(alpha)  # E ln s - ln s
+    log_s = math.log(s) + gap
+    entropy = alpha - math.log(alpha / s) + float(gammaln(alpha)) + (1.0 - alpha) * float(digamma(alpha))
+    if prior.shape <= 0.0 or prior.rate <= 0.0:  # p(s) ∝ 1/s, up to a constant
+        return entropy - log_s + 0.5 * n_points * gap
+    a, b = prior
+    prior_term = a * math.log(b) - float(gammaln(a)) + (a - 1.0) * log_s - b * s
+    return entropy + prior_term + 0.5 * n_points * gap
+
+
+class WeightPrior(Protocol):
+    """Mean and variance of the weights of unseen users."""
+
+    def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Shapes (n, C) for traits (n, n_traits), or (1, C) without any."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StandardWeights:
+    """w_c ~ N(0, variance), whatever the features; a variance (C,) of None is 1."""
+
+    variance: FloatArray | None = None
+
+    def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        n = 1 if traits is None else len(traits)
+        variance = np.ones(n_components) if self.variance is None else self.variance
+        return np.zeros((n, n_components)), np.tile(variance, (n, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class LinearWeights:
+    """w = B x + ε with ε ~ N(0, I): modern.md 5."""
+
+    effects: FloatArray  # E B, (C, n_traits)
+    covariance: FloatArray  # of each row of B, (C, n_traits, n_traits)
+
+    def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        if traits is None:
+            return np.zeros((1, n_components)), np.ones((1, n_components))
+        spread = np.einsum("nk,ckl,nl->nc", traits, self.covariance, traits)
+        return traits @ self.effects.T, 1.0 + spread
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessWeights:
+    """Weights w_c of some components as Gaussian processes of user features; the others N(0, variance)."""
+
+    projection: Projection  # from the points to the users
+    process: BoolArray  # components that are processes, (C,)
+    mean: FloatArray  # at the points, (M, C), with covariance (C, M, M); read where ``process``
+    covariance: FloatArray
+    variance: FloatArray  # 1/s of the prior of each, (C,)
+
+    def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """See :class:`WeightPrior`: the Gaussian process at the user's features, crowdgppl.md 2.2, eq. 20."""
+        if traits is None:
+            return np.zeros((1, n_components)), self.variance[None, :].copy()
+        n, old = len(traits), self.projection.n_items
+        rows = self.projection.with_items(traits, np.ones(n, dtype=bool))
+        assert rows.A is not None
+        A, own = rows.A[old:], rows.own[old:]
+        mean, var = np.zeros((n, n_components)), np.tile(self.variance, (n, 1))
+        for c in np.flatnonzero(self.process):
+            mean[:, c] = A @ self.mean[:, c]
+            var[:, c] = own * self.variance[c] + np.einsum("nm,nm->n", A @ self.covariance[c], A)
+        return mean, var

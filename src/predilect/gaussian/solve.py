@@ -21,24 +21,13 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What conjugate gradients found, and how far they got.
+    """What conjugate gradients found, and how far they got."""
 
-    Attributes
-    ----------
-    x : array of float, shape of the right-hand side
-    iterations : int
-        Products with the matrix, those that check the residual left out.
-    residual : float
-        Largest |b - A x| / |b| over the columns, computed from x and not from the recurrence unless asked otherwise.
-    tolerance : float
-        What it was compared with.
-    converged : bool
-    """
-
-    x: FloatArray
-    iterations: int
+    x: FloatArray  # shape of the right-hand side
+    iterations: int  # products with the matrix, those that check the residual left out
+    # largest |b - A x| / |b| over the columns, computed from x and not from the recurrence unless asked otherwise
     residual: float
-    tolerance: float
+    tolerance: float  # what it was compared with
     converged: bool
 
 
@@ -52,40 +41,15 @@ def conjugate_gradients(
     max_iter: int | None = None,
     check: bool = True,
 ) -> Solution:
-    """Solve A x = b for a symmetric positive definite A.
+    """Solve A x = b for a symmetric positive definite A, the columns of b = ``right`` (n,) or (n, k) side by side.
 
-    Parameters
-    ----------
-    matvec : callable
-        A times a matrix of shape (n, k).
-    right : array of float, shape (n,) or (n, k)
-        b; its columns are solved side by side.
-    precondition : callable, optional
-        P⁻¹ times a matrix of shape (n, k), P near A and positive definite: ``jacobi``, say.
-    start : array of float, shape of ``right``, optional
-        Zeros by default.
-    tolerance : float
-        Of |b - A x| / |b|, for each column.
-    max_iter : int, optional
-        10 n + 10 by default, far more than well-scaled equations need.
-    check : bool
-        Whether the residual is computed from x once it is small, which takes a product more; else that of the
-        recurrence is taken at its word. Over a few iterations to a loose tolerance the two are equal up to rounding.
+    ``matvec`` is A times (n, k), ``precondition`` P⁻¹ times (n, k) with P near A, such as ``jacobi``; ``start`` is
+    zeros by default, ``max_iter`` 10 n + 10. ``tolerance`` is of |b - A x| / |b| in each column; with ``check`` it is
+    computed from x once it is small, a product more; else that of the recurrence is taken at its word, which over a few
+    iterations to a loose tolerance is equal up to rounding. Not converged where the iterations ran out, or rounding
+    lets the residual fall no further. NotPositiveDefiniteError if A or P is not positive definite, or a product not
+    finite.
 
-    Returns
-    -------
-    solution : Solution
-        Not converged where the iterations ran out, or where rounding lets the residual fall no further.
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If A or P turns out not to be positive definite, or a product is not finite.
-    ValueError
-        If shapes do not fit.
-
-    Notes
-    -----
     gaspk.md 3, step 3.3; modern.md A.5. One product with A and one with P⁻¹ an iteration. Some √condition iterations,
     fewer where eigenvalues cluster. Columns that have converged rest. When the recurrence reports convergence the
     residual is computed anew, and the search starts again from there if it was wrong, as long as that helps.

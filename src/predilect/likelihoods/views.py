@@ -77,11 +77,9 @@ class Probit:
             )
 
     def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
-        """Log p(outcome | z), ∂/∂z and -∂²/∂z²."""
         return tabulated.at(outcome, z, self.delta)
 
     def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
-        """∂/∂z of the curvature of :meth:`at`."""
         return third.curvature_slope(outcome, z, self.delta)
 
     def tilted(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:

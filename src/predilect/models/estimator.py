@@ -4,30 +4,90 @@ from __future__ import annotations
 
 import copy
 import math
+import threading
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
+import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain, typed
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Ranking
-from predilect.models.checks import check_flags, given_threshold
-from predilect.models.counts import AnswerCounts
-from predilect.models.fields import LARGEST, Fields, amounts, codes, pointer
-from predilect.models.kernels import kernel_from_dict, kernel_to_dict
-from predilect.models.predictions import Predicting
+from predilect.models.boards import Predicting, Ranking
+from predilect.models.checks import LARGEST, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
-from predilect.models.saving import SHARED_ARRAYS, number, number_within, read_model, restore, sizes_of, write_model
+from predilect.models.saving import (
+    SHARED_ARRAYS,
+    Fields,
+    amounts,
+    codes,
+    number,
+    number_within,
+    pointer,
+    read_model,
+    restore,
+    sizes_of,
+    write_model,
+)
 from predilect.progress import Report, Watcher
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    """Weighted answers by person and item in CSR form: ``ptr`` (n_users + 1,), ``item``, ``count`` (n_entries,)."""
+
+    ptr: IntArray
+    item: npt.NDArray[np.int32]
+    count: FloatArray
+    n_items: int
+
+    @classmethod
+    def of(cls, comparisons: Comparisons) -> AnswerCounts:
+        """Count the answers. O(answers)."""
+        user = np.concatenate([comparisons.user, comparisons.user])
+        item = np.concatenate([comparisons.left, comparisons.right])
+        weight = np.concatenate([comparisons.weight, comparisons.weight])
+        shape = (comparisons.n_users, comparisons.n_items)
+        table = coo_array((weight, (user, item)), shape=shape).tocsr()  # adds up what is there twice
+        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, comparisons.n_items)
+
+    def of_person(self, user: int) -> FloatArray:
+        """Answers of one person on each item, shape (n_items,); zeros for -1, an unseen user."""
+        return self.of_people(user, user + 1)[0] if user >= 0 else np.zeros(self.n_items)
+
+    def of_people(self, start: int, stop: int) -> FloatArray:
+        """Answers of the people from ``start`` to before ``stop``, shape (stop - start, n_items)."""
+        counts = np.zeros((stop - start, self.n_items))
+        entries = slice(self.ptr[start], self.ptr[stop])
+        who = np.repeat(np.arange(stop - start), np.diff(self.ptr[start : stop + 1]))
+        counts[who, self.item[entries]] = self.count[entries]
+        return counts
+
+
+class Turn:
+    """A lock for those who change a model; what is pickled or copied deep gets another one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[Turn], tuple[()]]:
+        return Turn, ()
+
 
 _COUNTS: Fields = {"count_ptr": pointer("U+1", "Z"), "count_item": codes("Z", "I"), "count": amounts("Z")}
 
@@ -58,7 +118,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
     hyperparameters_type: ClassVar[Any]
     _each: ClassVar[str] = ""
     _held: ClassVar[Fields] = _COUNTS
-    tie_threshold: float | str
+    tie_threshold: Any
     strict: bool
     posterior_: Any
     hyperparameters_: Any
@@ -71,6 +131,10 @@ class Estimator(Predicting, Ranking, BaseEstimator):
     @abstractmethod
     def _check(self) -> None:
         """ValueError if an argument of the constructor is out of its range."""
+
+    def _given_threshold(self) -> float | None:
+        """The tie threshold that is given, None to learn it; ValueError if it is out of its range."""
+        return given_threshold(self.tie_threshold)
 
     @abstractmethod
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
@@ -141,7 +205,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
         """
         check_flags(self)
         self._check()
-        delta = given_threshold(self.tie_threshold)
+        delta = self._given_threshold()
         training = read_training(X, y, items, users, delta)
         learned = self._learn(training, delta, watch)
         self._keep(training, learned)
@@ -273,7 +337,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
         model = cls(**cls._parameters(document["parameters"]))
         model.hyperparameters_ = cls._hyperparameters(document["hyperparameters"])
         model._check()
-        given_threshold(model.tie_threshold)
+        model._given_threshold()
         restore(model, document, arrays)
         model.personal_ = typed(bool, document["personal"], "personal")
         if document["model"] != model._name():

@@ -17,15 +17,20 @@ from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
 from predilect.latent.scaled import starting_threshold
-from predilect.models.checks import check_count, check_positive, check_process, item_kernel, refuse_many_items
+from predilect.models.checks import (
+    KernelHyperparameters,
+    check_count,
+    check_positive,
+    check_process,
+    item_kernel,
+    refuse_many_items,
+)
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields, numbers
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.reading import Queries, Training
-from predilect.people.empirical_bayes import Moments, consensus_covariance, moments, sites_tolerance
+from predilect.models.saving import Fields, numbers
+from predilect.people.empirical_bayes import Moments, consensus_covariance, moments, sites_tolerance, threshold_step
 from predilect.people.layout import Law, People, lay_out
-from predilect.people.maximisation import threshold_step
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.progress import Report, Watcher
@@ -113,24 +118,10 @@ def fit_khan(
 
 
 @dataclass(frozen=True, slots=True)
-class FactorHyperparameters:
-    """Learned hyper-parameters of the processes.
+class FactorHyperparameters(KernelHyperparameters):
+    """Learned hyper-parameters of the processes; the kernel is of item features."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features.
-    variance : float
-        g: each user's own process is N(0, g K).
-    """
-
-    kernel: Kernel
-    variance: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        return {**values, "variance": self.variance}
+    variance: float  # g: each user's own process is N(0, g K)
 
 
 @dataclass(eq=False, repr=False)
@@ -235,7 +226,6 @@ class GPVU(Estimator):
         return crowd_margins(self, queries, posterior)
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         shared = float(np.mean(np.sum(self.factors_**2, axis=1)))
         own = self.hyperparameters_.variance
         return [

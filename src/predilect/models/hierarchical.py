@@ -11,6 +11,7 @@ from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
 from predilect.models.checks import (
+    KernelHyperparameters,
     check_choice,
     check_count,
     check_positive,
@@ -20,10 +21,9 @@ from predilect.models.checks import (
     refuse_many_items,
 )
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.reading import Queries, Training
+from predilect.models.saving import Fields
 from predilect.people.empirical_bayes import GaussianPrior, HierarchicalFit, fit_hierarchical
 from predilect.people.layout import lay_out
 from predilect.people.posterior import PopulationPosterior
@@ -41,29 +41,13 @@ _STOP = {"modern": (1e-5, 300), "paper": (1e-3, 20)}
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchicalHyperparameters:
-    """Prior of the population distribution.
+class HierarchicalHyperparameters(KernelHyperparameters):
+    """Prior of the population distribution; the kernel is of item features, with the item-specific share."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features, with the item-specific share.
-    variance : float
-        s: the prior mode of Σ is s K.
-    strength, consensus_strength : float
-        ν₀ and κ₀, in users.
-    """
-
-    kernel: Kernel
-    variance: float
+    variance: float  # s: the prior mode of Σ is s K
+    # strength, consensus_strength: ν₀ and κ₀, in users
     strength: float
     consensus_strength: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        strengths = {"strength": self.strength, "consensus_strength": self.consensus_strength}
-        return values | {"variance": self.variance} | strengths
 
 
 @dataclass(eq=False, repr=False)
@@ -205,7 +189,6 @@ class HierarchicalGP(Estimator):
         return crowd_margins(self, queries, posterior)
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         posterior, h = self.posterior_, self.hyperparameters_
         n = posterior.n_items
         spread = (np.trace(posterior.Sigma) - posterior.Sigma.sum() / n) / max(n - 1, 1)

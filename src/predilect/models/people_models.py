@@ -1,4 +1,4 @@
-"""People's answers as arrays and back, for posteriors that hold a layout of people."""
+"""Saving of models of many people: their answers in a layout, or factors and weights; description of the latter."""
 
 from __future__ import annotations
 
@@ -7,14 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from predilect._types import FloatArray
-from predilect.data.features import FeatureSpace
+from predilect._types import BoolArray, FloatArray
+from predilect.data.features import FeatureSpace, Traits
+from predilect.errors import DataError
+from predilect.factors.answers import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
+from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.design import Sites
+from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.models.fields import Fields, amounts, codes, covariance, numbers, outcomes, pointer, positive
-from predilect.models.reading import Queries
+from predilect.models.checks import LARGEST, kernel_from_dict, kernel_to_dict
+from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.saving import (
+    Field,
+    Fields,
+    amounts,
+    codes,
+    covariance,
+    flags,
+    number_within,
+    numbers,
+    optional,
+    outcomes,
+    pointer,
+    positive,
+)
 from predilect.people.layout import Basis, Effects, People
 from predilect.people.posterior import PopulationPosterior
 from predilect.shards import workers
@@ -97,3 +115,134 @@ def unpack_crowd(
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     people = unpack_people(arrays, n_items)
     return PopulationPosterior(m, C_m, Sigma, people, sites, basis, effects, calibration=calibration)
+
+
+_COVARIANCE_OR_VARIANCES = Field(
+    "U C C|U C", "float64", "covariances, or variances",
+    lambda a, sizes: (covariance("") if a.ndim == 3 else amounts("")).is_right(a, sizes),
+)  # fmt: skip
+
+
+def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, FloatArray | None]:
+    """Map from user features to traits, and all users' traits; None unless asked for, DataError if there are none."""
+    if not model.user_features:
+        return None, None
+    if training.people is None:
+        raise DataError(
+            "user_features=True needs features of people. Give them (users=..., --people FILE), or leave it out"
+        )
+    aligned = training.people.align(training.comparisons.users)
+    traits = Traits.of(*aligned)
+    return (traits, traits.transform(*aligned)) if traits.rotation.shape[1] else (None, None)
+
+
+def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users: Any) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the queried margins, (n,); ``new`` items and ``users`` are those not in the fit."""
+    posterior: FactorPosterior = model.posterior_
+    traits = None
+    if users is not None and queries.new_users and model.traits_ is not None and model.user_features_ is not None:
+        known = rows_of_features(queries.new_users, model.user_features_, users)
+        traits = queries.of_new_users(model.traits_.transform(*known))
+    if new is not None:
+        posterior = posterior.with_items(new.matrix, new.known)
+    return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
+
+
+def describe_features(model: Any, *, item_features: bool = True) -> list[str]:
+    """Sentences on the features of items, if they are used, and of users."""
+    lines = []
+    if model.features_ is not None and item_features:
+        lines.append(f"Item features: {', '.join(model.features_.sources) or 'none of use'}.")
+    if model.user_features_ is not None:
+        how = "used" if model.traits_ is not None else "not used"
+        lines.append(f"Features of people: {', '.join(model.user_features_.sources) or 'none of use'}; {how}.")
+    return lines
+
+
+def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior, from which projections are rebuilt."""
+    p, w = posterior.projection, posterior.weights
+    arrays: dict[str, Any] = {
+        "m": posterior.v_mean, "C_m": posterior.v_covariance, "component_scale": posterior.v_scale,
+        "weights": posterior.w_mean, "weights_covariance": posterior.w_covariance,
+    }  # fmt: skip
+    values: dict[str, Any] = {"consensus_scale": posterior.t_scale, "weights": type(w).__name__}
+    if posterior.t_mean is not None and posterior.t_covariance is not None:
+        arrays |= {"t": posterior.t_mean, "C_t": posterior.t_covariance}
+    if p.A is not None:
+        arrays["points"] = p.points[p.known_points]
+    if traits is not None:
+        arrays |= {"trait_mean": traits.mean, "trait_rotation": traits.rotation}
+    if isinstance(w, StandardWeights) and w.variance is not None:
+        arrays["weight_variance"] = w.variance
+    elif isinstance(w, LinearWeights):
+        arrays |= {"B": w.effects, "C_B": w.covariance}
+    elif isinstance(w, ProcessWeights):
+        values["user_kernel"] = kernel_to_dict(w.projection.kernel)
+        arrays |= {
+            "weight_variance": w.variance, "is_process": w.process, "process_mean": w.mean,
+            "process_covariance": w.covariance, "user_rows": w.projection.features,
+        }  # fmt: skip
+        if w.projection.A is not None:
+            arrays["user_points"] = w.projection.points
+    return values, arrays
+
+
+def factor_fields(law: str, *, has_traits: bool) -> Fields:
+    """Shapes of a saved posterior's arrays: P inducing points, M with featureless items, C components, T traits."""
+    fields: Fields = {
+        "points": optional(numbers("P F")), "component_scale": positive("C"), "m": numbers("M C"),
+        "C_m": covariance("C M M"), "t": optional(numbers("M")), "C_t": optional(covariance("M M")),
+        "weights": numbers("U C"), "weights_covariance": _COVARIANCE_OR_VARIANCES,
+    }  # fmt: skip
+    if has_traits:
+        fields |= {"trait_mean": numbers("G"), "trait_rotation": numbers("G T")}
+    if law == "LinearWeights":
+        fields |= {"B": numbers("C T"), "C_B": covariance("C T T")}
+    elif law == "CrowdWeights":
+        columns = "T+1" if has_traits else "1"
+        fields |= {"B": numbers(f"C {columns}"), "C_B": covariance(f"C {columns} {columns}")}
+        fields["weight_variance"] = amounts("C")
+    elif law == "ProcessWeights":
+        fields |= {
+            "user_rows": numbers("U T"), "user_points": optional(numbers("Q T")), "is_process": flags("C"),
+            "process_mean": numbers("Q C"), "process_covariance": covariance("C Q Q"), "weight_variance": amounts("C"),
+        }  # fmt: skip
+    else:
+        fields["weight_variance"] = optional(amounts("C"))
+    return fields
+
+
+def unpack_factor(
+    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
+) -> tuple[FactorPosterior, Traits | None]:
+    """The posterior that :func:`pack_factor` packed; ValueError if the arrays do not fit each other."""
+    projection = Projection.of(kernel, features, known, arrays.get("points"))
+    if len(arrays["m"]) != projection.n_points:
+        raise ValueError(f"{projection.n_points} points, but values at {len(arrays['m'])}")
+    if ("t" in arrays) != ("C_t" in arrays):
+        raise ValueError("half a consensus")
+    scale = number_within("consensus_scale", values["consensus_scale"], 1.0 / LARGEST, LARGEST)
+    posterior = FactorPosterior(
+        projection, arrays.get("t"), arrays.get("C_t"), scale, arrays["m"], arrays["C_m"],
+        arrays["component_scale"], arrays["weights"], arrays["weights_covariance"], _weights(values, arrays),
+    )  # fmt: skip
+    traits = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if "trait_mean" in arrays else None
+    return posterior, traits
+
+
+def _weights(values: dict[str, Any], arrays: dict[str, Any]) -> WeightPrior:
+    kind = values["weights"]
+    if kind == "StandardWeights":
+        return StandardWeights(arrays.get("weight_variance"))
+    if kind == "LinearWeights":
+        return LinearWeights(arrays["B"], arrays["C_B"])
+    if kind != "ProcessWeights":
+        raise ValueError(f"there are no weights called {kind!r}")
+    rows = arrays["user_rows"]
+    people = Projection.of(
+        kernel_from_dict(values["user_kernel"]), rows, np.ones(len(rows), dtype=bool), arrays.get("user_points")
+    )
+    return ProcessWeights(
+        people, arrays["is_process"], arrays["process_mean"], arrays["process_covariance"], arrays["weight_variance"]
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from predilect._advice import spoken_to
+from predilect._text import spoken_to
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace

@@ -13,7 +13,7 @@ from predilect.errors import DataError
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
 from predilect.people.dense import CountedPerson, DensePerson
-from predilect.people.prediction import person_sums
+from predilect.people.state import person_sums
 from predilect.shards import Shard, cut
 
 

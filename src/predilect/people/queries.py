@@ -12,9 +12,9 @@ from predilect._compile import inner_kernel, kernel
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites, pair_variance
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Utilities
 from predilect.people.layout import People
-from predilect.people.prediction import centred_utilities, predict_margins
+from predilect.people.state import centred_utilities, predict_margins
 from predilect.shards import cut, map_shards
 
 if TYPE_CHECKING:

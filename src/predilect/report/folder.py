@@ -1,26 +1,148 @@
-"""Provenance of a result: the files it was made of, and versions."""
+"""Folder of results: personal rankings, the plot of the board, and what they were made of."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from predilect._plots import can_plot
-from predilect._text import amount
+from predilect._text import amount, one_line, shortened
+from predilect.data import Vocabulary
+from predilect.decisions.ranking import is_whole
 from predilect.report.leaderboard import Ranking, Refused, segment_table
-from predilect.report.people import write_people
-from predilect.report.plot import plot_board
 from predilect.report.tables import Scale, write_csv
 from predilect.shards import workers
+
+_ROWS_PER_CHUNK = 400_000
+_ROWS_PER_GROUP = 200_000
+# With very many items nobody reads whole personal rankings, and the file would have people x items rows.
+MOST_ITEMS, BEST = 1000, 100
+
+
+def write_people(
+    path: Path,
+    model: Any,
+    *,
+    per_probit: float = 1.0,
+    executor: ThreadPoolExecutor | None = None,
+    rows_per_chunk: int = _ROWS_PER_CHUNK,
+) -> None:
+    """Write a Parquet file with columns user, item, mean, sd, rank and n, sorted by user and rank.
+
+    With more than 1 000 items only each person's 100 best. ``per_probit`` is the unit of mean and sd
+    (:class:`~predilect.report.tables.Scale`); utilities are centred over the items. A hidden folder beside the file
+    holds the parts while they are written; OSError if that fails. ``rows_per_chunk`` bounds memory, at least one
+    person; about a microsecond a row. The file has the same bytes every time.
+    """
+    try:
+        with TemporaryDirectory(prefix=".people-", dir=path.parent) as folder:
+            parts: list[Path] = []
+            for rows in _chunks(model, per_probit, executor, rows_per_chunk):
+                parts.append(Path(folder) / f"{len(parts)}.parquet")
+                rows.write_parquet(parts[-1], compression="lz4")
+            pl.scan_parquet(parts).sink_parquet(path, row_group_size=_ROWS_PER_GROUP)
+    except pl.exceptions.PolarsError as error:  # how polars reports some failures of a disk
+        raise OSError(str(error).splitlines()[0]) from error
+
+
+def _chunks(
+    model: Any, per_probit: float, executor: ThreadPoolExecutor | None, rows_per_chunk: int
+) -> Iterator[pl.DataFrame]:
+    users: Vocabulary = model.users_
+    items: Vocabulary = model.items_
+    n_items = len(items)
+    step = max(1, rows_per_chunk // n_items)
+    n_shown = n_items if n_items <= MOST_ITEMS else BEST
+    n_type = np.int64 if is_whole(model.n_by_item_) else np.float64
+    for start in range(0, len(users), step):
+        stop = min(start + step, len(users))
+        mean, variance = model.posterior_.centred_utilities(np.arange(start, stop), executor=executor)
+        sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
+        order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
+        counts = model.answers_of_people(start, stop)
+        yield pl.DataFrame(
+            {
+                "user": users.series()[start:stop].gather(np.repeat(np.arange(stop - start), n_shown)),
+                "item": items.series().gather(order.ravel()),
+                "mean": per_probit * np.take_along_axis(mean, order, axis=1).ravel(),
+                "sd": per_probit * np.take_along_axis(sd, order, axis=1).ravel(),
+                "rank": np.tile(np.arange(1, n_shown + 1), stop - start),
+                "n": np.take_along_axis(counts, order, axis=1).ravel().astype(n_type),
+            }
+        )
+
+
+_MOST_ITEMS = 150
+_LONGEST_NAME = 40
+
+
+def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Path]) -> None:
+    """Draw the best 150 items of a board into files, by their suffix; the same board gives the same bytes."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    shown = board.head(_MOST_ITEMS)
+    if len(shown) < len(board):
+        title += f", the best {len(shown)} of {len(board)}"
+    n = len(shown)
+    row = 0.26 if n <= 40 else 0.19  # inches
+    with rc_context({"svg.hashsalt": "predilect", "svg.fonttype": "none"}), warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box; the table beside the picture has the name.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure = Figure(figsize=(8.0, 1.5 + row * max(n, 4)), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        _draw(axes, shown, font_size=9 if n <= 40 else 7.5)
+        axes.set_title(one_line(title), fontsize=11, loc="left", parse_math=False)
+        axes.set_xlabel(f"score and 95 % interval ({scale.unit}; 0 is the mean of the items)", fontsize=9)
+        for path in paths:
+            figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+            figure.set_layout_engine("none")  # the first drawing has arranged everything
+
+
+def _draw(axes: Any, board: pl.DataFrame, font_size: float) -> None:
+    from matplotlib import colormaps
+
+    n = len(board)
+    tiers = board["tier"].to_list()
+    colour = [colormaps["viridis"](0.8 * (tier - 1) / max(tiers[-1] - 1, 1)) for tier in tiers]
+    mean, lower, upper = (board[name].to_list() for name in ("mean", "lower", "upper"))
+    axes.hlines(range(n), lower, upper, colors=colour, linewidth=1.8, zorder=2)
+    axes.scatter(mean, range(n), c=colour, s=20, linewidths=0, zorder=3)
+    for number, (tier, places) in enumerate(groupby(range(n), key=tiers.__getitem__)):
+        rows = list(places)
+        if number % 2 == 0:
+            axes.axhspan(rows[0] - 0.5, rows[-1] + 0.5, color="0.95", linewidth=0, zorder=0)
+        axes.annotate(
+            f"tier {tier}", (1.01, (rows[0] + rows[-1]) / 2), xycoords=("axes fraction", "data"), va="center",
+            fontsize=font_size - 1, color="0.35", annotation_clip=False,
+        )  # fmt: skip
+    names = [shortened(one_line(item), _LONGEST_NAME) for item in board["item"].to_list()]
+    axes.set_yticks(range(n), names, fontsize=font_size, parse_math=False)
+    axes.set_ylim(n - 0.5, -0.5)  # the best on top
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=8.5)
+    axes.axvline(0.0, color="0.75", linewidth=0.8, zorder=1)
+    axes.grid(axis="x", color="0.88", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+
 
 _PACKAGES = ("numpy", "scipy", "numba", "polars")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.factors.items import ItemDesign
+from predilect.factors.answers import ItemDesign
 from predilect.gaussian.design import Sites, preference
 from predilect.gaussian.kernels import Stationary, Sum, White
 from predilect.gaussian.projection import Projection

@@ -9,7 +9,7 @@ from predilect.factors.answers import FactorAnswers
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import outcome_probabilities, tilted
-from predilect.models.collaborative.modern import fit_modern
+from predilect.models.collaborative.training import fit_modern
 from referees.gibbs import gibbs_probabilities
 from simulate_collaborative import simulate_shared
 from tolerances import EXACT, ITERATIVE

@@ -13,8 +13,8 @@ from predilect.latent.ep import ep
 from predilect.likelihoods.probit import tilted
 from predilect.likelihoods.views import Probit
 from predilect.models.collaborative.functions import ExactWeights, PseudoFunctions, spanning_pairs
-from predilect.models.collaborative.modern import fit_modern
 from predilect.models.collaborative.paper import fit_paper
+from predilect.models.collaborative.training import fit_modern
 from simulate_collaborative import simulate_shared
 from tolerances import EXACT, ITERATIVE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from predilect.models.collaborative.result import CrowdWeights
+from predilect.models.collaborative.functions import CrowdWeights
 from tolerances import EXACT
 
 

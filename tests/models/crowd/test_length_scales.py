@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.items import GammaPrior, ItemDesign
-from predilect.factors.state import FactorPriors, random_start
+from predilect.factors.answers import FactorAnswers, GammaPrior, ItemDesign
+from predilect.factors.posterior import FactorPriors, random_start
 from predilect.factors.sweep import blocks, refreshed
 from predilect.gaussian.kernels import Linear, Scaled, Sum, White, matern
 from predilect.gaussian.projection import Projection

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.items import GammaPrior, ItemDesign
+from predilect.factors.answers import FactorAnswers, GammaPrior, ItemDesign
 from predilect.gaussian.kernels import matern
 from predilect.gaussian.projection import Projection
 from predilect.latent.sparse.problem import linearised_sites

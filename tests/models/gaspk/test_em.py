@@ -12,23 +12,23 @@ from predilect.gaussian.kernels import Antisymmetric, Scaled, Stationary
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em import fit as held_out
-from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.em.em import Settings, run
 from predilect.models.gaspk.em.fit import (
     Candidate,
+    Settings,
     best_start,
     by_evidence,
     held_out_margins,
     length_scales_by_rule,
     log_loss,
+    run,
     spread_factor,
     try_candidates,
 )
-from predilect.models.gaspk.em.mode import Newton, find_mode
+from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
 from predilect.models.gaspk.em.weights import exact_weights, heuristic_weights, random_weights
 from predilect.models.gaspk.posterior.grid import GridBasis
-from predilect.models.gaspk.posterior.products import ByProducts
 from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.models.gaspk.posterior.solver import ByProducts
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.models.gaspk.posterior import blocks as blocks_module
-from predilect.models.gaspk.posterior.blocks import gather, packed_blocks, packed_product, sandwich, scatter, unpacked
+from predilect.models.gaspk.posterior import curvature as blocks_module
+from predilect.models.gaspk.posterior.curvature import (
+    gather,
+    packed_blocks,
+    packed_product,
+    sandwich,
+    scatter,
+    unpacked,
+)
 from tolerances import EXACT
 
 

@@ -7,11 +7,10 @@ import pytest
 
 from gaspk_grids import covariance, kernels_of, problem
 from predilect.models.gaspk.posterior import low_rank as low_rank_module
-from predilect.models.gaspk.posterior import products as products_module
+from predilect.models.gaspk.posterior import solver as products_module
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.low_rank import LowRank
-from predilect.models.gaspk.posterior.products import ByProducts
-from predilect.models.gaspk.posterior.solver import largest_coordinates
+from predilect.models.gaspk.posterior.solver import ByProducts, largest_coordinates
 from tolerances import CONVERGED, EXACT
 
 PROBLEMS = [

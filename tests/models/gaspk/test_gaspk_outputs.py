@@ -17,7 +17,7 @@ from predilect.likelihoods.probit import at
 from predilect.models.gaspk.boundaries import nearest_zero
 from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates
 from predilect.models.gaspk.posterior.joint import Noise, draw, from_noise, joint
-from predilect.models.gaspk.posterior.products import ByProducts
+from predilect.models.gaspk.posterior.solver import ByProducts
 from predilect.models.gaspk.questions import codes_of, mixtures_of
 from predilect.models.gaspk.tradeoffs.map import step_of
 from simulate import random_pairs

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gaspk_grids import problem
-from predilect.models.gaspk.posterior import blocks as pairs_module
+from predilect.models.gaspk.posterior import curvature as pairs_module
 from predilect.models.gaspk.posterior import low_rank as low_rank_module
 from predilect.models.gaspk.posterior import solver as solver_module
-from predilect.models.gaspk.posterior.blocks import (
+from predilect.models.gaspk.posterior.curvature import (
     pair_table,
     quadratic_forms,
     quadratic_forms_by_pairs,

@@ -7,10 +7,9 @@ import pytest
 
 from predilect import GaSPK
 from predilect.errors import DataError
-from predilect.models.gaspk import plot_characteristics as pictures
+from predilect.models.gaspk import plots as pictures
 from predilect.models.gaspk import plots as plot_axes
-from predilect.models.gaspk.plot_characteristics import plot_characteristics
-from predilect.models.gaspk.plots import plot_indifference
+from predilect.models.gaspk.plots import plot_characteristics, plot_indifference
 from simulate_trade_offs import linear_choices
 from tolerances import EXACT
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from gaspk_weights import objective_of, standing
 from predilect.errors import DataError, PredilectError
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.em.weights import exact_weights, expected_weights, heuristic_weights, random_weights
 from predilect.shards import workers
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL

@@ -8,7 +8,7 @@ import pytest
 from predilect.gaussian.kernels import Product, Selected, matern
 from predilect.gaussian.projection import Projection
 from predilect.latent.sparse.fit import SparsePosterior
-from predilect.models.gppl.joint import JointPosterior
+from predilect.models.gppl.pooled import JointPosterior
 from tolerances import EXACT, ITERATIVE
 
 RNG = np.random.default_rng(0)

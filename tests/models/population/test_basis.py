@@ -9,9 +9,8 @@ import pytest
 
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.design import Sites
-from predilect.models.population.basis import Functions
 from predilect.models.population.fit import PopulationPrior, fit_population
-from predilect.models.population.prior import Hyperparameters
+from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.people.expectation import expectation
 from predilect.people.layout import Law
 from predilect.shards import workers

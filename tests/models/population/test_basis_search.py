@@ -10,12 +10,11 @@ import pytest
 from predilect.data.features import FeatureSpace, Traits
 from predilect.gaussian.design import Sites
 from predilect.models.population import search
-from predilect.models.population.basis import Functions, inducing_points
 from predilect.models.population.fit import PopulationPrior, PopulationState, fit_population
-from predilect.models.population.prior import Hyperparameters
+from predilect.models.population.prior import Functions, Hyperparameters, inducing_points
 from predilect.models.population.search import Search, _Coordinates
+from predilect.people.empirical_bayes import consensus_step, covariance_step, effects_step, offset_step, own_scale_step
 from predilect.people.layout import People
-from predilect.people.maximisation import consensus_step, covariance_step, effects_step, offset_step, own_scale_step
 from predilect.people.update import settle
 from predilect.shards import workers
 from referees.dense_basis import Truth

@@ -10,8 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
-from predilect.models.population.basis import BASES, Functions, inducing_points
-from predilect.models.population.prior import Hyperparameters, PopulationPrior
+from predilect.models.population.prior import BASES, Functions, Hyperparameters, PopulationPrior, inducing_points
 from predilect.models.population.train import _bases
 from tolerances import CONVERGED, EXACT, ITERATIVE
 

@@ -9,7 +9,7 @@ import pytest
 
 from predilect import Comparisons, DataError, Population
 from predilect.errors import DataWarning
-from predilect.models.population.basis import BASES
+from predilect.models.population.prior import BASES
 from simulate_traits import attributed_crowd
 from tolerances import EXACT, ITERATIVE
 
@@ -18,8 +18,8 @@ COLUMNS, OUTCOME = CROWD.answers(12, delta=0.3)
 ASKED = {
     "user": np.repeat(np.arange(20), 10), "left": np.tile(np.arange(10), 20), "right": np.tile(np.arange(10) + 2, 20)
 }  # fmt: skip
-GIVEN = {"strength": 20.0, "variance": 1.0, "consensus_variance": 2.0, "tie_spread": 0.3}
-FIXED = GIVEN | {"feature_weight": 0.5, "consensus_feature_weight": 0.5, "length_scale": 1.5}
+GIVEN = {"strength": 20.0, "variance": 1.0, "consensus_variance": 2.0, "tie_threshold": ("auto", 0.3)}
+FIXED = GIVEN | {"feature_weight": 0.5, "length_scale": 1.5}
 KINDS = ("auto", *BASES)
 
 
@@ -150,7 +150,7 @@ ODD = {
 @pytest.mark.parametrize("basis", BASES[1:])
 @pytest.mark.parametrize("what", ODD)
 def test_odd_features(basis, what):
-    given = GIVEN | ({"feature_weight": 0.0} if "weight" in what else {})
+    given = GIVEN | ({"feature_weight": (0.0, "auto")} if "weight" in what else {})
     outcome = OUTCOME
     if what == "perfectly separating":  # every answer agrees with the feature, where it says anything
         good = np.asarray(ODD[what]["a"], dtype=int)
@@ -169,7 +169,7 @@ def test_odd_features(basis, what):
 
 
 def test_the_automatic_choice_survives_a_weight_of_zero():
-    assert np.isfinite(fitted("auto", feature_weight=0.0, **GIVEN).log_evidence_)
+    assert np.isfinite(fitted("auto", feature_weight=(0.0, "auto"), **GIVEN).log_evidence_)
 
 
 # New items

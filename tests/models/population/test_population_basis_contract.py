@@ -49,7 +49,7 @@ class OnABasis(PredictionContract):
     @classmethod
     def make(cls, **changes: Any) -> Population:
         # What is given is chosen in the same way for every basis, and that would take most of the time.
-        given = {"strength": 10.0, "variance": 2.0, "tie_spread": 0.3}
+        given = {"strength": 10.0, "variance": 2.0, "tie_threshold": ("auto", 0.3)}
         return Featured(**({"n_jobs": 1, "basis": cls.basis} | given | changes))
 
     def cut_short(self, monkeypatch, **changes):
@@ -72,7 +72,7 @@ class TestAttributes(OnABasis):
         columns, y = votes()
         unseen = np.linspace(-2.0, 2.0, 80)
         items = {"item": item_ids([*range(6), *range(20, 100)]), "x": [*ROWS.truth.mean(axis=0), *unseen]}
-        model = cls.make(feature_weight=0.9, consensus_variance=4.0).fit(columns, y, items=items)
+        model = cls.make(feature_weight=(0.9, "auto"), consensus_variance=4.0).fit(columns, y, items=items)
         assert 2 * model.n_answers_ / 86 < 10
         return model
 

@@ -11,11 +11,11 @@ from predilect.latent import pooled
 
 FIXED = {
     "strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "feature_weight": 0.5,
-    "consensus_feature_weight": 0.5, "length_scale": 1.0, "calibration": Calibration(0.8), "tol": 1e-13,
-    "max_iter": 3000, "tie_spread": 0.3,
+    "length_scale": 1.0, "calibration": Calibration(0.8), "tol": 1e-13,
+    "max_iter": 3000, "tie_threshold": ("auto", 0.3),
 }  # fmt: skip
 
-TRUSTING = {"feature_weight": 0.9, "consensus_variance": 4.0}
+TRUSTING = {"feature_weight": (0.9, 0.5), "consensus_variance": 4.0}
 INFINITE = {"consensus_variance": float("inf")}
 
 
@@ -49,4 +49,4 @@ class TestPooled(PredictionContract, SavingContract):
 
     def cut_short(self, monkeypatch, **changes):
         monkeypatch.setattr(pooled, "_MAX_NEWTON", 1)
-        return self.make(tie_threshold=0.4, consensus_variance=4.0, **changes)
+        return self.make(tie_threshold=(0.4, 0.3), consensus_variance=4.0, **changes)

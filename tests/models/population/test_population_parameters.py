@@ -174,7 +174,8 @@ def test_something_new_without_features_has_the_variance_of_the_prior(personal):
 
 OUT_OF_RANGE = [
     ("strength", 0.0, "1e-06 to 1e"), ("variance", -1.0, "1e-08 to 1e"), ("consensus_variance", 0, "1e-08 to inf"),
-    ("feature_weight", 1.5, "0 to 1"), ("length_scale", 0.0, "1e-06 to 1e"), ("tie_threshold", -1.0, "0 to 1"),
+    ("feature_weight", 1.5, "0 to 1"), ("feature_weight", (0.5, 2.0), "0 to 1"), ("feature_weight", (0.5,), "a pair"),
+    ("tie_threshold", (1.0, -1.0), "0 to 10"), ("length_scale", 0.0, "1e-06 to 1e"), ("tie_threshold", -1.0, "0 to 1"),
     ("variance", "big", "1e-08 to 1e"), ("variance", float("nan"), "1e-08 to 1e"), ("variance", True, "1e-08 to 1e"),
     ("variance", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
     ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tol", 0.0, "0"), ("tol", -1.0, "0"),
@@ -231,7 +232,9 @@ def test_a_flat_prior(personal):
 
 
 def test_people_who_cannot_differ_are_the_pooled_model():
-    rigid = Population(n_jobs=1, strength=1e4, variance=1e-8, consensus_variance=4.0, tie_spread=0.0, tol=1e-13)
+    rigid = Population(
+        n_jobs=1, strength=1e4, variance=1e-8, consensus_variance=4.0, tie_threshold=("auto", 0.0), tol=1e-13
+    )
     rigid.fit(CROWD)
     pooled = Population(False, n_jobs=1, consensus_variance=4.0, tie_threshold=rigid.tie_threshold_).fit(CROWD)
     for one, other in zip(rigid.consensus_distribution(), pooled.consensus_distribution(), strict=True):

@@ -17,8 +17,8 @@ from tolerances import CONVERGED, EXACT, ITERATIVE
 ROWS = crowd(3, 30, 5, 12, delta=0.5)
 NODES = 1e-3  # of a probability, by the rule of 15 nodes
 GIVEN = {
-    "strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": Calibration(0.9), "tie_spread": 0.6,
-    "n_jobs": 1,
+    "strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": Calibration(0.9),
+    "tie_threshold": ("auto", 0.6), "n_jobs": 1,
 }  # fmt: skip
 SOMEONE = {"user": [0, 1, 2], "left": [0, 2, 1], "right": [1, 3, 4]}
 NOBODY = {"user": [99] * 3, "left": [0, 2, 1], "right": [1, 3, 4]}
@@ -142,7 +142,7 @@ def test_variance_factors_follow_what_people_answered_on():
 def test_nobody_has_answered_on_an_item_that_is_new():
     # Of person 0 it was once read as the first items of person 1.
     rows = {"user": [0, 0, 1, 1], "left": ["b", "c", "a", "b"], "right": ["c", "d", "b", "c"]}
-    given = GIVEN | {"calibration": Calibration(0.5, 2.0), "tie_spread": 0.0}
+    given = GIVEN | {"calibration": Calibration(0.5, 2.0), "tie_threshold": ("auto", 0.0)}
     model = Population(**given).fit(rows, [1, 1, 1, 1])
     asked = {"user": [0, 0], "left": ["b", "a"], "right": ["new", "new"]}
     with pytest.warns(DataWarning, match="new"):

@@ -99,7 +99,7 @@ def test_odd_features_of_people_that_differ(basis):
     twice = {"user": np.arange(40), "age": age, "born": 2026 - age}
     many = {"user": np.arange(40), "name": [f"kind {i}" for i in range(40)], "age": age}
     for users in (half, twice, many):
-        model = fitted(users, user_features=True, basis=basis, feature_weight=1.0)
+        model = fitted(users, user_features=True, basis=basis, feature_weight=(1.0, "auto"))
         assert model.choices_["user_features"] is True
         mean, var = model.predict_margin({"user": np.arange(40), "left": [0] * 40, "right": [5] * 40})
         assert np.isfinite(mean).all()

@@ -11,9 +11,8 @@ import pytest
 
 from predilect.data.features import FeatureSpace
 from predilect.models.population import evidence as rigid
-from predilect.models.population.basis import Functions, inducing_points
 from predilect.models.population.evidence import rigid_hyperparameters
-from predilect.models.population.prior import Candidate, Hyperparameters
+from predilect.models.population.prior import Candidate, Functions, Hyperparameters, inducing_points
 from predilect.people.layout import lay_out
 from predilect.shards import workers
 from referees.dense_basis import Truth

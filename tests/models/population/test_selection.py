@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,15 +62,20 @@ def test_hyper_parameters_that_are_given_are_kept():
         "strength": 7.0, "variance": 3.0, "consensus_variance": 5.0, "feature_weight": 0.3,
         "consensus_feature_weight": 0.6, "length_scale": 2.0, "calibration": Calibration(0.7),
     }  # fmt: skip
+
+    def parameters(some: Collection[str]) -> dict[str, Any]:
+        weights = [given[name] if name in some else "auto" for name in ("feature_weight", "consensus_feature_weight")]
+        return {name: given[name] for name in some if "weight" not in name} | {"feature_weight": tuple(weights)}
+
     names = list(given)
     for some in (names[::2], names[1::2]):  # each is given once, and searched for once
-        model = Population(n_jobs=1, **{name: given[name] for name in some}).fit(columns, outcome, items=truth.items)
+        model = Population(n_jobs=1, **parameters(some)).fit(columns, outcome, items=truth.items)
         trials = model.report_["prior"]["trials"]
         assert len(trials) > 1
         for name in some:
             assert getattr(model.hyperparameters_, name) == given[name]
             assert all(trial[name] == plain(given[name]) for trial in trials)
-    model = Population(n_jobs=1, basis="items", **given).fit(columns, outcome, items=truth.items)
+    model = Population(n_jobs=1, basis="items", **parameters(names)).fit(columns, outcome, items=truth.items)
     assert model.hyperparameters_ == Hyperparameters(**given)
     assert model.report_["prior"]["trials"] == []
 

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._advice import option
-from predilect._text import shown
+from predilect._text import option, shown
 from predilect.data.canonical import Rows, canonical_tasks, choices_in_runs, exact_sum, task_codes, tells_tasks_apart
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series
 from predilect.data.intake import REASONS, Intake, counted

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from predilect._advice import option
-from predilect._text import shown
+from predilect._text import option, shown
 from predilect.errors import DataError
 
 USER = (

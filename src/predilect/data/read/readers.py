@@ -14,14 +14,12 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from predilect._advice import option
-from predilect._text import shown
+from predilect._text import option, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import ITEM, guess_columns, guess_one
-from predilect.data.read.delimited import read_delimited
-from predilect.data.read.parquet import DamagedParquet, read_footer, unpacked_size
+from predilect.data.read.files import DamagedParquet, read_delimited, read_footer, unpacked_size
 from predilect.errors import DataError
 
 Wanted = Callable[[list[str]], list[str]]

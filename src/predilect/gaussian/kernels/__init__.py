@@ -12,10 +12,14 @@ array([[1.   , 0.298],
 
 from predilect.gaussian.kernels.base import Kernel
 from predilect.gaussian.kernels.combine import Combinable, Product, Scaled, Selected, Sum
-from predilect.gaussian.kernels.median import MEDIAN_RULES, median_length_scales
-from predilect.gaussian.kernels.own import Own
-from predilect.gaussian.kernels.simple import Antisymmetric, Linear, White
-from predilect.gaussian.kernels.stationary import Stationary, matern, squared_exponential
+from predilect.gaussian.kernels.simple import Antisymmetric, Linear, Own, White
+from predilect.gaussian.kernels.stationary import (
+    MEDIAN_RULES,
+    Stationary,
+    matern,
+    median_length_scales,
+    squared_exponential,
+)
 
 __all__ = [
     "MEDIAN_RULES",

@@ -174,11 +174,9 @@ class Scaled(Combinable):
 
     @property
     def theta(self) -> FloatArray:
-        """Logarithms of the variance and of the kernel's hyper-parameters."""
         return np.concatenate([[np.log(self.variance)], self.kernel.theta])
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The same at other hyper-parameters, given by their logarithms."""
         variance = theta_of(theta, 1 + len(self.kernel.theta))[0]
         return replace(self, kernel=self.kernel.with_theta(np.asarray(theta)[1:]), variance=variance)
 
@@ -189,11 +187,9 @@ class Scaled(Combinable):
         return K
 
     def diagonal(self, x: FloatArray) -> FloatArray:
-        """Variance times k(x_i, x_i), shape (n,)."""
         return self.variance * self.kernel.diagonal(x)
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Variance times k(x_i, y_i), shape (n,)."""
         return self.variance * self.kernel.pairs(x, y)
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
@@ -202,7 +198,6 @@ class Scaled(Combinable):
         return np.concatenate([[own], self.variance * self.kernel.gradient(x, y, weights)])
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """The same for the diagonal."""
         own = self.variance * float(weights @ self.kernel.diagonal(x))
         return np.concatenate([[own], self.variance * self.kernel.diagonal_gradient(x, weights)])
 
@@ -229,16 +224,13 @@ class Selected(Combinable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the kernel."""
         return self.kernel.names
 
     @property
     def theta(self) -> FloatArray:
-        """Those of the kernel."""
         return self.kernel.theta
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The same at other hyper-parameters, given by their logarithms."""
         return replace(self, kernel=self.kernel.with_theta(theta))
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
@@ -246,19 +238,15 @@ class Selected(Combinable):
         return self.kernel(self._of(x), None if y is None else self._of(y))
 
     def diagonal(self, x: FloatArray) -> FloatArray:
-        """The kernel of the columns of a row with itself, shape (n,)."""
         return self.kernel.diagonal(self._of(x))
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """The kernel of the columns, row by row, shape (n,)."""
         return self.kernel.pairs(self._of(x), self._of(y))
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """That of the kernel."""
         return self.kernel.gradient(self._of(x), None if y is None else self._of(y), weights)
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """That of the kernel."""
         return self.kernel.diagonal_gradient(self._of(x), weights)
 
     def _of(self, x: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""White-noise kernel: row-specific variance."""
+"""White, linear and antisymmetric kernels, and one with an item-specific share of the variance."""
 
 from __future__ import annotations
 
@@ -36,16 +36,13 @@ class White(Combinable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Variance."""
         return ("variance",)
 
     @property
     def theta(self) -> FloatArray:
-        """Logarithm of the variance, shape (1,)."""
         return np.log([self.variance])
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The kernel at another variance, given by its logarithm."""
         return replace(self, variance=theta_of(theta, 1)[0])
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
@@ -54,7 +51,6 @@ class White(Combinable):
         return self.variance * np.eye(len(x)) if y is None else np.zeros((len(x), len(y)))
 
     def diagonal(self, x: FloatArray) -> FloatArray:
-        """The variance, shape (n,)."""
         check_rows(x, None)
         return np.full(len(x), self.variance)
 
@@ -68,7 +64,6 @@ class White(Combinable):
         return np.array([self.variance * float(np.trace(weights)) if y is None else 0.0])
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """Variance times the sum of the weights, shape (1,)."""
         return np.array([self.variance * float(weights.sum())])
 
 
@@ -95,17 +90,14 @@ class Linear(Combinable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """variance, or variance[0], variance[1], ..."""
         n = len(self.variances)
         return ("variance",) if n == 1 else tuple(f"variance[{d}]" for d in range(n))
 
     @property
     def theta(self) -> FloatArray:
-        """Logarithms of the variances."""
         return np.log(self.variances)
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The kernel at other variances, given by their logarithms."""
         return replace(self, variances=theta_of(theta, len(self.variances)))
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
@@ -116,21 +108,17 @@ class Linear(Combinable):
         return symmetrise(a @ a.T) if y is None else np.asarray(a @ (y * root).T)
 
     def diagonal(self, x: FloatArray) -> FloatArray:
-        """k(x_i, x_i), shape (n,)."""
         return self.pairs(x, x)
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """k(x_i, y_i), shape (n,)."""
         self._check(x, y)
         return np.asarray((x * y) @ self._weights(x))
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """Σ_ij weights_ij ∂k(x_i, y_j)/∂ log v, shape (D,) or (1,)."""
         self._check(x, y)
         return self._by_variance(x, np.einsum("id,id->d", x, weights @ (x if y is None else y)))
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """Σ_i weights_i ∂k(x_i, x_i)/∂ log v, shape (D,) or (1,)."""
         self._check(x, None)
         return self._by_variance(x, weights @ (x * x))
 
@@ -165,16 +153,13 @@ class Antisymmetric(Combinable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the kernel."""
         return self.kernel.names
 
     @property
     def theta(self) -> FloatArray:
-        """Those of the kernel."""
         return self.kernel.theta
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The same at other hyper-parameters, given by their logarithms."""
         return replace(self, kernel=self.kernel.with_theta(theta))
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
@@ -185,15 +170,12 @@ class Antisymmetric(Combinable):
         return symmetrise(K) if y is None else K
 
     def diagonal(self, x: FloatArray) -> FloatArray:
-        """[k(x_i, x_i) - k(x_i, -x_i)] / 2, shape (n,)."""
         return self.pairs(x, x)
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """[k(x_i, y_i) - k(x_i, -y_i)] / 2, shape (n,)."""
         return 0.5 * (self.kernel.pairs(x, y) - self.kernel.pairs(x, -y))
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """Half the difference of the kernel's gradients."""
         other = x if y is None else y
         return 0.5 * (self.kernel.gradient(x, other, weights) - self.kernel.gradient(x, -other, weights))
 
@@ -207,3 +189,74 @@ class Antisymmetric(Combinable):
 
 
 _BLOCK = 250
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Own(Combinable):
+    """(1 - w) k(x, y) + w 1[same row] with w = odds / (1 + odds): the variance stays that of a stationary k.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With k(x, x) = 1.
+    odds : float
+        > 0.
+
+    Notes
+    -----
+    vvm.md 5: features with a one-hot of the id as a further feature of one length-scale ℓ make k · exp(-1[other]/ℓ²)
+    of a squared exponential k. That is this kernel with w = 1 - exp(-1/ℓ²). Rows are the same only where the second
+    rows are left out, as in :class:`~predilect.gaussian.kernels.White`.
+    """
+
+    kernel: Kernel
+    odds: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "odds", float(positive(self.odds, "odds", 1)[0]))
+
+    @classmethod
+    def of_share(cls, kernel: Kernel, share: float) -> Self:
+        """From w, between 0 and 1."""
+        return cls(kernel, share / (1.0 - share))
+
+    @property
+    def share(self) -> float:
+        """w, the row-specific share of the variance."""
+        return self.odds / (1.0 + self.odds)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("odds", *self.kernel.names)
+
+    @property
+    def theta(self) -> FloatArray:
+        return np.concatenate([[np.log(self.odds)], self.kernel.theta])
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        odds = theta_of(theta, 1 + len(self.kernel.theta))[0]
+        return replace(self, kernel=self.kernel.with_theta(np.asarray(theta)[1:]), odds=odds)
+
+    def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
+        """(1 - w) k(x_i, y_j), plus w on the diagonal without ``y``; shape (n, m)."""
+        K = self.kernel(x, y)
+        K *= 1.0 - self.share
+        if y is None:
+            K[np.diag_indices(len(x))] += self.share
+        return K
+
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        return (1.0 - self.share) * self.kernel.diagonal(x) + self.share
+
+    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        return (1.0 - self.share) * self.kernel.pairs(x, y)
+
+    def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
+        """Gradient; by the log odds it is w (1 - w) Σ_ij weights_ij (1[same row] - k)."""
+        same = float(np.trace(weights)) if y is None else 0.0
+        own = self.share * (1.0 - self.share) * (same - float(np.vdot(weights, self.kernel(x, y))))
+        return np.concatenate([[own], (1.0 - self.share) * self.kernel.gradient(x, y, weights)])
+
+    def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        own = self.share * (1.0 - self.share) * float(weights @ (1.0 - self.kernel.diagonal(x)))
+        return np.concatenate([[own], (1.0 - self.share) * self.kernel.diagonal_gradient(x, weights)])

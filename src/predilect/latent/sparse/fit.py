@@ -13,15 +13,12 @@ import numpy as np
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
-from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection, item_covariance
-from predilect.gaussian.utilities import Utilities
 from predilect.latent.pooled import PooledAnswers
 from predilect.latent.scaled import best_threshold, starting_threshold
-from predilect.latent.sparse.approximation import Approximation, Scale
-from predilect.latent.sparse.ascent import ascend, natural_target, view
-from predilect.latent.sparse.problem import Problem, linearised_sites, surrogate_variance
-from predilect.latent.sparse.stochastic import Schedule, ascend_in_batches
+from predilect.latent.sparse.problem import Approximation, Problem, Scale, linearised_sites, surrogate_variance
+from predilect.latent.sparse.stochastic import Schedule, ascend, ascend_in_batches, natural_target, view
 from predilect.progress import Report
 
 
@@ -41,7 +38,6 @@ class SparsePosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return self.projection.n_items
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -57,7 +53,6 @@ class SparsePosterior(Posterior):
         return self.projection.expand(self.mean), symmetrise(S + self.projection.residual() / self.scale)
 
     def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """The same as :meth:`utilities`: one function for all users."""
         return self.utilities()
 
     def person(self, user: int = -1) -> Utilities:
@@ -65,11 +60,9 @@ class SparsePosterior(Posterior):
         return Utilities.through(self.projection, self.mean, self.covariance, 1.0 / self.scale)
 
     def crowd(self) -> Utilities:
-        """The same as :meth:`person`."""
         return self.person()
 
     def prior(self) -> Utilities:
-        """Prior of the utilities."""
         p = self.projection
         return Utilities.of(np.zeros(p.n_items), item_covariance(p.kernel, p.features, p.known) / self.scale)
 

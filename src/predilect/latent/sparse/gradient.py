@@ -14,12 +14,9 @@ from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection, item_covariance_gradient, variance_gradient
 from predilect.latent.evidence import KernelSearch, search_kernel
 from predilect.latent.pooled import PooledAnswers
-from predilect.latent.sparse.approximation import Approximation, Scale
-from predilect.latent.sparse.ascent import view
 from predilect.latent.sparse.fit import ScalePrior, SparseFit, solve
-from predilect.latent.sparse.margins import sparse_laplacian
-from predilect.latent.sparse.problem import Problem
-from predilect.latent.sparse.stochastic import Schedule
+from predilect.latent.sparse.problem import Approximation, Problem, Scale, sparse_laplacian
+from predilect.latent.sparse.stochastic import Schedule, view
 
 _ROWS_AT_ONCE = 10_000
 _PAIRS_IN_A_BLOCK = 512
@@ -37,7 +34,7 @@ class PairsGradient(Protocol):
 def bound_gradient(projection: Projection, problem: Problem, q: Approximation, scale: Scale) -> FloatArray:
     """Gradient of the re-optimised bound in theta, shape (n_parameters,), by the envelope theorem.
 
-    ``q``, ``scale`` are from :func:`~predilect.latent.sparse.ascent.ascend` at convergence; the paper's linearised
+    ``q``, ``scale`` are from :func:`~predilect.latent.sparse.stochastic.ascend` at convergence; the paper's linearised
     sites make no bound stationary, so this is not its slope there.
 
     crowdgppl.md 2.5, modern.md 6. At fixed (m, S, q(s)) the bound depends on theta by K_mm in the divergence (the

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._types import FloatArray
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
-from predilect.gaussian.kernels.median import DISTANCE_RULES
+from predilect.gaussian.kernels.stationary import DISTANCE_RULES
 from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
-from predilect.models.collaborative.result import USED
+from predilect.models.collaborative.functions import USED
 from predilect.models.collaborative.training import (
     PRESETS,
     CollaborativeHyperparameters,
@@ -22,9 +22,9 @@ from predilect.models.collaborative.training import (
     unpack_collaborative,
 )
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.factor_models import describe_features, factor_fields, factor_margins
-from predilect.models.fields import Fields
+from predilect.models.people_models import describe_features, factor_fields, factor_margins
 from predilect.models.reading import Queries, Training
+from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -184,7 +184,6 @@ class CollaborativeGP(Estimator):
         return factor_margins(self, queries, self._new_items(queries, items), users)
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         importances = self.component_importances_
         used = int((importances > USED * importances.max()).sum())
         lines = [f"{used} of {len(importances)} functions are used; the others are pruned."]

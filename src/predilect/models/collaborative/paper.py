@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from predilect._types import FloatArray
-from predilect.factors.answers import FactorAnswers
+from predilect.factors.answers import FactorAnswers, ProcessWeights, WeightPrior
 from predilect.factors.posterior import FactorPosterior
-from predilect.factors.weights import ProcessWeights, WeightPrior
 from predilect.gaussian.design import Sites
 from predilect.latent.scaled import starting_threshold
 from predilect.latent.single import change_of_margin
-from predilect.models.collaborative.functions import Process, Values
-from predilect.models.collaborative.result import (
+from predilect.models.collaborative.functions import (
     CollaborativeFit,
     CrowdWeights,
+    Process,
+    Values,
     importances,
     moved_threshold,
     singular_start,
@@ -106,7 +106,7 @@ def fit_paper(
 
     ``functions`` is the process of every h_d, ``people`` that of w_d, N(0, I) by default. ``damping``: share of the new
     in f̂1, f̂3 and f̂4, multiplied by ``damping_decay`` in each iteration. ``fixed_weights``, ``delta`` and
-    ``tolerance`` as in :func:`~predilect.models.collaborative.modern.fit_modern`, with its ValueError.
+    ``tolerance`` as in :func:`~predilect.models.collaborative.training.fit_modern`, with its ValueError.
 
     collaborative.md 3. f̂2 is not kept but made from Q when it is needed, so that nothing in it can be out of date, and
     it is not damped, only its inputs are. An iteration takes some 20 passes of 16 n_rows D operations, and D

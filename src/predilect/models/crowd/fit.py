@@ -10,17 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._types import FloatArray
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.effects import Effects
-from predilect.factors.items import ItemDesign
-from predilect.factors.posterior import FactorPosterior
-from predilect.factors.state import FactorPriors, FactorState, assemble, random_start
-from predilect.factors.sweep import blocks, refreshed, threshold_step
-from predilect.factors.weights import StandardWeights
+from predilect.factors.answers import FactorAnswers, ItemDesign, StandardWeights
+from predilect.factors.posterior import FactorPosterior, FactorPriors, FactorState, assemble, random_start
+from predilect.factors.sweep import Effects, blocks, refreshed, threshold_step
 from predilect.gaussian.design import Sites
 from predilect.gaussian.projection import Projection, item_covariance_gradient
 from predilect.latent.sparse.gradient import projection_gradient
-from predilect.latent.sparse.margins import gathered, graph_laplacian
+from predilect.latent.sparse.problem import gathered, graph_laplacian
 from predilect.progress import Report
 
 

@@ -16,9 +16,9 @@ from predilect.latent.sparse.problem import SURROGATES
 from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
 from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.factor_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
-from predilect.models.fields import Fields
+from predilect.models.people_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
 from predilect.models.reading import Queries, Training
+from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -185,12 +185,10 @@ class CrowdGPPL(Estimator):
         return factor_margins(self, queries, new, users)
 
     def relation(self) -> str:
-        """How people relate to each other."""
         n = len(self.users_ or [None])
         return f"The crowd's utilities, and how each of {n} people differs along components"
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         importances = self.component_importances_
         used = int((importances > 0.01 * max(importances.max(initial=0.0), 1e-300)).sum())
         largest = importances.max(initial=0.0)

@@ -11,16 +11,28 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.factors.answers import FactorAnswers
-from predilect.factors.items import FunctionState, GammaPrior, ItemDesign, scale_bound, scale_step
-from predilect.factors.posterior import FactorPosterior
-from predilect.factors.state import FactorState, assemble, moments, random_start
+from predilect.factors.answers import (
+    FactorAnswers,
+    FunctionState,
+    GammaPrior,
+    ItemDesign,
+    ProcessWeights,
+    StandardWeights,
+    WeightPrior,
+    scale_bound,
+    scale_step,
+)
+from predilect.factors.posterior import FactorPosterior, FactorState, assemble, moments, random_start
 from predilect.factors.sweep import component_sums, consensus_sums
-from predilect.factors.weights import ProcessWeights, StandardWeights, WeightPrior
 from predilect.gaussian.projection import Projection
 from predilect.latent.scaled import starting_threshold
-from predilect.latent.sparse.margins import Margins, RowMargins, natural_parameters
-from predilect.latent.sparse.problem import linearised_sites, surrogate_variance
+from predilect.latent.sparse.problem import (
+    Margins,
+    RowMargins,
+    linearised_sites,
+    natural_parameters,
+    surrogate_variance,
+)
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import at, tilted
 from predilect.models.crowd.fit import FactorFit, Watch

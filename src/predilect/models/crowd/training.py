@@ -14,19 +14,17 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import Traits
 from predilect.errors import DataError
-from predilect.factors.items import GammaPrior
-from predilect.factors.state import FactorPriors
-from predilect.gaussian.inducing import inducing_points
+from predilect.factors.answers import GammaPrior
+from predilect.factors.posterior import FactorPriors
 from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
-from predilect.gaussian.projection import Projection
+from predilect.gaussian.projection import Projection, inducing_points
 from predilect.latent.evidence import search_kernel
 from predilect.likelihoods.probit import tilted
-from predilect.models.checks import choose_points, make_kernel, optimises, scales_of
+from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, optimises, scales_of
 from predilect.models.crowd.fit import FactorFit, fit_factor
 from predilect.models.crowd.paper import PaperPriors, fit_paper
 from predilect.models.estimator import Learned
-from predilect.models.factor_models import traits_of_people
-from predilect.models.kernels import hyperparameters_by_name
+from predilect.models.people_models import traits_of_people
 from predilect.models.reading import Training
 from predilect.progress import Watcher
 
@@ -75,30 +73,11 @@ _PEOPLE_AS_POINTS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class CrowdHyperparameters:
-    """Learned hyper-parameters of the prior.
+class CrowdHyperparameters(KernelHyperparameters):
+    """Learned hyper-parameters of the prior; the kernel is of item features."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        k of item features.
-    consensus_variance : float
-        1/s_t, the prior variance of the consensus; 0 without one.
-    component_variances : tuple of float
-        1/s_c, the prior variance of each component.
-    """
-
-    kernel: Kernel
-    consensus_variance: float
-    component_variances: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        variances = {
-            "consensus_variance": self.consensus_variance, "component_variances": list(self.component_variances),
-        }  # fmt: skip
-        return values | variances
+    consensus_variance: float  # 1/s_t, the prior variance of the consensus; 0 without one
+    component_variances: tuple[float, ...]  # 1/s_c, the prior variance of each component
 
 
 def fit_crowd(
@@ -119,7 +98,7 @@ def fit_crowd(
     shared = {
         "n_components": int(model.n_components) if personal else 0,
         "consensus": bool(model.with_consensus) or not personal,
-        "delta": delta, "max_iter": _iterations(model),
+        "delta": delta, "max_iter": _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else int(model.max_iter),
         "random_state": model.random_state,
         "watch": None if watch is None else lambda sweep, bound: watch("fitting the crowd", sweep),
     }  # fmt: skip
@@ -144,11 +123,6 @@ def fit_crowd(
         tuple((1.0 / np.asarray(found.component_scales, dtype=float)).tolist()),
     )  # fmt: skip
     return Learned(posterior, h, personal, found.delta, found.bound, found.report, search), traits
-
-
-def _iterations(model: Any) -> int:
-    """Maximum number of sweeps, or batches."""
-    return _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else int(model.max_iter)
 
 
 def _tolerance(model: Any, n_rows: int) -> float:

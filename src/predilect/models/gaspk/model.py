@@ -7,49 +7,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
-from predilect.gaussian.kernels import Kernel
-from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields
+from predilect.models.checks import KernelHyperparameters
+from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
 from predilect.models.gaspk.parameters import check_gaspk
-from predilect.models.gaspk.plot_characteristics import plot_characteristics
+from predilect.models.gaspk.plots import plot_characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
 from predilect.models.gaspk.training import fit_gaspk, take_in
 from predilect.models.reading import Queries, Training, read_answers
-from predilect.models.turn import Turn
+from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
 
 
 @dataclass(frozen=True, slots=True)
-class GaSPKHyperparameters:
-    """Hyper-parameters of the prior.
+class GaSPKHyperparameters(KernelHyperparameters):
+    """Hyper-parameters of the prior; the kernel is of a characteristic, as a function of trade-offs."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        Of a characteristic, as a function of trade-offs.
-    n_components : int
-    spread : float
-        T² ≥ 1, the calibration: factor of 1 + variance of a margin.
-    """
-
-    kernel: Kernel
     n_components: int
-    spread: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = dict(zip(self.kernel.names, np.exp(self.kernel.theta).tolist(), strict=True))
-        return {"n_components": self.n_components, "spread": self.spread, **values}
+    spread: float  # T² ≥ 1, the calibration: factor of 1 + variance of a margin
 
 
 @dataclass(eq=False, repr=False)
@@ -244,7 +227,6 @@ class GaSPK(Estimator):
         return margins_of_queries(self, queries, self._new_items(queries, items))
 
     def relation(self) -> str:
-        """How people relate to each other, and whose the board is."""
         number = self.hyperparameters_.n_components
         mixture = f"a mixture of {number} evaluations" if number > 1 else "one evaluation"
         whose = "one evaluation for all"
@@ -253,7 +235,6 @@ class GaSPK(Estimator):
         return f"What an item has more and less of than another: {whose}; the board is their average"
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         h, prior = self.hyperparameters_, self.report_["prior"]
         values = h.to_dict()
         number = "One characteristic" if h.n_components == 1 else f"{h.n_components} characteristics"

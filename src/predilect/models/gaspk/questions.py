@@ -15,8 +15,7 @@ from predilect.data.frames import build_frame
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled
 from predilect.likelihoods.probit import at
-from predilect.models.gaspk.bases import kernel_parts
-from predilect.models.gaspk.parameters import resolve
+from predilect.models.gaspk.parameters import kernel_parts, resolve
 from predilect.models.gaspk.posterior.joint import Mixtures, average, mixtures
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.scores import DenseBasis

@@ -9,17 +9,14 @@ import numpy as np
 
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
-from predilect.models.checks import check_choice
-from predilect.models.fields import LARGEST, Fields, amounts, codes, numbers, optional, outcomes, positive
-from predilect.models.gaspk.bases import basis_of, posterior_of
-from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.em.mode import state_at
-from predilect.models.gaspk.parameters import BACKENDS, Choices
+from predilect.models.checks import LARGEST, check_choice
+from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
+from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, posterior_of
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.scores import Basis, DenseBasis
 from predilect.models.gaspk.tradeoffs.grids import Grid
 from predilect.models.gaspk.tradeoffs.map import TauFunction, TradeOffMap
-from predilect.models.saving import number_within
+from predilect.models.saving import Fields, amounts, codes, number_within, numbers, optional, outcomes, positive
 
 _COLUMNS = ("user", "point", "outcome", "weight")
 

@@ -16,20 +16,31 @@ from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
-from predilect.models.counts import AnswerCounts
-from predilect.models.gaspk.bases import Bases, basis_of, choose_backend, posterior_of
-from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.em.em import EM, Settings, run
+from predilect.models.estimator import AnswerCounts
 from predilect.models.gaspk.em.fit import (
+    EM,
     LENGTH_RULES,
     Candidate,
+    Settings,
     Trial,
     best_start,
     by_evidence,
     length_scales_by_rule,
+    run,
     try_candidates,
 )
-from predilect.models.gaspk.parameters import Choices, Resolved, Told, read_choices, resolve
+from predilect.models.gaspk.em.mode import TradeOffAnswers
+from predilect.models.gaspk.parameters import (
+    Bases,
+    Choices,
+    Resolved,
+    Told,
+    basis_of,
+    choose_backend,
+    posterior_of,
+    read_choices,
+    resolve,
+)
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.tradeoffs.folding import distinct_points
 from predilect.models.reading import Training, answers_by_item, rows_of_features
@@ -96,7 +107,7 @@ def fit_gaspk(
         "left_out": getattr(bases.of(kernel), "left_out", 0.0), "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
-            {**_values(t.candidate.kernel), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
+            {**dict(zip(t.candidate.kernel.names, np.exp(t.candidate.kernel.theta).tolist(), strict=True)), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
              "spread": t.spread} for t in trials
         ],
     }  # fmt: skip
@@ -147,10 +158,6 @@ def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | No
     if not amplitude and not lengths:
         return None
     return tuple(n for n in kernel.names if (n == "variance" and not amplitude) or (n != "variance" and not lengths))
-
-
-def _values(kernel: Kernel) -> dict[str, float]:
-    return dict(zip(kernel.names, np.exp(kernel.theta).tolist(), strict=True))
 
 
 def _trials(

@@ -1,6 +1,5 @@
 """Gaussian-process preference learning (GPPL) for one utility function, one a person, or one of both."""
 
-from predilect.models.gppl.model import GPPL
-from predilect.models.gppl.settings import GPClassifier, SingleUserGP
+from predilect.models.gppl.model import GPPL, GPClassifier, SingleUserGP
 
 __all__ = ["GPPL", "GPClassifier", "SingleUserGP"]

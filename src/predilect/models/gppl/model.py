@@ -1,4 +1,4 @@
-"""``GPPL``: Gaussian-process preference learning, pooled, separate for each user, or joint over users and items."""
+"""Gaussian-process preference learning (GPPL), and the baselines that are settings of it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,28 @@ from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES, SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.checks import check_choice, check_count, check_gamma, check_positive, check_process
+from predilect.models.checks import (
+    KernelHyperparameters,
+    check_choice,
+    check_count,
+    check_gamma,
+    check_positive,
+    check_process,
+    refuse_many_items,
+)
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields
-from predilect.models.gppl.joint import JOINT_ARRAYS, JointPosterior, fit_joint_gppl, pack_joint, unpack_joint
-from predilect.models.gppl.pooled import INFERENCE, SPARSE_ARRAYS, fit_pooled_gppl, pack_sparse, unpack_sparse
+from predilect.models.gppl.pooled import (
+    INFERENCE,
+    JOINT_ARRAYS,
+    SPARSE_ARRAYS,
+    JointPosterior,
+    fit_joint_gppl,
+    fit_pooled_gppl,
+    pack_joint,
+    pack_sparse,
+    unpack_joint,
+    unpack_sparse,
+)
 from predilect.models.gppl.separate import (
     SEPARATE_ARRAYS,
     SeparatePosterior,
@@ -22,8 +39,8 @@ from predilect.models.gppl.separate import (
     separate_margins,
     unpack_separate,
 )
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -31,24 +48,10 @@ USERS = ("pooled", "separate", "joint")
 
 
 @dataclass(frozen=True, slots=True)
-class GPPLHyperparameters:
-    """Hyper-parameters of the prior.
+class GPPLHyperparameters(KernelHyperparameters):
+    """Hyper-parameters of the prior; the kernel is of item features, or of users' and items' (``users="joint"``)."""
 
-    Attributes
-    ----------
-    variance : float
-        1/s: utilities are N(0, K/s), in units of the noise of one answer.
-    kernel : Kernel
-        k of item features; of features of users and items where ``users="joint"``.
-    """
-
-    variance: float
-    kernel: Kernel
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        values = hyperparameters_by_name(self.kernel)
-        return {**values, "variance": self.variance}
+    variance: float  # 1/s: utilities are N(0, K/s), in units of the noise of one answer
 
 
 @dataclass(eq=False, repr=False)
@@ -187,7 +190,7 @@ class GPPL(Estimator):
             else:
                 found = fit_pooled_gppl(self, training, delta, watch)
         return Learned(
-            found.posterior, GPPLHyperparameters(1.0 / found.scale, found.kernel), personal, found.delta,
+            found.posterior, GPPLHyperparameters(found.kernel, 1.0 / found.scale), personal, found.delta,
             found.evidence, found.report, found.search,
         )  # fmt: skip
 
@@ -222,14 +225,12 @@ class GPPL(Estimator):
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
 
     def relation(self) -> str:
-        """How people relate to each other, and whose the board is; empty where every answer counts once."""
         if not self.personal_ or self.users_ is None:
             return ""
         how = self._LEARNED[self.users]
         return f"A utility function for each of {len(self.users_)} people, {how}; the board is their average"
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         h, points = self.hyperparameters_, self.report_["prior"].get("n_inducing")
         same = ", the same for every person" if self.users == "separate" else ""
         lines = [f"Prior variance of a utility {h.variance:.2g}{same}."]
@@ -265,3 +266,158 @@ class GPPL(Estimator):
         if "user_rows" in arrays:
             return unpack_joint(values, arrays, h.kernel)
         return unpack_sparse(values, arrays, h.kernel, space.matrix, space.known)
+
+
+class GPClassifier(GPPL):
+    """Gaussian-process classification of pairs with the preference kernel, pooled over users.
+
+    f ~ N(0, K/s), so margins of pairs (i, j) and (k, l) covary by k(i, k) + k(j, l) - k(i, l) - k(j, k). The algebra is
+    that of different answers or of items, whichever are fewer: the results are the same.
+
+    Parameters
+    ----------
+    inference : {"ep", "laplace", "variational"}, default "ep"
+    kernel, kernel_form, length_scale, median, variance, scale_prior
+        As in :class:`~predilect.models.gppl.model.SingleUserGP`.
+    own_share : float, default 0.0
+        Share of the prior variance of a utility that is item-specific.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tol : float or "auto", default "auto"
+        For "variational": stop when the bound rises by less, in nats per answer; "auto": 1e-6. The others run to
+        convergence.
+    max_iter : int, default 200
+        For "variational".
+    n_jobs : int, optional
+        Not used: there is one function.
+    random_state : int, default 0
+        Seed of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : SparsePosterior
+        With the items as its points.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`.
+
+    Notes
+    -----
+    baselines.md B1. The setting ``n_inducing=None`` of pooled :class:`~predilect.GPPL`. Features of users are not
+    used. min(n_answers, n_items)³ operations per iteration.
+
+    Examples
+    --------
+    >>> from predilect import GPClassifier
+    >>> GPClassifier().fit({"left": ["tea"], "right": ["milk"], "winner": ["tea"]}).rank()["item"].to_list()
+    ['tea', 'milk']
+    """
+
+    _INFERENCE: ClassVar[tuple[str, ...]] = ("ep", "laplace", "variational")
+
+    def __init__(
+        self,
+        inference: str = "ep",
+        kernel: str | Kernel = "squared-exponential",
+        kernel_form: str = "isotropic",
+        length_scale: Any = "median",
+        median: str = "auto",
+        own_share: float = 0.0,
+        variance: float | str = "auto",
+        scale_prior: tuple[float, float] = (1.0, 1.0),
+        tie_threshold: float | str = "auto",
+        tol: float | str = "auto",
+        max_iter: int = 200,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        super().__init__(
+            kernel=kernel, kernel_form=kernel_form, length_scale=length_scale, median=median, n_inducing=None,
+            inference=inference, variance=variance, scale_prior=scale_prior, tie_threshold=tie_threshold, tol=tol,
+            max_iter=max_iter, n_jobs=n_jobs, random_state=random_state, strict=strict,
+        )  # fmt: skip
+        self.own_share = own_share
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        refuse_many_items(training.comparisons.n_items)
+        return super()._learn(training, delta, watch)
+
+
+class SingleUserGP(GPPL):
+    """Gaussian-process classification of each user's pairs separately, by expectation propagation ("SU").
+
+    f_u ~ N(0, K/s) for every user, independent of each other; the kernel and s are shared.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default "squared-exponential"
+        Of item features; items without features are uncorrelated with all others.
+    kernel_form, length_scale, median
+        As in :class:`~predilect.GPPL`.
+    own_share : float, default 0.5
+        Share of the prior variance of a utility that is item-specific. The paper's is 0.
+    variance : float or "auto", default "auto"
+        s, or learn it. The paper's is 1.
+    scale_prior : pair of float, default (1.0, 1.0)
+        Shape and rate of the Gamma prior of s.
+    tie_threshold : float or "auto", default "auto"
+        δ; "auto" learns it if there are ties, and is 0 otherwise.
+    tol : float or "auto", default "auto"
+        Stop when the evidence rises by less, in nats per answer; "auto": 1e-5.
+    max_iter : int, default 100
+        Of the search for s, δ and length-scales.
+    n_jobs : int, optional
+        Threads; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : SeparatePosterior
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`.
+
+    Notes
+    -----
+    baselines.md B2 (Houlsby et al. 2012). **Differs from the paper**: s is learned, and items have an item-specific
+    share of the variance; an unseen user is predicted as a random one of those who answered, where the paper says 1/2.
+    Features of users are not used. Σ_u n_u min(n_u, k_u)² operations per evaluation, for n_u answers on k_u items.
+
+    Examples
+    --------
+    >>> from predilect import SingleUserGP
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
+    >>> model = SingleUserGP().fit(answers)
+    >>> model.rank("ann")["item"].to_list(), model.rank("bob")["item"].to_list()
+    (['tea', 'milk'], ['milk', 'tea'])
+    """
+
+    _IS_SEPARATE: ClassVar[bool] = True
+    _LEARNED: ClassVar[dict[str, str]] = {"separate": "learned from their own answers alone"}
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "squared-exponential",
+        kernel_form: str = "isotropic",
+        length_scale: Any = "median",
+        median: str = "auto",
+        own_share: float = 0.5,
+        variance: float | str = "auto",
+        scale_prior: tuple[float, float] = (1.0, 1.0),
+        tie_threshold: float | str = "auto",
+        tol: float | str = "auto",
+        max_iter: int = 100,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        strict: bool = False,
+    ) -> None:
+        super().__init__(
+            users="separate", kernel=kernel, kernel_form=kernel_form, length_scale=length_scale, median=median,
+            variance=variance, scale_prior=scale_prior, tie_threshold=tie_threshold, tol=tol, max_iter=max_iter,
+            n_jobs=n_jobs, random_state=random_state, strict=strict,
+        )  # fmt: skip
+        self.own_share = own_share

@@ -18,16 +18,14 @@ from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.kernels import Kernel
-from predilect.gaussian.posterior import Posterior
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection, item_covariance, item_covariance_gradient
-from predilect.gaussian.utilities import Utilities
 from predilect.likelihoods.probit import threshold_for_tie_share
-from predilect.models.checks import item_kernel, optimises
-from predilect.models.fields import LARGEST, Fields, covariance, numbers
+from predilect.models.checks import LARGEST, item_kernel, optimises
 from predilect.models.gppl.pooled import Fitted, scale_prior
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.reading import Queries, Training
-from predilect.models.saving import number_within
+from predilect.models.saving import Fields, covariance, number_within, numbers
 from predilect.people.expectation import Expectation
 from predilect.people.layout import Law, People, lay_out
 from predilect.people.posterior import PopulationPosterior
@@ -63,13 +61,11 @@ class SeparatePosterior(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return len(self.mean)
 
     def margins(
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f_u(left) - f_u(right), (n,); -1 for an unseen user."""
         mean, var = self.mean[left] - self.mean[right], pair_variance(self.spread, left, right)
         known = users >= 0
         if known.any():
@@ -77,21 +73,17 @@ class SeparatePosterior(Posterior):
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """Utilities of one user; -1 for an unseen one."""
         return self.people.person(user) if user >= 0 else Utilities.of(self.mean, self.spread)
 
     def answered_pairs(self, user: int) -> tuple[IntArray, IntArray]:
-        """Items of the answers of one user, left and right."""
         return self.people.answered_pairs(user)
 
     def crowd(self) -> Utilities:
-        """Average utilities of the users who answered."""
         return Utilities.of(self.mean, self.covariance)
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of users' utilities, centred over the items; (n_users, n_items)."""
         return self.people.centred_utilities(users, executor=executor)
 
     def with_items(self, everything: Projection, scale: float) -> SeparatePosterior:

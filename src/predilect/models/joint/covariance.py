@@ -79,11 +79,9 @@ class JointKernel:
 
     @property
     def theta(self) -> FloatArray:
-        """Logarithms of the hyper-parameters."""
         return np.concatenate([self.users.kernel.theta, self.items.kernel.theta, np.log(self.nuggets or [])])
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The same at other hyper-parameters, given by their logarithms."""
         n = len(self.users.kernel.theta)
         end = n + len(self.items.kernel.theta)
         theta = np.asarray(theta, dtype=np.float64)
@@ -102,7 +100,6 @@ class JointKernel:
         return self._own(*self._variances(x), True)
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Covariance of different rows, one by one; (n,)."""
         K_u, K_x = self.users.covariance(), self.items.covariance()
         (u, *a), (v, *b) = _codes(x), _codes(y)
         signs = (1.0,) if len(a) == 1 else (1.0, -1.0)
@@ -133,7 +130,6 @@ class JointKernel:
         return np.concatenate([self.users.gradient(by_user), self.items.gradient(by_item), gradient])
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """The same for :meth:`diagonal`, (n_parameters,)."""
         of_users, of_items = self._variances(x)
         more = self.nuggets or (0.0, 0.0)
         u, *sides = _codes(x)

@@ -20,10 +20,9 @@ from predilect.latent.evidence import maximise_evidence
 from predilect.latent.scaled import best_threshold, starting_threshold
 from predilect.latent.single import SingleLatent
 from predilect.likelihoods.views import Probit
-from predilect.models.checks import make_kernel, optimises
+from predilect.models.checks import hyperparameters_by_name, make_kernel, optimises
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.process import JointProcess, Rows
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Training
 from predilect.progress import Report
 

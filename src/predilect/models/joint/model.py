@@ -11,15 +11,21 @@ import numpy as np
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
-from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
+from predilect.models.checks import (
+    LARGEST,
+    check_choice,
+    check_count,
+    check_kernel,
+    check_positive,
+    check_search,
+    hyperparameters_by_name,
+)
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, optional
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
-from predilect.models.kernels import hyperparameters_by_name
 from predilect.models.reading import Queries, Training, rows_of_features
-from predilect.models.saving import number_within
+from predilect.models.saving import Fields, amounts, codes, covariance, number_within, numbers, optional
 from predilect.progress import Watcher
 
 _TOLERANCE = 1e-6
@@ -28,19 +34,13 @@ _USER_SHARE, _ITEM_SHARE = 0.5, 0.2  # where "auto" starts
 
 @dataclass(frozen=True, slots=True)
 class JointHyperparameters:
-    """Learned hyper-parameters of the process.
+    """Learned hyper-parameters of the process."""
 
-    Attributes
-    ----------
-    user_kernel, item_kernel : Kernel
-        k_u and k_x with the user- and item-specific shares; the prior variance of a utility is in k_x, in units of the
-        noise of one answer.
-    user_nugget, item_nugget : float
-        Of single answers; 0 for :class:`JointGP`.
-    """
-
+    # user_kernel, item_kernel: k_u and k_x with the user- and item-specific shares; the prior variance of a utility
+    # is in k_x, in units of the noise of one answer
     user_kernel: Kernel
     item_kernel: Kernel
+    # user_nugget, item_nugget: of single answers; 0 for :class:`JointGP`
     user_nugget: float
     item_nugget: float
 
@@ -203,7 +203,6 @@ class JointGP(Estimator):
         return posterior.margins(who, queries.left, queries.right)
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
         h, process = self.hyperparameters_, self.posterior_
         far = np.zeros((1, process.kernel.users.features.shape[1]))
         whole = float(h.user_kernel.diagonal(far)[0]) + h.user_nugget

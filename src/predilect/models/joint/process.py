@@ -14,12 +14,10 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
 from predilect.gaussian.design import Design, Sites, preference
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.utilities import Utilities
-from predilect.models.fields import LARGEST, SMALL, Fields, codes, flags, numbers, small
+from predilect.gaussian.posterior import Posterior, Utilities
+from predilect.models.checks import LARGEST, kernel_from_dict, kernel_to_dict
 from predilect.models.joint.covariance import JointKernel, Table
-from predilect.models.kernels import kernel_from_dict, kernel_to_dict
-from predilect.models.saving import number_within
+from predilect.models.saving import SMALL, Fields, codes, flags, number_within, numbers, small
 
 _ROWS_AT_ONCE = 4000
 _ENTRIES_AT_ONCE = 5_000_000
@@ -69,7 +67,6 @@ class JointProcess(Posterior):
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return len(self.kernel.items)
 
     def margins(
@@ -94,7 +91,6 @@ class JointProcess(Posterior):
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """Utilities of one user; -1: a user with the mean features."""
         process = self._with_nobody() if user < 0 else self
         weight = np.zeros(len(process.kernel.users))
         weight[user] = 1.0
@@ -135,7 +131,6 @@ class JointProcess(Posterior):
                 yield Utilities.of(mu, symmetrise(K_u[user, user] * K_x - rows_x @ B[position] @ rows_x.T))
 
     def crowd(self) -> Utilities:
-        """Average utilities of the users of the fit."""
         weight = np.zeros(len(self.kernel.users))
         weight[: self.n_users] = 1.0 / self.n_users
         return self._average(weight)
@@ -145,7 +140,6 @@ class JointProcess(Posterior):
         return
 
     def restricted(self, users: IntArray, items: IntArray) -> Posterior:
-        """See :func:`kept_process`."""
         return kept_process(self, users, items)
 
     def answer_prior(
@@ -200,7 +194,6 @@ class KeptProcess(JointProcess):
         return len(self.rows.codes)
 
     def kept(self, user: int) -> IntArray:
-        """Items that one user keeps, ascending."""
         cells = self.rows.codes.astype(np.int64)
         return cells[cells[:, 0] == user, 1]
 

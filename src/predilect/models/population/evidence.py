@@ -23,9 +23,9 @@ from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
+from predilect.people.empirical_bayes import consensus_mode, consensus_step, offset_step, threshold_step
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People
-from predilect.people.maximisation import consensus_mode, consensus_step, offset_step, threshold_step
 
 # Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
 # decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds. Where people are
@@ -58,30 +58,11 @@ def rigid_hyperparameters(
     delta: float | None = None,
     executor: ThreadPoolExecutor | None = None,
 ) -> Hyperparameters:
-    """Maximise the evidence of the rigid population over some of s₀, s_t, w and ℓ.
+    """Maximise the evidence of the rigid population over those of s₀, s_t, w and ℓ that are ``free``.
 
-    Parameters
-    ----------
-    people, space
-        Answers, and where their items lie.
-    start : Hyperparameters
-        Where to start, but for scales where people are few: these start at the top of their prior. What is not in
-        ``free`` stays.
-    free : sequence of str
-        Among "variance", "consensus_variance", "feature_weight" and "length_scale". With functions the last is theirs.
-    candidate : Candidate, optional
-        What utilities hang on; by default the items.
-    delta : float, optional
-        Tie threshold, if it is held fixed; otherwise it is learned along.
-    executor : ThreadPoolExecutor, optional
-        Threads.
+    The search begins at ``start``, but for scales where people are few: these begin at the top of their prior. With
+    functions of a ``candidate``, ℓ is theirs. ``delta=None`` learns the tie threshold along.
 
-    Returns
-    -------
-    hyperparameters : Hyperparameters
-
-    Notes
-    -----
     population.md section 2, end: the gradient by the chain rule. About 20 evaluations of one to four E steps.
     """
     candidate = candidate or Candidate(None, None)

@@ -2,7 +2,7 @@
 
     J = Σ_u log Z_u - ½ ν₀ (log|Σ| + s₀ tr(K₀ Σ⁻¹)) - ½ mᵀ (s_t K₀)⁻¹ m          (population.md section 4)
 
-A few closed-form steps (:mod:`predilect.people.maximisation`), then L-BFGS in coordinates whitened by them
+A few closed-form steps (:mod:`predilect.people.empirical_bayes`), then L-BFGS in coordinates whitened by them
 (:mod:`predilect.models.population.search`): its line search accepts a step only if J rises, and it takes a small
 fraction of EM's passes (population.md section 4).
 """

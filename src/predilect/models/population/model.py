@@ -10,31 +10,34 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
+from predilect._text import amount
 from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
+from predilect.gaussian.posterior import GaussianPosterior
 from predilect.likelihoods.calibration import Calibration
+from predilect.models.checks import given_threshold
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.fields import Fields
-from predilect.models.population.description import describe_population
-from predilect.models.population.predictions import population_margins
 from predilect.models.population.prior import (
     Hyperparameters,
     check_settings,
     given_hyperparameters,
     restored_hyperparameters,
+    threshold_and_spread,
 )
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
-from predilect.models.population.train import train_personal, train_pooled
+from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
-from predilect.models.reading import Queries, Training
+from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.saving import Fields
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
 
-Auto = float | str
+_FEW_LAPSES = 0.005
+_NEARLY_ALL = 0.95
 
 
 @dataclass(eq=False, repr=False)
@@ -51,13 +54,14 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     personal : bool, default True
         False gives the pooled model: one utility function for everybody. It is used anyway where the data name fewer
         than two people.
-    strength, variance, consensus_variance, feature_weight, consensus_feature_weight, length_scale : float or "auto"
+    strength, variance, consensus_variance, feature_weight, length_scale : float or "auto"
         Prior: ν₀ (people's worth of belief in the prior covariance), s₀ and s_t (prior variance of a person's utility
-        about the consensus, and of the consensus), w and w_t (share of these variances that item features explain, 0 to
-        1) and ℓ (length scale of the features' kernel, in standard deviations). "auto", the default, takes s₀, s_t, w
-        and ℓ from the evidence with the population covariance at its prior mean, w_t from the pooled model's evidence,
-        and then ν₀ and s₀ from held-out answers; the pooled model takes s_t and w from its evidence.
-        ``consensus_variance=inf`` is a flat prior (variance 1e10).
+        about the consensus, and of the consensus), w (share of these variances that item features explain, 0 to 1) and
+        ℓ (length scale of the features' kernel, in standard deviations). ``feature_weight`` may be a pair: the share
+        of how people differ, w, and of the consensus, w_t. "auto", the default, takes s₀, s_t, w and ℓ from the
+        evidence with the population covariance at its prior mean, w_t from the pooled model's evidence, and then ν₀
+        and s₀ from held-out answers; the pooled model takes s_t and w from its evidence. ``consensus_variance=inf`` is
+        a flat prior (variance 1e10).
     calibration : "auto", None or Calibration, default "auto"
         How probabilities of answers follow from margins: "auto" is chosen on held-out answers, and none for the pooled
         model; None is as the posterior has them; or a :class:`~predilect.Calibration`.
@@ -71,12 +75,10 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         Inducing points, if there are any; "auto" is the square root of the number of answers, from 50 to 150.
     user_features : bool or "auto", default "auto"
         Whether features of people shift their prior mean; "auto" is chosen on held-out answers.
-    tie_threshold : float or "auto", default "auto"
-        δ; "auto" learns it if there are ties, and is 0 otherwise.
-    tie_spread : float or "auto", default "auto"
-        σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²), and is learned with everything else; 0 is
-        one threshold for all. "auto" gives people their own where held-out answers gain by it, with the spread of
-        largest evidence; a ``tie_threshold`` that is given is everybody's then.
+    tie_threshold : float, "auto" or a pair, default "auto"
+        δ, everybody's; "auto" learns it if there are ties, and is 0 otherwise. A pair (δ, σ_δ) gives people thresholds
+        of their own: the logarithm of a person's is N(log δ, σ_δ²), and is learned with everything else. "auto" is
+        ("auto", "auto"): people have their own where held-out answers gain by it, with the spread of largest evidence.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
@@ -136,20 +138,21 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     strength: Auto = "auto"
     variance: Auto = "auto"
     consensus_variance: Auto = "auto"
-    feature_weight: Auto = "auto"
-    consensus_feature_weight: Auto = "auto"
+    feature_weight: Auto | tuple[Auto, Auto] = "auto"
     length_scale: Auto = "auto"
     calibration: Calibration | str | None = "auto"
     basis: str = "auto"
     n_inducing: int | str = "auto"
     user_features: bool | str = "auto"
-    tie_threshold: Auto = "auto"
-    tie_spread: Auto = "auto"
+    tie_threshold: Auto | tuple[Auto, Auto] = "auto"
     tol: Auto = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
     random_state: int = 0
     strict: bool = False
+
+    def _given_threshold(self) -> float | None:
+        return given_threshold(threshold_and_spread(self)[0])
 
     def _check(self) -> None:
         check_settings(self)
@@ -194,31 +197,42 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     @property
     def choices_(self) -> dict[str, Any]:
-        """Basis, n_inducing, user_features and calibration that were chosen, as parameters."""
+        """Basis, n_inducing, user_features, calibration and pairs that were chosen, as parameters."""
         check_is_fitted(self, "posterior_")
-        functions = self.functions_
+        functions, h = self.functions_, self.hyperparameters_
         return {
             "basis": "items" if functions is None else functions.kind,
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
             "user_features": self.traits_ is not None,
-            "calibration": self.hyperparameters_.calibration,
+            "calibration": h.calibration,
+            "feature_weight": (h.feature_weight, h.consensus_weight),
+            "tie_threshold": (threshold_and_spread(self)[0], h.tie_spread),
         }
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        return population_margins(self, queries, self._new_items(queries, items), users)
+        posterior, new = self.posterior_, self._new_items(queries, items)  # population.md section 6
+        if new is not None:
+            posterior = extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
+        if isinstance(posterior, GaussianPosterior):
+            return posterior.margins(queries.users, queries.left, queries.right)
+        traits, people = None, self.user_features_
+        if users is not None and self.traits_ is not None and people is not None and queries.new_users:
+            rows = rows_of_features(queries.new_users, people, users)
+            traits = queries.of_new_users(self.traits_.transform(*rows))
+        with workers(self.n_jobs) as executor:
+            mean, var = posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
+        return mean, var
 
     def _answers_of(self, user: int) -> FloatArray:
         assert isinstance(self.posterior_, PopulationPosterior)
         return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
 
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
-        """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
         posterior = self._at_rest().posterior_  # people lie in the order of users_ then
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
 
     def stored_arrays(self) -> dict[str, Any]:
-        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
         return self._document()[1]
 
     def verdict(
@@ -260,7 +274,6 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     keep_verdict = keep_verdict
 
     def relation(self) -> str:
-        """How people relate to each other, and whose the board is; empty for the pooled model."""
         if not self.personal_ or self.users_ is None:
             return ""
         return (
@@ -269,8 +282,18 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         )
 
     def describe(self) -> list[str]:
-        """What was learned, in sentences."""
-        return describe_population(self)
+        lines = [noise] if (noise := _noise_line(self.posterior_.calibration)) else []
+        lines.append(_prior_line(self))
+        if not self.personal_:
+            lines.append(_independence_line(self.posterior_.dependence is not None))
+        if self.features_ is not None:
+            lines.append(
+                f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
+            )
+        if self.user_features_ is not None and self.personal_:
+            used = "used" if self.traits_ is not None else "not used, as held-out answers do not gain by them"
+            lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {used}.")
+        return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return pack_population(self)
@@ -292,3 +315,55 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     @classmethod
     def _hyperparameters(cls, values: dict[str, Any]) -> Hyperparameters:
         return restored_hyperparameters(values)
+
+
+def _independence_line(people: bool) -> str:
+    if people:
+        return (
+            "Intervals take people for independent of each other, and not their answers. Scores are the average "
+            "answer's: the more people differ, the closer together they are than the average person's."
+        )
+    return "Intervals take all answers for independent, as at most four people, or too many items, are told apart."
+
+
+def _use_of_features(model: Any) -> str:
+    h, functions = model.hyperparameters_, model.functions_
+    if functions is None:
+        return (
+            f"they explain {100 * h.feature_weight:.0f} % of the prior variance between people and "
+            f"{100 * h.consensus_weight:.0f} % of the crowd's, going by the evidence"
+        )
+    parts = [f"{functions.n_attributes} attributes"] if functions.n_attributes else []
+    parts += [f"a kernel through {len(functions.points)} inducing points"] if len(functions.points) else []
+    own = ", and what each item has to itself" if functions.own or not functions.n_attributes else ""
+    return f"the basis of utilities is {' and '.join(parts)}{own}"
+
+
+def _noise_line(c: Calibration) -> str:
+    """The noise that predictions take, where that is not the unit of scores."""
+    sd = math.sqrt(c.noise_factor)
+    if c.lapse_rate < _FEW_LAPSES:
+        if sd > _NEARLY_ALL:
+            return ""
+        return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
+    careless = f"{math.sqrt(c.lapse_noise):.1f} times it" if math.isfinite(c.lapse_noise) else "the toss of a coin"
+    return (
+        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - c.lapse_rate):.0f} % of the answers', "
+        f"and {careless} for the others, which are given with little care, as held-out answers ask for."
+    )
+
+
+def _prior_line(model: Any) -> str:
+    prior, chosen = model.report_["prior"], model.hyperparameters_
+    n_trials = len(prior.get("trials", []))
+    if n_trials == 0:
+        return "The prior is by evidence, as there are too few answers to try it on held-out ones."
+    if not model.personal_:
+        return f"Prior variance {chosen.consensus_variance:.2g}, the likeliest of {n_trials} settings tried."
+    return (
+        f"Prior variance of a person about the crowd {chosen.variance:.2g}, worth {chosen.strength:.0f} people, chosen "
+        f"among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
+    )
+
+
+Auto = float | str

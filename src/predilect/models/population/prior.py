@@ -1,4 +1,4 @@
-"""Hyper-parameters of the population model, and the item covariance K₀."""
+"""Hyper-parameters, basis of the utilities, and prior of the population model."""
 
 from __future__ import annotations
 
@@ -9,53 +9,130 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh
+from scipy.linalg import eigvalsh, solve_triangular
 from scipy.optimize import brentq
 
 from predilect._json import typed
-from predilect._types import FloatArray
+from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
+from predilect.gaussian.dense import factorise
+from predilect.gaussian.kernels import squared_exponential
+from predilect.gaussian.projection import centres
 from predilect.likelihoods.calibration import Calibration
-from predilect.models.checks import _is_auto, _number
-from predilect.models.fields import LARGEST
-from predilect.models.population.basis import BASES, Functions
+from predilect.models.checks import LARGEST, _is_auto, _number
+
+BASES = ("items", "attributes", "inducing", "attributes+inducing")
+_LEAST_SHARE = 1e-6  # keeps the prior of an item-specific residual proper at an inducing point
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """M basis functions of an item's features: f_u = Φ β_u + e_u (population.md section 6).
+
+    If ``own``, item-specific residuals exceed what inducing points lose: w is then the share of the prior variance that
+    features explain, attributes and kernel half each. Otherwise w is the share of the kernel, and attributes have the
+    rest. A kernel without attributes always leaves 1 - w to the items.
+    """
+
+    kind: str
+    n_attributes: int  # the first columns of Φ
+    attribute_scale: float  # their divisor: rows of mean square 1, so that prior scales mean the same for every basis
+    points: FloatArray  # inducing points Z, (n_points, n_columns), in feature space
+    length_scale: float
+    own: bool
+
+    @classmethod
+    def of(
+        cls, kind: str, space: FeatureSpace, points: FloatArray, length_scale: float, own: bool = False
+    ) -> Functions:
+        """Functions of a kind, one of :data:`BASES` but "items"."""
+        attributes = kind.startswith("attributes")
+        scale = float(np.sqrt(np.sum(space.matrix[space.known] ** 2) / max(int(space.known.sum()), 1)))
+        if not kind.endswith("inducing"):
+            points = points[:0]
+        return cls(kind, space.matrix.shape[1] if attributes else 0, scale or 1.0, points, length_scale, own)
+
+    @property
+    def n_functions(self) -> int:
+        """Number of functions M."""
+        return self.n_attributes + len(self.points)
+
+    def rows(self, space: FeatureSpace) -> FloatArray:
+        """Design matrix Φ of some items, (n_items, M); zeros for an item without features.
+
+        Kernel columns are K_xZ L⁻ᵀ with K_ZZ = L Lᵀ: independent weights of variance 1 are the Nyström approximation.
+        """
+        parts = []
+        if self.n_attributes:
+            parts.append(space.matrix / self.attribute_scale)
+        if len(self.points):
+            lower = factorise(squared_exponential(self.points, self.points, self.length_scale)).lower
+            cross = squared_exponential(self.points, space.matrix, self.length_scale)
+            parts.append(solve_triangular(lower, cross, lower=True, check_finite=False).T)
+        Phi = np.ascontiguousarray(np.hstack(parts))
+        Phi[~space.known] = 0.0
+        return Phi
+
+    def prior_covariance(self, weight: float) -> FloatArray:
+        """Diagonal prior covariance (M, M): shares of the prior variance, a millionth at least, to be proper."""
+        attributes, kernel = self._shares(weight)
+        shares = np.repeat([attributes, kernel], [self.n_attributes, len(self.points)])
+        return np.diag(np.maximum(shares, _LEAST_SHARE))
+
+    def own_share(self, Phi: FloatArray, known: BoolArray, weight: float) -> FloatArray:
+        """Share of the prior variance that functions and inducing points lose, (n_items,); empty if none."""
+        attributes, kernel = self._shares(weight)
+        if not len(self.points) and attributes == 1.0 and known.all():
+            return np.zeros(0)
+        share = 1.0 - attributes - kernel * np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
+        return np.where(known, np.maximum(share, _LEAST_SHARE), 1.0)
+
+    def slopes(self, Phi: FloatArray, known: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Derivatives in w of the diagonal of :meth:`prior_covariance`, (M,), and of :meth:`own_share`, (n_items,)."""
+        (low, low_kernel), (high, high_kernel) = self._shares(0.0), self._shares(1.0)
+        attributes, kernel = high - low, high_kernel - low_kernel
+        share = -attributes - kernel * np.sum(Phi[:, self.n_attributes :] ** 2, axis=1)
+        return np.repeat([attributes, kernel], [self.n_attributes, len(self.points)]), np.where(known, share, 0.0)
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether w is a parameter: not with attributes only."""
+        return self.own or len(self.points) > 0
+
+    def _shares(self, weight: float) -> tuple[float, float]:
+        """Shares of attributes and of the kernel, linear in w."""
+        if not len(self.points):
+            return (weight, 0.0) if self.own else (1.0, 0.0)
+        if not self.n_attributes:
+            return 0.0, weight
+        return (0.5 * weight, 0.5 * weight) if self.own else (1.0 - weight, weight)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind and numbers of functions, for the report."""
+        return {"kind": self.kind, "n_attributes": self.n_attributes, "n_inducing": len(self.points), "own": self.own}
+
+
+def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> FloatArray:
+    """Inducing points (<= n_points, n_columns): k-means centres of the items with features."""
+    return centres(space.matrix[space.known], n_points, random_state)
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Hyper-parameters of the population model (population.md section 1). Variances are in units of the answer noise.
+    """Hyper-parameters of the population model (population.md section 1), variances in units of the answer noise."""
 
-    Attributes
-    ----------
-    strength : float
-        ν₀, weight of the prior of the population covariance, in people.
-    variance : float
-        s₀, prior variance of a person's utility about the consensus.
-    consensus_variance : float
-        s_t, prior variance of a consensus utility.
-    feature_weight : float
-        w, share of the prior variance that item features explain.
-    length_scale : float
-        ℓ of the squared exponential kernel, in standard deviations of a feature.
-    consensus_feature_weight : float, optional
-        w of the consensus; by default ``feature_weight``. Features may explain how people differ but not what they
-        agree on, or the other way round.
-    trait_scale : float
-        s_b, prior variance of the effect of a person's trait on a utility; 0 if traits are not used.
-    calibration : Calibration
-        How probabilities of answers follow from margins.
-    tie_spread : float
-        σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one.
-    """
-
-    strength: float
-    variance: float
-    consensus_variance: float
-    feature_weight: float
-    length_scale: float
+    strength: float  # ν₀, weight of the prior of the population covariance, in people
+    variance: float  # s₀, prior variance of a person's utility about the consensus
+    consensus_variance: float  # s_t, prior variance of a consensus utility
+    feature_weight: float  # w, share of the prior variance that item features explain
+    length_scale: float  # ℓ of the squared exponential kernel, in standard deviations of a feature
+    # w of the consensus; by default ``feature_weight``. Features may explain how people differ but not what they
+    # agree on, or the other way round
     consensus_feature_weight: float | None = None
+    # s_b, prior variance of the effect of a person's trait on a utility; 0 if traits are not used
     trait_scale: float = 0.0
-    calibration: Calibration = field(default_factory=Calibration)
+    calibration: Calibration = field(default_factory=Calibration)  # how probabilities of answers follow from margins
+    # σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one
     tie_spread: float = 0.0
 
     @property
@@ -85,38 +162,19 @@ _FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
 
 @dataclass(frozen=True, slots=True)
 class PopulationPrior:
-    """What is believed before any answer.
+    """Prior of the population model."""
 
-    Attributes
-    ----------
-    K : array of float, shape (M, M)
-        K₀: how alike items are, unit diagonal (M = n_items), or the prior shape of Σ on the functions of a basis.
-    strength : float
-        ν₀, the weight of the prior of Σ, in people.
-    variance : float
-        s₀, prior variance of a person's utility about the consensus.
-    consensus_variance : float
-        s_t, prior variance of a consensus utility.
-    K_consensus : array of float, shape (M, M), optional
-        K_t; K₀ unless given.
-    Phi : array of float, shape (n_items, M), optional
-        The basis; by default the items.
-    own_share : array of float, shape (n_items,)
-        Share of the prior variance that an item has to itself; empty if none has any.
-    trait_scale : float
-        s_b, prior variance of the effect of a trait of people; its shape is K_t.
-    tie_spread : float
-        σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all.
-    """
-
+    # K₀, (M, M): how alike items are, unit diagonal (M = n_items), or the prior shape of Σ on the functions of a basis
     K: FloatArray
-    strength: float
-    variance: float
-    consensus_variance: float
-    K_consensus: FloatArray | None = None
-    Phi: FloatArray | None = None
+    strength: float  # ν₀, the weight of the prior of Σ, in people
+    variance: float  # s₀, prior variance of a person's utility about the consensus
+    consensus_variance: float  # s_t, prior variance of a consensus utility
+    K_consensus: FloatArray | None = None  # K_t; K₀ unless given, (M, M)
+    Phi: FloatArray | None = None  # the basis; by default the items, (n_items, M)
+    # share of the prior variance that an item has to itself; empty if none has any, (n_items,)
     own_share: FloatArray = field(default_factory=lambda: np.zeros(0))
-    trait_scale: float = 1.0
+    trait_scale: float = 1.0  # s_b, prior variance of the effect of a trait of people; its shape is K_t
+    # σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all
     tie_spread: float = 0.0
 
     @classmethod
@@ -251,26 +309,44 @@ _RANGES = {
     "length_scale": (1e-6, 1e6),
     "tie_spread": (0.0, 10.0),
 }
+_PARAMETERS = {"consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold"}
 _SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
+
+
+def threshold_and_spread(model: Any) -> tuple[Any, Any]:
+    """The tie threshold that is asked for, and the spread of people's own: none where one number is given."""
+    delta = model.tie_threshold
+    return _pair("tie_threshold", delta, delta if _is_auto(delta) else 0.0)
 
 
 def given_hyperparameters(model: Any) -> dict[str, Any]:
     """Hyper-parameters that are given and not "auto"; ValueError if one is neither, or out of its range."""
+    weights = _pair("feature_weight", model.feature_weight, model.feature_weight)
+    spread = threshold_and_spread(model)[1]
+    parts = dict(zip(("feature_weight", "consensus_feature_weight", "tie_spread"), (*weights, spread), strict=True))
     given: dict[str, Any] = {}
     for name, (low, high) in _RANGES.items():
-        value = getattr(model, name)
-        if _is_auto(value):
-            continue
-        given[name] = _number(name, value, low, high)
+        value = parts[name] if name in parts else getattr(model, name)
+        if not _is_auto(value):
+            given[name] = _number(_PARAMETERS.get(name, name), value, low, high)
     if model.calibration is None:
         given["calibration"] = Calibration()
     elif isinstance(model.calibration, Calibration):
         if model.calibration.tie_spread:
-            raise ValueError("tie_spread is an argument of the model, and not of its calibration")
+            raise ValueError("tie_spread is given with the model's tie_threshold=(..., spread), not its calibration")
         given["calibration"] = model.calibration
     elif not _is_auto(model.calibration):
         raise ValueError(f'calibration must be "auto", None or a Calibration, not {model.calibration!r}')
     return given
+
+
+def _pair(name: str, value: Any, second: Any) -> tuple[Any, Any]:
+    """Both parts of a parameter that is a pair, or one value: then ``second`` is the other part."""
+    if not isinstance(value, tuple):
+        return value, second
+    if len(value) != 2:
+        raise ValueError(f"{name} must be one value or a pair, not {value!r}")
+    return value
 
 
 def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:

@@ -16,9 +16,7 @@ from predilect._types import FloatArray
 from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import PopulationPrior, first_scale
-from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import Law, People
-from predilect.people.maximisation import (
+from predilect.people.empirical_bayes import (
     consensus_mode,
     consensus_step,
     covariance_step,
@@ -28,6 +26,8 @@ from predilect.people.maximisation import (
     threshold_step,
     ties_step,
 )
+from predilect.people.expectation import Expectation, expectation
+from predilect.people.layout import Law, People
 
 Progress = Callable[[int, float], None]
 
@@ -106,7 +106,6 @@ class Search:
         return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor)
 
     def law(self, point: Point) -> Law:
-        """Population distribution, the prior of each person's utilities."""
         Phi = self.prior.Phi
         if Phi is None:
             return Law(point.Sigma, point.m, shift=point.B)

@@ -22,7 +22,6 @@ from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
-from predilect.models.population.basis import Functions
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -35,9 +34,16 @@ from predilect.models.population.held_out import (
     calibrated,
     is_better,
 )
-from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few, least_strength
+from predilect.models.population.prior import (
+    Candidate,
+    Functions,
+    Hyperparameters,
+    PopulationPrior,
+    are_few,
+    least_strength,
+)
+from predilect.people.empirical_bayes import tie_spread_of
 from predilect.people.layout import People, lay_out
-from predilect.people.maximisation import tie_spread_of
 
 DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
 
@@ -68,28 +74,15 @@ _FIRST_TIE_SPREAD = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was searched and what was chosen.
+    """What was searched and what was chosen."""
 
-    Attributes
-    ----------
-    hyperparameters : Hyperparameters
-        The choice; a ``trait_scale`` of 0 says that traits of people are not used.
-    candidate : Candidate
-        What utilities hang on.
-    trials : list of dict
-        Each setting tried, with its held-out log loss in nats an answer.
-    n_people, n_held_out : int, float
-        People that took part, and answers that were held out (over the folds fitted).
-    start : PopulationState or None
-        The population fitted last at the chosen setting: where the full fit may start.
-    """
-
-    hyperparameters: Hyperparameters
-    candidate: Candidate
-    trials: list[dict[str, Any]]
+    hyperparameters: Hyperparameters  # the choice; a ``trait_scale`` of 0 says that traits of people are not used
+    candidate: Candidate  # the basis of the utilities
+    trials: list[dict[str, Any]]  # each setting tried, with its held-out log loss in nats an answer
+    # n_people, n_held_out: people that took part, and answers that were held out (over the folds fitted)
     n_people: int
     n_held_out: float
-    start: PopulationState | None
+    start: PopulationState | None  # the population fitted last at the chosen setting: where the full fit may start
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for the report."""
@@ -120,35 +113,11 @@ def select_model(
 ) -> Selection:
     """Scales and shape from the evidence; then the basis, a walk on strength and scale, and traits by held-out answers.
 
-    Parameters
-    ----------
-    comparisons : Comparisons
-        All answers; at most 1 000 people take part, and at most five folds.
-    space : FeatureSpace
-        Item features.
-    bases : sequence of Functions or None
-        What utilities may hang on (None: the items), in order of preference: a later one must gain to be chosen.
-    start : Hyperparameters
-        Where to start; what is not in ``free`` stays.
-    free : sequence of str
-        Names of hyper-parameters to choose.
-    traits : array of float, shape (n_users, n_traits), optional
-        Uncorrelated traits of people; used if held-out answers gain by it.
-    traits_must : bool
-        Use them anyway.
-    delta : float, optional
-        Tie threshold, if it is held fixed.
-    random_state : int
-        Chooses people and folds.
-    executor, progress
-        Threads; a callback (trials so far).
+    At most 1 000 people take part, and at most five folds. Of the ``bases`` (None: the items), in order of preference,
+    a later one must gain to be chosen. What of ``start`` is not ``free`` stays. Uncorrelated ``traits`` of people,
+    (n_users, n_traits), are used if held-out answers gain by it, or if they must. ``delta=None`` learns the tie
+    threshold.
 
-    Returns
-    -------
-    selection : Selection
-
-    Notes
-    -----
     population.md section 4. The evidence's choice costs some 40 E steps a basis, the walk about eight warm-started,
     loose fits, each to at most 1 000 people.
     """

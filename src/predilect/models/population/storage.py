@@ -10,13 +10,12 @@ from predilect._json import typed
 from predilect.data.features import Traits
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.evaluation.verdict import Verdict
-from predilect.models.checks import check_choice
-from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, outcomes, positive
+from predilect.models.checks import LARGEST, check_choice
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_crowd, unpack_crowd
-from predilect.models.population.basis import BASES, Functions
-from predilect.models.population.pooled import Believed, PooledPosterior
+from predilect.models.population.posterior import Believed, PooledPosterior
+from predilect.models.population.prior import BASES, Functions
 from predilect.models.population.updates import pooled_rows
-from predilect.models.saving import number_within
+from predilect.models.saving import Fields, amounts, codes, covariance, number_within, numbers, outcomes, positive
 from predilect.people.layout import Basis, Effects
 from predilect.people.posterior import PopulationPosterior
 

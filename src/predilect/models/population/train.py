@@ -19,10 +19,9 @@ from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.pooled import PooledState, fit_pooled
 from predilect.latent.sandwich import dependence
-from predilect.models.population.basis import BASES, Functions, inducing_points
 from predilect.models.population.fit import fit_population
-from predilect.models.population.pooled import Believed, PooledPosterior
-from predilect.models.population.prior import Hyperparameters
+from predilect.models.population.posterior import Believed, PooledPosterior
+from predilect.models.population.prior import BASES, Functions, Hyperparameters, inducing_points
 from predilect.models.population.selection import DEFAULTS, select_model
 from predilect.people.layout import Effects, lay_out
 from predilect.people.posterior import PopulationPosterior

@@ -17,11 +17,10 @@ from predilect.data import Comparisons
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.errors import DataError
 from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
+from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, Batch, read_batch
 from predilect.models.reading import rows_of_features
-from predilect.models.turn import Turn
-from predilect.people.overlay import Person, person_of
-from predilect.people.posterior import PopulationPosterior
+from predilect.people.posterior import Person, PopulationPosterior, person_of
 from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled
 from predilect.progress import Report
 from predilect.shards import workers

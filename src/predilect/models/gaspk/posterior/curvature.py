@@ -1,16 +1,228 @@
-"""Posterior precision of the coordinates, H = I + Φᵀ B Φ, factorised: solutions, determinant, covariances."""
+"""Posterior precision of the coordinates, H = I + Φᵀ B Φ, factorised, and the blocks B of sums over answers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from predilect._compile import kernel
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
-from predilect.models.gaspk.posterior.blocks import MANY, pair_table, quadratic_forms, quadratic_forms_by_pairs
+
+_SQUARES = 10_000_000  # numbers in γ γᵀ of all people that are held at once
+
+
+def gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray) -> FloatArray:
+    """γ_uᵀ F_t of each answer, (n,): gaspk.md 1.1, g = Aᵀ f."""
+    out = np.empty(len(user))
+    _gather(user, point, np.ascontiguousarray(gamma), np.ascontiguousarray(F), out)
+    return out
+
+
+def scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
+    """Σ_{i at t} weights_i γ_i, (n_points, n_c), from weighted slopes (n,): gaspk.md 2, eq. 10, A (y ∘ ρ)."""
+    out = np.zeros((n_points, gamma.shape[1]))
+    _scatter(user, point, weights, np.ascontiguousarray(gamma), out)
+    return out
+
+
+def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
+    """Σ_{i at t} weights_i γ_i γ_iᵀ as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
+
+    Half of the memory, which is what a product with them costs. γ γᵀ is made once for each person where there is room.
+    """
+    n_c = gamma.shape[1]
+    out = np.zeros((n_points, n_c * (n_c + 1) // 2))
+    if len(gamma) <= len(user) and len(gamma) * out.shape[1] <= _SQUARES:
+        squares = np.empty((len(gamma), out.shape[1]))
+        _squares(np.ascontiguousarray(gamma), squares)
+        _scatter(user, point, weights, squares, out)
+    else:
+        _packed_blocks(user, point, weights, np.ascontiguousarray(gamma), out)
+    return out
+
+
+def unpacked(packed: FloatArray) -> FloatArray:
+    """Triangles of :func:`packed_blocks` as blocks, shape (n_points, n_c, n_c)."""
+    n_c = int((2.0 * packed.shape[1]) ** 0.5)
+    out = np.empty((len(packed), n_c, n_c))
+    _unpacked(packed, out)
+    return out
+
+
+def packed_product(packed: FloatArray, F: FloatArray) -> FloatArray:
+    """B_t F_t at each trade-off, shape (n_points, n_c), for triangles of :func:`packed_blocks`."""
+    out = np.zeros(F.shape)
+    _sandwich(np.arange(len(F)), packed, np.ascontiguousarray(F), out)
+    return out
+
+
+def sandwich(index: IntArray, packed: FloatArray, values: FloatArray) -> FloatArray:
+    """Σ_t E_t B_t E_tᵀ values for packed B_t; trade-off t is row index_t of ``values`` (n_rows, n_c)."""
+    out = np.zeros(values.shape)
+    _sandwich(index, packed, np.ascontiguousarray(values), out)
+    return out
+
+
+def row_sums(index: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
+    """Σ over t with index_t = r of values_t, for each row r: shape (n_rows, k), for values of shape (n, k)."""
+    out = np.zeros((n_rows, values.shape[1]))
+    _add_rows(index, np.ascontiguousarray(values), out)
+    return out
+
+
+@kernel
+def _gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray, out: FloatArray) -> None:
+    for i in range(user.shape[0]):
+        u, t = user[i], point[i]
+        s = 0.0
+        for c in range(gamma.shape[1]):
+            s += gamma[u, c] * F[t, c]
+        out[i] = s
+
+
+@kernel
+def _scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
+    for i in range(user.shape[0]):
+        s = weights[i]
+        sums, mine = out[point[i]], gamma[user[i]]  # as rows: loops over entries of a table are not vectorised
+        for c in range(mine.shape[0]):
+            sums[c] += s * mine[c]
+
+
+@kernel
+def _add_rows(index: IntArray, values: FloatArray, out: FloatArray) -> None:
+    for t in range(index.shape[0]):
+        sums, mine = out[index[t]], values[t]
+        for c in range(mine.shape[0]):
+            sums[c] += mine[c]
+
+
+@kernel
+def _squares(gamma: FloatArray, out: FloatArray) -> None:
+    for u in range(gamma.shape[0]):
+        first = 0
+        for c in range(gamma.shape[1]):
+            for d in range(c + 1):
+                out[u, first + d] = gamma[u, c] * gamma[u, d]
+            first += c + 1
+
+
+@kernel
+def _packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
+    n_c = gamma.shape[1]
+    for i in range(user.shape[0]):
+        u, t = user[i], point[i]
+        first = 0
+        for c in range(n_c):
+            s = weights[i] * gamma[u, c]
+            if s != 0.0:  # many weights are 0
+                for d in range(c + 1):
+                    out[t, first + d] += s * gamma[u, d]
+            first += c + 1
+
+
+@kernel
+def _unpacked(packed: FloatArray, out: FloatArray) -> None:
+    for t in range(out.shape[0]):
+        first = 0
+        for c in range(out.shape[1]):
+            for d in range(c + 1):
+                out[t, c, d] = packed[t, first + d]
+                out[t, d, c] = packed[t, first + d]
+            first += c + 1
+
+
+@kernel
+def _sandwich(index: IntArray, packed: FloatArray, values: FloatArray, out: FloatArray) -> None:
+    n_c = values.shape[1]
+    for t in range(index.shape[0]):
+        triangle, mine, sums = packed[t], values[index[t]], out[index[t]]
+        first = 0
+        for c in range(n_c):
+            row, own = triangle[first : first + c], mine[c]
+            s = triangle[first + c] * own
+            for d in range(c):
+                s += row[d] * mine[d]
+            for d in range(c):
+                sums[d] += row[d] * own
+            sums[c] += s
+            first += c + 1
+
+
+MANY = 8  # characteristics from which on pairs pay
+_PRODUCTS_AT_ONCE, _POINTS_AT_ONCE = 125_000, 512  # more fall out of the cache; measured
+
+
+def pair_table(M: FloatArray) -> FloatArray:
+    """M_ecfd + M_fced, halved for e = f, shape (n_c (n_c + 1)/2, n_e (n_e + 1)/2), of M (n_e, n_c, n_e, n_c)."""
+    (e, f), pairs = np.tril_indices(M.shape[0]), np.tril_indices(M.shape[1])
+    table = np.empty((len(pairs[0]), len(e)))
+    for k, (c, d) in enumerate(zip(*pairs, strict=True)):
+        table[k] = (M[:, c, :, d] + M[:, c, :, d].T)[e, f]
+    table[:, e == f] *= 0.5
+    return table
+
+
+def quadratic_forms(rows: FloatArray, M: FloatArray) -> FloatArray:
+    """Σ_ef rows_qe M_ecfd rows_qf, shape (q, n_c, n_c), for rows (q, n_e) and M symmetric as a matrix."""
+    n_c = M.shape[1]
+    out = np.empty((len(rows), n_c, n_c))
+    for c in range(n_c):
+        for d in range(c + 1):
+            part = np.ascontiguousarray(M[:, c, :, d])
+            out[:, c, d] = out[:, d, c] = np.einsum("qe,qe->q", rows @ part, rows)
+    return out
+
+
+def quadratic_forms_by_pairs(rows: FloatArray, table: FloatArray, n_c: int) -> FloatArray:
+    """:func:`quadratic_forms` from the :func:`pair_table` of M."""
+    c, d = np.tril_indices(n_c)
+    out = np.empty((len(rows), n_c, n_c))
+    for points, across in _points(rows):
+        packed = np.zeros((len(c), across.shape[1]))
+        for pairs, products in _products(across):
+            packed += table[:, pairs] @ products
+        out[points, c, d] = out[points, d, c] = packed.T
+    return out
+
+
+def weighted_grams(rows: FloatArray, weights: FloatArray) -> FloatArray:
+    """Σ_q rows_qe rows_qf weights_qk, shape (k, n_e (n_e + 1)/2), for pairs e >= f row by row; weights (q, k)."""
+    n_e = rows.shape[1]
+    out = np.zeros((weights.shape[1], n_e * (n_e + 1) // 2))
+    for points, across in _points(rows):
+        mine = np.ascontiguousarray(weights[points].T)
+        for pairs, products in _products(across):
+            out[:, pairs] += mine @ products.T
+    return out
+
+
+def _points(rows: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Rows in chunks, transposed."""
+    for start in range(0, len(rows), _POINTS_AT_ONCE):
+        points = slice(start, start + _POINTS_AT_ONCE)
+        yield points, np.ascontiguousarray(rows[points].T)
+
+
+def _products(across: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Products of pairs of rows of ``across`` (n_e, q), in chunks of shapes (n_pairs, q)."""
+    n_e, n = across.shape
+    ends = np.arange(n_e + 1) * np.arange(1, n_e + 2) // 2  # where the pairs of each begin
+    most, first = max(1, _PRODUCTS_AT_ONCE // n), 0
+    while first < n_e:
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + most, side="right")) - 1)
+        products = np.empty((ends[last] - ends[first], n))
+        for i in range(first, last):
+            begin = ends[i] - ends[first]
+            np.multiply(across[: i + 1], across[i], out=products[begin : begin + i + 1])
+        yield slice(int(ends[first]), int(ends[last])), products
+        first = last
+
 
 _NUMBERS_AT_ONCE = 4_000_000
 
@@ -66,11 +278,9 @@ class ByCoordinates:
         return cls(factorise(whole), rank, n_c)
 
     def solve(self, x: FloatArray) -> FloatArray:
-        """H⁻¹ x."""
         return self.factor.solve(x.reshape(-1)).reshape(x.shape)
 
     def log_det(self) -> float:
-        """Log |H|."""
         return self.factor.log_det()
 
     @cached_property
@@ -100,11 +310,9 @@ class ByCoordinates:
         return out
 
     def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Covariance of one person's evaluations."""
         return np.asarray(rows @ self.mixed(gamma) @ rows.T)
 
     def mixed(self, gamma: FloatArray) -> FloatArray:
-        """Covariance of one person's coordinates."""
         return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
 
 
@@ -160,11 +368,9 @@ class ByAnswers:
         return np.maximum(out, 0.0)
 
     def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Covariance of one person's evaluations."""
         return np.asarray(rows @ self.mixed(gamma) @ rows.T)
 
     def mixed(self, gamma: FloatArray) -> FloatArray:
-        """Covariance of one person's coordinates."""
         cross = self.factor.solve_lower((self.root * (self.gamma @ gamma))[:, None] * self.Phi)
         return np.asarray(gamma @ gamma * np.eye(self.Phi.shape[1]) - cross.T @ cross)
 

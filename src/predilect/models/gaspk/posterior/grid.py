@@ -14,7 +14,7 @@ import numpy.typing as npt
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.kernels import Kernel
 from predilect.models.gaspk.posterior.axes import Axis, ByParity, Group, Part, along, grouped, parts_of
-from predilect.models.gaspk.posterior.blocks import packed_product, row_sums, sandwich
+from predilect.models.gaspk.posterior.curvature import packed_product, row_sums, sandwich
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +206,10 @@ class GridBasis:
 
     @property
     def n_points(self) -> int:
-        """Rows of Φ."""
         return len(self.places)
 
     @property
     def rank(self) -> int:
-        """Columns of Φ."""
         return len(self.eigenvalues)
 
     @property
@@ -220,7 +218,6 @@ class GridBasis:
         return tuple(len(axis.levels) for axis in self.axes)
 
     def forward(self, w: FloatArray) -> FloatArray:
-        """Φ w, from shape (rank, k) to (n_points, k)."""
         if self.Phi is not None:
             return np.asarray(self.Phi @ w)
         return self._by_columns(
@@ -228,7 +225,6 @@ class GridBasis:
         )
 
     def backward(self, v: FloatArray) -> FloatArray:
-        """Φᵀ v, from shape (n_points, k) to (rank, k)."""
         if self.Phi is not None:
             return np.asarray(self.Phi.T @ v)
         return self._by_columns(v, self.rank, self._backward)
@@ -242,7 +238,6 @@ class GridBasis:
         return self.folding.refolded(values.reshape(len(self.folding.parts), -1), w.shape[1])
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Σ_t Φ_tj² weights_tk, from shape (n_points, k) to (rank, k)."""
         if self.Phi is not None:
             return np.asarray(np.square(self.Phi).T @ weights)
         n = math.prod(self.folding.sizes)  # the same for all signs
@@ -271,7 +266,6 @@ class GridBasis:
         return out
 
     def dense(self) -> FloatArray:
-        """Φ, shape (n_points, rank)."""
         return self.at(self.places) if self.Phi is None else self.Phi
 
     def columns(self, coordinates: IntArray) -> FloatArray:

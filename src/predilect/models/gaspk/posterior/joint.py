@@ -11,8 +11,7 @@ from predilect.gaussian.dense import eigenpairs, symmetrise
 from predilect.gaussian.kernels import Kernel
 from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, Curvature
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.models.gaspk.posterior.products import ByProducts
-from predilect.models.gaspk.posterior.solver import solve
+from predilect.models.gaspk.posterior.solver import ByProducts, solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)

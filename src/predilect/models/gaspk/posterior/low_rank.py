@@ -10,7 +10,7 @@ import numpy as np
 
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
-from predilect.models.gaspk.posterior.blocks import MANY, pair_table, quadratic_forms, quadratic_forms_by_pairs
+from predilect.models.gaspk.posterior.curvature import MANY, pair_table, quadratic_forms, quadratic_forms_by_pairs
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.solver import assembled, largest_coordinates
 

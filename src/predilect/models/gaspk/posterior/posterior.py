@@ -14,8 +14,7 @@ import numpy as np
 from predilect._types import FloatArray, IntArray
 from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
-from predilect.gaussian.posterior import Posterior
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.models.gaspk.posterior.curvature import Curvature
 from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.scores import Basis, ItemScores, centred_blocks, centred_scores, mixed
@@ -129,7 +128,6 @@ class GaSPKPosterior(Posterior):
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        """Scores of the items by one person's evaluations; -1 for an unseen user."""
         if user >= 0:
             return self._utilities(self.gamma[user], self.gamma[user][None, :], None, self.spread)
         average, second = self.gamma.mean(axis=0), self.second_moment

@@ -100,28 +100,22 @@ class DenseBasis:
 
     @property
     def n_points(self) -> int:
-        """Rows of Φ."""
         return len(self.root)
 
     @property
     def rank(self) -> int:
-        """Columns of Φ."""
         return int(self.root.shape[1])
 
     def forward(self, w: FloatArray) -> FloatArray:
-        """Φ w."""
         return np.asarray(self.root @ w)
 
     def backward(self, v: FloatArray) -> FloatArray:
-        """Φᵀ v."""
         return np.asarray(self.root.T @ v)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Σ_t Φ_tj² weights_tk."""
         return np.asarray(np.square(self.root).T @ weights)
 
     def dense(self) -> FloatArray:
-        """Φ."""
         return self.root
 
     def rows(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -41,47 +41,22 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TradeOffMap:
-    """The function from two items to a trade-off t = tau(left, right) of k numbers; made by ``fit_trade_offs``.
-
-    Attributes
-    ----------
-    kind : {"difference", "relative", "custom"}
-    dimensions : tuple of Dimension
-        The d numbers of a trade-off before any projection.
-    place : tuple of int, length d
-        Their columns in the items' features, or in what a function gives.
-    inputs : tuple of (int, Output)
-        Columns of the features that a function reads, or from which relative changes are taken.
-    mirrors : mapping of str to str
-        Categories left out, each minus another in every answer: category -> the category kept.
-    n_columns : int
-        Columns of the features, or items where these are their own attributes.
-    projection : float64 array, shape (d, k), or None
-        Orthonormal directions, where dimensions were reduced.
-    share_kept : float
-        Share of the squared length of all trade-offs that the projection keeps.
-    antisymmetric : bool
-        Whether tau(b, a) = -tau(a, b) on the data of the fit.
-    report : tuple of str
-        What was left out.
-    tau_name : str
-        Name of a function.
-    function : callable or None
-        tau itself; not in ``to_dict``.
-    """
+    """The function from two items to a trade-off t = tau(left, right) of k numbers; made by ``fit_trade_offs``."""
 
     kind: Literal["difference", "relative", "custom"]
-    dimensions: tuple[Dimension, ...]
-    place: tuple[int, ...]
+    dimensions: tuple[Dimension, ...]  # the d numbers of a trade-off before any projection
+    place: tuple[int, ...]  # their columns in the items' features, or in what a function gives
+    # columns of the features that a function reads, or from which relative changes are taken
     inputs: tuple[tuple[int, Output], ...]
+    # categories left out, each minus another in every answer: category -> the category kept
     mirrors: Mapping[str, str]
-    n_columns: int
-    projection: FloatArray | None = None
-    share_kept: float = 1.0
-    antisymmetric: bool = True
-    report: tuple[str, ...] = ()
-    tau_name: str = ""
-    function: TauFunction | None = None
+    n_columns: int  # columns of the features, or items where these are their own attributes
+    projection: FloatArray | None = None  # orthonormal directions, where dimensions were reduced, (d, k)
+    share_kept: float = 1.0  # share of the squared length of all trade-offs that the projection keeps
+    antisymmetric: bool = True  # whether tau(b, a) = -tau(a, b) on the data of the fit
+    report: tuple[str, ...] = ()  # what was left out
+    tau_name: str = ""  # name of a function
+    function: TauFunction | None = None  # tau itself; not in ``to_dict``
 
     @property
     def n_dimensions(self) -> int:

@@ -1,4 +1,4 @@
-"""Posterior of the pooled population model."""
+"""Posterior of the pooled model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import is_semidefinite, symmetrise
-from predilect.gaussian.posterior import GaussianPosterior
-from predilect.gaussian.utilities import Utilities
+from predilect.gaussian.posterior import GaussianPosterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.models.population.basis import Functions
-from predilect.models.population.prior import Hyperparameters
+from predilect.models.population.prior import Functions, Hyperparameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +74,5 @@ class PooledPosterior(GaussianPosterior):
         return GaussianPosterior(self.mean, known, self.Phi)
 
     def prior(self) -> Utilities:
-        """Prior of the utilities."""
         assert self.believed is not None
         return GaussianPosterior(np.zeros(len(self.mean)), self.believed.covariance(), self.Phi).person()

@@ -1,0 +1,49 @@
+"""Every public method has a docstring, its own or that of the protocol or base class it keeps."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import predilect
+
+CLASSES = [
+    node
+    for file in sorted(Path(predilect.__file__).parent.rglob("*.py"))
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    if isinstance(node, ast.ClassDef)
+]
+
+
+def methods(node: ast.ClassDef, *, documented: bool) -> set[str]:
+    found = [part for part in node.body if isinstance(part, ast.FunctionDef) and not part.name.startswith("_")]
+    return {part.name for part in found if (ast.get_docstring(part) is not None) is documented}
+
+
+def names_of_bases(node: ast.ClassDef) -> set[str]:
+    return {ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases}
+
+
+def told_above(node: ast.ClassDef) -> set[str]:
+    """Methods that a class above documents, or a protocol that the class keeps: most of its methods are there."""
+    own = methods(node, documented=True) | methods(node, documented=False)
+    found: set[str] = set()
+    for other in CLASSES:
+        if other.name in names_of_bases(node) and other is not node:
+            found |= methods(other, documented=True) | told_above(other)
+        elif "Protocol" in names_of_bases(other):
+            asked = methods(other, documented=True)
+            if 2 * len(asked & own) > len(asked):
+                found |= asked
+    return found
+
+
+def test_every_public_method_says_what_it_does():
+    bare = {
+        f"{node.name}.{name}"
+        for node in CLASSES
+        if not node.name.startswith("_") and "Protocol" not in names_of_bases(node)
+        for name in methods(node, documented=False) - told_above(node)
+    }
+    assert not bare
+    assert sum(len(methods(node, documented=True)) for node in CLASSES) > 300
