@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from cli.running import run
-from predilect.cli.options import ReadingOptions, read_votes
+from predilect.cli.options import ReadingOptions
+from predilect.cli.reading import read_votes
 
 COLUMNS = ("judge", "model_a", "model_b", "winner")
 
