@@ -10,7 +10,8 @@ import pytest
 
 from cli.running import run
 from orders import SLOW, TURNS, orders_of
-from predilect.cli.options import ReadingOptions, read_votes
+from predilect.cli.options import ReadingOptions
+from predilect.cli.reading import read_votes
 
 COLUMNS = ("judge", "model_a", "model_b", "winner")
 # tests/data/test_data_column_orders.py reads files in every order; here each order is a whole command.

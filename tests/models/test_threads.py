@@ -15,7 +15,7 @@ from contracts.votes import item_ids, questions, user_ids
 from predilect import Comparisons, GaSPK, Population
 from predilect.decisions import suggest
 from predilect.evaluation import judging as verdicts
-from predilect.models.population import posterior as population_predictions
+from predilect.models.population import model as population_model
 from simulate_updates import AT_FIT, ITEMS, KINDS, LATER, N_USERS, PERSONAL, ROWS, columns, fitted, one
 from tolerances import CONVERGED, ITERATIVE
 
@@ -182,7 +182,7 @@ def test_questions_are_of_the_model_as_it_was_when_they_began(monkeypatch):
     expected = suggest(before, "person 0003", n=3)
     meanwhile(monkeypatch, Population, "_user_code", model, much)
     meanwhile(monkeypatch, Comparisons, "take", model, much)
-    meanwhile(monkeypatch, population_predictions, "workers", model, much)
+    meanwhile(monkeypatch, population_model, "workers", model, much)
     assert suggest(model, "person 0003", n=3).equals(expected)
 
 

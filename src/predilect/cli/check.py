@@ -25,7 +25,7 @@ def check(
 
         from predilect._json import plain
         from predilect.cli.fitting import say_findings, say_intake
-        from predilect.cli.options import read_features, read_votes
+        from predilect.cli.reading import read_features, read_votes
         from predilect.data import check as look
         from predilect.report.folder import input_records
 

@@ -134,7 +134,7 @@ def rank(
     """  # fmt: skip
     with session(quiet, json) as talk:
         from predilect.cli.fitting import Fitter, say_board, say_findings, say_intake, say_model, say_verdict
-        from predilect.cli.options import read_features, read_people, read_votes
+        from predilect.cli.reading import read_features, read_people, read_votes
         from predilect.report.folder import RankOutput, input_records, package_versions
         from predilect.report.leaderboard import Ranking, leaderboard_document
         from predilect.report.output import OutputFolder

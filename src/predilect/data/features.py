@@ -327,11 +327,9 @@ def _one_row_each(
     if not again.any():
         return moved, sorted_ids, []
     for name, column in moved.items():
-        values = (
-            pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])
-            if column.dtype == pl.Object or column.dtype.is_nested()
-            else column
-        )
+        values = column
+        if column.dtype == pl.Object or column.dtype.is_nested():
+            values = pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])
         differ = again & values.ne_missing(values.shift(1)).to_numpy()
         if differ.any():
             row = int(np.flatnonzero(differ)[0])

@@ -179,14 +179,8 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
 
     refuse_to_replace(path, overwrite)
     head = {"schema": SCHEMA, "version": FORMAT_VERSION, "predilect": __version__}
-    text = json.dumps(
-        {
-            **head,
-            **document,
-            "arrays": {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()},
-        },
-        allow_nan=False,
-    )
+    described = {name: [str(np.asarray(a).dtype), list(np.shape(a))] for name, a in arrays.items()}
+    text = json.dumps({**head, **document, "arrays": described}, allow_nan=False)
     whole = json.loads(text)  # as whoever reads it will have it
     whole["checksum"] = _checksum(whole, arrays)
     path = path.resolve()  # a link to a folder keeps pointing there

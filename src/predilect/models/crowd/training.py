@@ -20,7 +20,7 @@ from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
 from predilect.gaussian.projection import Projection, inducing_points
 from predilect.latent.evidence import search_kernel
 from predilect.likelihoods.probit import tilted
-from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, optimises, scales_of
+from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, number_or, optimises, scales_of
 from predilect.models.crowd.fit import FactorFit, fit_factor
 from predilect.models.crowd.paper import PaperPriors, fit_paper
 from predilect.models.estimator import Learned
@@ -98,7 +98,7 @@ def fit_crowd(
     shared = {
         "n_components": int(model.n_components) if personal else 0,
         "consensus": bool(model.with_consensus) or not personal,
-        "delta": delta, "max_iter": _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else int(model.max_iter),
+        "delta": delta, "max_iter": int(number_or(model.max_iter, _ITERATIONS[model.preset])),
         "random_state": model.random_state,
         "watch": None if watch is None else lambda sweep, bound: watch("fitting the crowd", sweep),
     }  # fmt: skip

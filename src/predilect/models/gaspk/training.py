@@ -16,6 +16,7 @@ from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
+from predilect.models.checks import hyperparameters_by_name
 from predilect.models.estimator import AnswerCounts
 from predilect.models.gaspk.em.fit import (
     EM,
@@ -107,7 +108,7 @@ def fit_gaspk(
         "left_out": getattr(bases.of(kernel), "left_out", 0.0), "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
-            {**dict(zip(t.candidate.kernel.names, np.exp(t.candidate.kernel.theta).tolist(), strict=True)), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
+            {**hyperparameters_by_name(t.candidate.kernel), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
              "spread": t.spread} for t in trials
         ],
     }  # fmt: skip
