@@ -75,20 +75,10 @@ def shuffled_place(
 
 
 _N_FOLDS = 5
-
-
 MOST_PEOPLE = 1000
-
-
 _ENOUGH_HELD_OUT = 600.0  # answers; more folds are fitted until so many were held out
-
-
 _HEAVY_VOTER = 200  # answers
-
-
 _ENOUGH_ANSWERS = 5000
-
-
 _MOST_TYPICAL = 5.0  # rows
 
 
