@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.metrics import N_BINS, bin_of, calibration_bins
 from predilect.errors import DataError
-from predilect.evaluation.metrics import N_BINS, bin_of, calibration_bins, credit_of
+from predilect.evaluation.metrics import credit_of
 
 __all__ = ["CalibrationFloor", "calibration_floor"]
 

@@ -21,9 +21,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.active import estimator
 from benchmarks.datasets.all_pairs import DATA
 from benchmarks.rounds import cases_of, resume, sign_error
+from benchmarks.splits import split_answers
 from benchmarks.store import write_whole
 from benchmarks.task import without_absent
-from predilect.data import Comparisons, split_answers
+from predilect.data import Comparisons
 from predilect.errors import ConvergenceWarning
 from predilect.report.folder import package_versions
 

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from benchmarks.metrics import tie_share_log_proba
 from benchmarks.predilect_model import PredilectModel
 from benchmarks.task import Task
 from benchmarks.text_scales import TextModel
 from predilect.data import Comparisons, Vocabulary
-from predilect.evaluation import tie_share_log_proba
 from predilect.models.registry import COMMANDS
 
 __all__ = [

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.calibration_floor import CalibrationFloor, calibration_floor
+from benchmarks.metrics import CalibrationBins, calibration_error
 from predilect._json import plain
-from predilect.evaluation import CalibrationBins, PairedDifference, calibration_error, paired_difference
+from predilect.evaluation import PairedDifference, paired_difference
 
 __all__ = [
     "Store",

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import polars as pl
 
 from benchmarks.closure import implied_answers
-from predilect.data import Comparisons, Vocabulary, split_hash
+from benchmarks.splits import split_hash
+from predilect.data import Comparisons, Vocabulary
 from predilect.data.canonical import canonical_tasks
 from predilect.errors import DataError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy.typing as npt
 import polars as pl
 
+from benchmarks.splits import split_answers
 from benchmarks.task import Loader, Task, expect, read_answers, read_csv, split_comparisons, winner_outcome
-from predilect.data import split_answers
 
 __all__ = ["TASKS"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from benchmarks.splits import split_answers
 from benchmarks.task import Loader, Task, expect, read_answers, read_csv, split_comparisons, split_rows, winner_outcome
-from predilect.data import split_answers
 
 __all__ = ["PARTIES", "TASKS", "most_rated", "strict_pairs"]
 

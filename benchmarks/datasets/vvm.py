@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from benchmarks.splits import split_answers
 from benchmarks.task import expect, read_answers, read_csv, winner_outcome
-from predilect.data import Comparisons, split_answers
+from predilect.data import Comparisons
 
 __all__ = ["TASKS", "Preferences"]
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 from benchmarks.calibration_floor import calibration_floor
+from benchmarks.metrics import calibration_bins, calibration_error
 from scipy.stats import binom
 
 from predilect.errors import DataError
-from predilect.evaluation import calibration_bins, calibration_error
 from tolerances import EXACT, STATISTICAL
 
 N_DRAWS = 4000

@@ -3,18 +3,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.splits import split_answers, split_groups, split_hash, split_items, split_people
 
 import predilect
-from predilect.data import (
-    Comparisons,
-    check,
-    k_folds_answers,
-    split_answers,
-    split_groups,
-    split_hash,
-    split_items,
-    split_people,
-)
+from predilect.data import Comparisons, check, k_folds_answers
 from predilect.errors import DataError
 from simulate import random_pairs
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.splits import split_answers
 from sklearn.model_selection import KFold, cross_val_score
 
 from predilect import Population
-from predilect.data import Comparisons, check, k_folds_answers, read_comparisons, split_answers
+from predilect.data import Comparisons, check, k_folds_answers, read_comparisons
 from predilect.data.canonical import choices_in_runs
 
 COLUMNS = ["user", "left", "right", "winner"]

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from benchmarks.splits import split_answers, split_hash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predilect.data import Comparisons, check, k_folds_answers, read_comparisons, split_answers, split_hash
+from predilect.data import Comparisons, check, k_folds_answers, read_comparisons
 from predilect.data.canonical import canonical_tasks
 from predilect.errors import DataError
 from simulate import shuffled

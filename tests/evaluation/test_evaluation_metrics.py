@@ -6,22 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
-from sklearn import metrics as sk
-
-from predilect.errors import DataError
-from predilect.evaluation import (
-    accuracy,
-    answer_losses,
+from benchmarks.metrics import (
     brier,
     calibration_bins,
     calibration_error,
     kendall_tau_per_person,
     kendall_tau_pooled,
-    log_loss,
     strict_accuracy,
     tie_share_log_proba,
 )
+from scipy.stats import kendalltau
+from sklearn import metrics as sk
+
+from predilect.errors import DataError
+from predilect.evaluation import accuracy, answer_losses, log_loss
 from tolerances import EXACT
 
 OUTCOME = np.array([1, 0, -1, 1])

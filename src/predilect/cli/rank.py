@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.fitting import DEFAULT, ModelName, Personal, asked_for
+from predilect.cli.choice import DEFAULT, ModelName, Personal, asked_for
 from predilect.cli.options import (
     GaSPKOptions,
     ItemsFile,

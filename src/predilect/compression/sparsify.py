@@ -200,10 +200,7 @@ def _shared_out(scores: FloatArray, total: int) -> list[IntArray]:
 
 
 def _by_answers(model: Any, r: int) -> Selection:
-    """The items of the most informative answers, in their order, then of a person who lacks some the smallest ids.
-
-    vvm.md 3, the informative vector machine in its original form. Rows of several identical answers count once.
-    """
+    """Items of the most informative answers (vvm.md 3, the original machine), filled up with the smallest ids."""
     answers = getattr(model, "comparisons_", None)
     prior = None
     if answers is not None:

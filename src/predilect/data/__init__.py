@@ -21,7 +21,7 @@ from predilect.data.features import ItemFeatures, PersonFeatures
 from predilect.data.frames import build_frame
 from predilect.data.intake import Intake
 from predilect.data.read.readers import read_comparisons, read_frame, read_item_map
-from predilect.data.splits import k_folds_answers, split_answers, split_groups, split_hash, split_items, split_people
+from predilect.data.splits import k_folds_answers
 from predilect.data.vocabulary import Vocabulary
 
 __all__ = [
@@ -37,9 +37,4 @@ __all__ = [
     "read_comparisons",
     "read_frame",
     "read_item_map",
-    "split_answers",
-    "split_groups",
-    "split_hash",
-    "split_items",
-    "split_people",
 ]

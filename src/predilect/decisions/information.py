@@ -172,11 +172,7 @@ def _bump_heights(delta: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _expected_by_quadrature(mean: FloatArray, var: FloatArray, delta: FloatArray) -> FloatArray:
-    """E h(answer | z) by the trapezoid rule.
-
-    With z = mean + sqrt(var) x, the entropy falls as exp(-(|z| - δ)²/2) outside of ±δ, so the integrand is about
-    Gaussian in x, of width 1/sqrt(1 + var), around points between sqrt(var) (±δ - mean) / (1 + var).
-    """
+    """E h(answer | z) by the trapezoid rule over the ranges where the entropy is not negligible, (n,)."""
     mean, var, delta = np.broadcast_arrays(mean, var, delta)
     if np.any(delta > _FAR):
         return _apart(_expected_by_quadrature, mean, var, delta)

@@ -11,37 +11,21 @@
 
 from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
-    CalibrationBins,
     PairedDifference,
     accuracy,
     answer_losses,
-    brier,
-    calibration_bins,
-    calibration_error,
-    kendall_tau_per_person,
-    kendall_tau_pooled,
     log_loss,
     paired_difference,
-    strict_accuracy,
-    tie_share_log_proba,
 )
 from predilect.evaluation.verdict import Contest, Verdict
 
 __all__ = [
-    "CalibrationBins",
     "Contest",
     "PairedDifference",
     "Verdict",
     "accuracy",
     "answer_losses",
-    "brier",
-    "calibration_bins",
-    "calibration_error",
     "judge",
-    "kendall_tau_per_person",
-    "kendall_tau_pooled",
     "log_loss",
     "paired_difference",
-    "strict_accuracy",
-    "tie_share_log_proba",
 ]

@@ -147,12 +147,8 @@ class GPVU(Estimator):
     tol : float or "auto", default "auto"
         Stop when the evidence rises by less in an iteration, in nats per answer; "auto": 3e-5.
     max_iter : int, default 300
-    n_jobs : int, optional
-        Threads; by default all cores. Results have the same bits for any number.
-    random_state : int, default 0
-        Seed of the draws behind rank intervals.
-    strict : bool, default False
-        Raise ConvergenceError instead of warning.
+    n_jobs, random_state, strict
+        As in :class:`~predilect.Population`.
 
     Attributes
     ----------

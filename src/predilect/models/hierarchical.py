@@ -79,12 +79,8 @@ class HierarchicalGP(Estimator):
         Stop when the objective rises by less in an iteration, in nats per answer; "auto": 1e-5, for "paper" 1e-3.
     max_iter : int or "auto", default "auto"
         "auto": 300, for "paper" 20.
-    n_jobs : int, optional
-        Threads; by default all cores. Results have the same bits for any number.
-    random_state : int, default 0
-        Seed of the draws behind rank intervals.
-    strict : bool, default False
-        Raise ConvergenceError instead of warning.
+    n_jobs, random_state, strict
+        As in :class:`~predilect.Population`.
 
     Attributes
     ----------

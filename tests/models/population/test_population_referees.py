@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.splits import split_items
 
 from predilect import Comparisons, Population
-from predilect.data import split_items
 from predilect.errors import DataWarning
 from simulate_features import FeaturedCrowd, featured_crowd
 

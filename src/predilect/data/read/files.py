@@ -101,11 +101,7 @@ def _without_blank(frame: pl.DataFrame, blank: list[int], source: str) -> pl.Dat
 
 
 def _refuse_ragged(data: bytes, source: str, separator: str, n_fields: int) -> list[int]:
-    """DataError for lines longer or shorter than the header; returns the numbers of blank lines.
-
-    A stray separator shifts every later column of its line. Polars checks neither when only some of the columns are
-    wanted.
-    """
+    """DataError for lines longer or shorter than the header, which polars lets pass; numbers of blank lines."""
     bad, blank = _ragged_quoted(data, separator, n_fields) if b'"' in data else _ragged_plain(data, separator, n_fields)
     if bad:
         row, found = bad[0]

@@ -112,10 +112,7 @@ def projection_gradient(
 def _pairs_gradient(
     kernel: Kernel, features: FloatArray, left: IntArray, right: IntArray, weights: FloatArray
 ) -> FloatArray:
-    """Σ_p weights_p ∂k(left_p, right_p)/∂theta for pairs in the order of ``left``.
-
-    A kernel without ``pairs_gradient`` is evaluated in blocks of the few different left items times many right ones.
-    """
+    """Σ_p weights_p ∂k(left_p, right_p)/∂theta for pairs in the order of ``left``, (n_parameters,)."""
     total = np.zeros(len(kernel.theta))
     quick = isinstance(kernel, PairsGradient)
     size = _ROWS_AT_ONCE if quick else _PAIRS_IN_A_BLOCK

@@ -143,10 +143,7 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
 def _with_items(
     trade_offs: TradeOffMap, posterior: GaSPKPosterior, n_new: int
 ) -> tuple[TradeOffMap, GaSPKPosterior] | None:
-    """With unseen items as further dimensions, where items are their own attributes, 0 in all that was answered about.
-
-    None on a grid or after a projection, which have no place for them.
-    """
+    """With unseen items as further dimensions, 0 so far; None on a grid or after a projection, without room."""
     basis = posterior.basis
     if not isinstance(basis, DenseBasis) or trade_offs.projection is not None:
         return None

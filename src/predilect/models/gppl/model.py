@@ -368,12 +368,8 @@ class SingleUserGP(GPPL):
         Stop when the evidence rises by less, in nats per answer; "auto": 1e-5.
     max_iter : int, default 100
         Of the search for s, δ and length-scales.
-    n_jobs : int, optional
-        Threads; by default all cores. Results have the same bits for any number.
-    random_state : int, default 0
-        Seed of the draws behind rank intervals.
-    strict : bool, default False
-        Raise ConvergenceError instead of warning.
+    n_jobs, random_state, strict
+        As in :class:`~predilect.Population`.
 
     Attributes
     ----------

@@ -40,8 +40,6 @@ SPARSE_ARRAYS: Fields = {"points": optional(numbers("P F")), "m": numbers("M"), 
 JOINT_ARRAYS: Fields = SPARSE_ARRAYS | {
     "points": numbers("M D"), "user_rows": numbers("U G"), "item_rows": numbers("I F"),
 }  # fmt: skip
-
-
 _ROWS_AT_ONCE = 20_000
 _PEOPLE_FOR_AVERAGE = 2000
 

@@ -257,10 +257,7 @@ class _Rigid:
         return 0.5 * (value + float(np.log1p(self.current.own_H / self.offset_precision).sum()))
 
     def _profile(self, best: float) -> float:
-        """The evidence, consensus integrated out, with the log prior of the scales: accurate where it is near ``best``.
-
-        Newton steps of consensus and threshold, until what the last one gains, which is added, means little.
-        """
+        """The evidence, consensus integrated out, with the log prior of the scales: accurate near ``best``."""
         prior = self._prior(self.setting)
         log_prior = _log_prior_of_variances(self.setting.variance, self.consensus_variance)
         for _ in range(_MAX_PROFILE_STEPS + 1):

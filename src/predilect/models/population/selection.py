@@ -282,10 +282,7 @@ class _Search:
         return are_few(self.folds[0].people.n_active, candidate.prior(setting, self.space))
 
     def kept_from_heart(self, best: _Found) -> _Found:
-        """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour.
-
-        Trials are too short to show that a setting learns by heart. Where people are many that cannot happen.
-        """
+        """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour."""
         if "strength" not in self.free or not self.has_few_people(best.candidate, best.setting):
             return best
         trial = self.run(best.candidate, best.setting, best.trial, as_fitted=True)
@@ -357,10 +354,7 @@ def _by_evidence(
     people: People, some_answers: People, space: FeatureSpace, candidate: Candidate, start: Hyperparameters,
     free: Sequence[str], delta: float | None, executor: ThreadPoolExecutor | None,
 ) -> Hyperparameters:  # fmt: skip
-    """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension.
-
-    The evidence of few people takes some of their answers: its cost grows with the cube of a person's.
-    """
+    """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension."""
     given = some_answers if are_few(people.n_active, candidate.prior(start, space)) else people
     setting = rigid_hyperparameters(given, space, start, free, candidate=candidate, delta=delta, executor=executor)
     if "strength" in free:

@@ -125,10 +125,7 @@ def _say_not_converged(model: Any, residual: float) -> None:
 
 
 def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows) -> Rows:
-    """Rows with, or without, the answers of a batch of distinct keys.
-
-    Raises DataError where one is not held with its weight, or less than one answer of a person would be left.
-    """
+    """Rows with, or without, the answers of a batch of distinct keys; DataError where one is not held."""
     if sign > 0:
         return rows.plus(batch.key, batch.weight)
     wanted, held = batch.weight, rows.held(batch.key)

@@ -142,11 +142,7 @@ def _direction(
     gamma: FloatArray, g: FloatArray, H: FloatArray, slack: float, d: FloatArray, r: FloatArray, s: FloatArray,
     L: FloatArray, face: IntArray, is_free: IntArray,
 ) -> float:  # fmt: skip
-    """Maximise gᵀd - dᵀHd/2 over γ + d in the simplex, by a primal active set; returns gᵀd.
-
-    Each turn maximises on a face (all other weights 0), stops at the border of the face, which then shrinks, or, having
-    reached the maximum, takes in the weight that would gain most.
-    """
+    """Maximise gᵀd - dᵀHd/2 over γ + d in the simplex, by a primal active set; returns gᵀd."""
     n_c = gamma.shape[0]
     ridge = 0.0
     for c in range(n_c):

@@ -151,10 +151,7 @@ class GaSPKPosterior(Posterior):
     def _utilities(
         self, gamma: FloatArray, directions: FloatArray, between: FloatArray | None, spread: float
     ) -> Utilities:
-        """Scores under weights of mean ``gamma`` (n_c,) and second moment directionsᵀ directions.
-
-        ``between`` (n_c, n_c) is the covariance of the weights over people, for an unseen user.
-        """
+        """Scores under weights of mean ``gamma``, second moment directionsᵀ directions, spread ``between`` people."""
         rows, own, n_items = self.scores.rows, self.scores.own, len(self.scores.rows)
         mean = rows @ (self.w @ gamma)
         length = float(np.sum(directions**2))

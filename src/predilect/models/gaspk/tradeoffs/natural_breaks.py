@@ -122,10 +122,7 @@ def _class_starts(x: FloatArray, w: FloatArray, q: FloatArray, n_levels: int, wi
 def _next_layer(
     previous: FloatArray, cost: Callable[[IntArray, IntArray], FloatArray], k: int
 ) -> tuple[FloatArray, IntArray]:
-    """Best cost of values 0..j in k + 1 classes, and where the last class starts, from that in k classes.
-
-    Every second of the ends j is solved between those solved before: their last classes bound its own.
-    """
+    """Best cost of values 0..j in k + 1 classes, and where the last class starts, from that in k classes."""
     m = len(previous)
     best, start = np.full(m, np.inf), np.full(m, k, dtype=np.int64)
     n = m - k  # ends k..m-1 have enough values
