@@ -22,6 +22,7 @@ import polars as pl
 from scipy.stats import kendalltau
 from threadpoolctl import threadpool_limits
 
+from benchmarks import metrics
 from benchmarks.models import REFERENCE, Fitted, build
 from benchmarks.parts import find_loader
 from benchmarks.store import pack_predictions
@@ -125,13 +126,13 @@ def further_scores(task: Task, held: HeldOut, fitted: Fitted) -> dict[str, Any]:
 
 def answer_scores(test: Comparisons, logp: np.ndarray) -> dict[str, Any]:
     y, w = test.outcome, test.weight
-    bins = ev.calibration_bins(y, logp, w)
+    bins = metrics.calibration_bins(y, logp, w)
     return {
         "accuracy": ev.accuracy(y, logp, w),
-        "strict_accuracy": ev.strict_accuracy(y, logp, w),
+        "strict_accuracy": metrics.strict_accuracy(y, logp, w),
         "log_loss": ev.log_loss(y, logp, w),
-        "brier": ev.brier(y, logp, w),
-        "calibration_error": ev.calibration_error(bins),
+        "brier": metrics.brier(y, logp, w),
+        "calibration_error": metrics.calibration_error(bins),
         "calibration_bins": {
             "count": bins.count.tolist(),
             "confidence": bins.confidence.tolist(),
@@ -167,8 +168,8 @@ def taus(task: Task, gold: pl.DataFrame, fitted: Fitted) -> dict[str, float]:
         return {}
     true, who = known["score"].to_numpy(), known["user"].to_numpy()
     return {
-        "tau_person": ev.kendall_tau_per_person(predicted, true, who),
-        "tau_pooled": ev.kendall_tau_pooled(predicted, true, who),
+        "tau_person": metrics.kendall_tau_per_person(predicted, true, who),
+        "tau_pooled": metrics.kendall_tau_pooled(predicted, true, who),
     }
 
 

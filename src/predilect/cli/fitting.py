@@ -28,7 +28,7 @@ def say_intake(talk: Talk, comparisons: Comparisons) -> None:
     """Print what was read and what was left out."""
     for line in comparisons.intake.describe():
         talk.say(line)
-    who = f"{comparisons.n_users} people" if comparisons.has_users else "nobody told apart"
+    who = f"{comparisons.n_users} people" if comparisons.has_users else "people not named"
     talk.say(f"{amount(comparisons.n_answers)} answers, {comparisons.n_items} items, {who}.")
 
 

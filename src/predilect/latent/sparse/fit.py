@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -149,30 +149,10 @@ def fit_sparse(
     prior: ScalePrior | None = None,
     *,
     delta: float = 0.0,
-    rule: str = "expected",
-    surrogate: str = "corrected",
-    schedule: Schedule | None = None,
-    max_iter: int = 200,
-    tolerance: float = 1e-6,
-    random_state: int = 0,
-    start: SparseFit | None = None,
+    **options: Any,
 ) -> SparseFit:
-    """Sparse variational fit of f = A f_m + r, f_m ~ N(0, K_mm/s), s ~ Gamma, to answers.
-
-    ``rule``: "expected" for exact expectations, or "linearised" for the paper's surrogate, where a tie is half a win
-    for each side; ``surrogate``: "corrected" or "2020", its variance. ``max_iter`` of passes over all answers
-    ("expected"; at most 5 after batches), ``tolerance`` in nats an answer. ``start``: a fit with as many points, with
-    any kernel or threshold; "expected" then needs no batches. DataError without answers, or for ties without a
-    threshold; ValueError for an unknown rule or surrogate.
-
-    crowdgppl.md 2.2 and 3, modern.md 3.5. With "expected", batches end with passes over all answers at a held scale,
-    until the bound converges (two as a rule); with "linearised", with one more step, all answers for a batch.
-    """
-    problem = Problem.of(projection, answers, delta)
-    return solve(
-        projection, problem, prior or ScalePrior(), rule=rule, surrogate=surrogate, schedule=schedule,
-        max_iter=max_iter, tolerance=tolerance, random_state=random_state, start=start,
-    )  # fmt: skip
+    """Sparse variational fit to answers; ``options`` as of :func:`solve`. DataError for ties without a threshold."""
+    return solve(projection, Problem.of(projection, answers, delta), prior or ScalePrior(), **options)
 
 
 def solve(
@@ -188,7 +168,17 @@ def solve(
     random_state: int = 0,
     start: SparseFit | None = None,
 ) -> SparseFit:
-    """:func:`fit_sparse` for a problem that is already made."""
+    """Sparse variational fit of f = A f_m + r, f_m ~ N(0, K_mm/s), s ~ Gamma.
+
+    ``rule``: "expected" for exact expectations, or "linearised" for the paper's surrogate, where a tie is half a win
+    for each side; ``surrogate``: "corrected" or "2020", its variance. ``max_iter`` of passes over all answers
+    ("expected"; at most 5 after batches), ``tolerance`` in nats an answer. ``start``: a fit with as many points, with
+    any kernel or threshold; "expected" then needs no batches. ValueError for an unknown
+    rule or surrogate.
+
+    crowdgppl.md 2.2 and 3, modern.md 3.5. With "expected", batches end with passes over all answers at a held scale,
+    until the bound converges (two as a rule); with "linearised", with one more step, all answers for a batch.
+    """
     if rule not in RULES:
         raise ValueError(f"the rule must be one of {', '.join(RULES)}, not {rule!r}")
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Choose the scale and shape of the prior by evidence, with the population covariance held at its prior mean.
+"""Scale and shape of the prior by evidence, with the population covariance held at its prior mean.
 
 With Σ = s₀ K₀ people's utilities are integrated out and only a few numbers are left, so, unlike J, the evidence may
 choose them: s₀, w and ℓ by its gradient ½ tr((N - H) dΣ/dθ), and s_t by the EM step that integrates the consensus out.

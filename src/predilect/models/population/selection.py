@@ -1,4 +1,4 @@
-"""Choose what utilities hang on, and the hyper-parameters: first by evidence, then by held-out answers.
+"""Choice of the basis and the hyper-parameters: first by evidence, then by held-out answers.
 
 m and Σ are point estimates, so neither the evidence nor J may choose ν₀: the first prefers the weakest prior, the
 second the strongest (population.md section 4). Answers that were held out within people do find the best. Since a
@@ -139,7 +139,7 @@ def select_model(
         return _Search(where, folds_of(rows, codes, where, masks_of_folds(rows, seeds[seed])), free, progress)
 
     n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
-    # Where utilities hang on functions of the items, those that nobody here saw would only cost time.
+    # With a basis of functions, items that nobody here saw would only cost time.
     few = None not in bases
     rows, where = with_items_of(some, space) if few else (some, space)
     search = search_on(rows, codes, where, 1)

@@ -262,7 +262,7 @@ def _search_pooled(
                 {"consensus_variance": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
             )
             if watch:
-                watch("fitting the crowd as one", len(trials))
+                watch("fitting the pooled model", len(trials))
         return results[scale, weight]
 
     scale, weight = start.consensus_variance, start.feature_weight
@@ -337,5 +337,5 @@ def _refuse_many_items(n_items: int, most: int, model: str) -> None:
             f"there are {n_items} items, but {model} works with at most {most}: its algebra is dense, items x items. "
             "Give features of the items (--items FILE, items=...), on which utilities can hang instead, map items to "
             "groups (--item-map FILE, item_map=...), keep the items that matter, or, up to "
-            f"{_MOST_ITEMS_POOLED} items, rank the crowd as one (--pooled, personal=False)"
+            f"{_MOST_ITEMS_POOLED} items, fit the pooled model (--pooled, personal=False)"
         )
