@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import predilect
-from predilect.cli.fitting import ModelName
+from predilect.cli.choice import ModelName
 from predilect.models import registry
 from predilect.models.registry import COMMANDS, ENTRIES, Asked, entry_of, estimator
 

@@ -53,8 +53,11 @@ class PooledPosterior(GaussianPosterior):
 
     def moved(self, mean: FloatArray, covariance: FloatArray) -> PooledPosterior:
         """The same with other answers; how much those of one person hang together is held."""
-        wider = None if self.dependence is None else symmetrise(covariance @ self.dependence @ covariance)
-        if wider is not None:
+        wider = None
+        if self.dependence is not None:
+            # Differences alone depend on answers; what a flat prior leaves of the mean would drown them in rounding.
+            C = covariance if self.Phi is not None else covariance - covariance.mean(axis=1, keepdims=True)
+            wider = symmetrise(C @ self.dependence @ C.T)
             # Where answers were taken back, those that are left may be too few for all of it.
             while wider.any() and not is_semidefinite(covariance + wider):
                 wider *= 0.5
