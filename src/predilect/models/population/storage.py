@@ -11,7 +11,18 @@ from predilect.data.features import Traits
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.evaluation.verdict import Verdict
 from predilect.models.checks import check_choice
-from predilect.models.fields import LARGEST, Fields, amounts, codes, covariance, numbers, outcomes, positive
+from predilect.models.fields import (
+    LARGEST,
+    Fields,
+    amounts,
+    codes,
+    covariance,
+    flags,
+    numbers,
+    optional,
+    outcomes,
+    positive,
+)
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_crowd, unpack_crowd
 from predilect.models.population.basis import BASES, Functions
 from predilect.models.population.pooled import Believed, PooledPosterior
@@ -56,7 +67,7 @@ def population_fields(document: dict[str, Any]) -> Fields:
         return fields | {
             "left": codes("R", "I"), "right": codes("R", "I"), "outcome": outcomes("R"), "weight": positive("R"),
         }  # fmt: skip
-    fields |= PEOPLE_ARRAYS | {"Sigma": covariance(f"{M} {M}")}
+    fields |= PEOPLE_ARRAYS | {"Sigma": covariance(f"{M} {M}"), "newcomers": optional(flags("U"))}
     if has_basis:
         fields |= {"rho": amounts("I|0"), "offset": numbers("I|0"), "offset_variance": amounts("I|0")}
     if "B" not in arrays:
