@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ import predilect
 from predilect import Calibration, Population
 from predilect.compression.model import compress
 from predilect.data.features import FeatureSpace
+from predilect.likelihoods.calibration import restored_calibration
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.models.population import calibration as module
 from predilect.models.population.calibration import STEPS, Alone, newcomer_factor, predict_newcomers
@@ -149,3 +150,17 @@ def test_newcomers_are_predicted_from_their_known_answers_by_a_population_that_n
     at = {(round(m, 9), round(v, 9)) for m, v in zip(mean, var, strict=True)}
     assert {(round(m, 9), round(v, 9)) for m, v in zip(found[0].mean, found[0].var, strict=True)} <= at
     assert [step.var.mean() for step in found] == sorted((step.var.mean() for step in found), reverse=True)
+
+
+def test_a_calibration_of_before_has_no_factor_for_newcomers():
+    values = asdict(Calibration(0.7))
+    assert values.pop("newcomer_factor") == 1.0
+    assert restored_calibration(values) == Calibration(0.7)
+
+
+def test_where_few_people_could_be_left_out_newcomers_are_as_others():
+    rng = np.random.default_rng(0)
+    model = Population(n_jobs=1).fit(raters(rng, 7, 0.4 * rng.standard_normal(10), "p", n_answers=40))
+    found = model.hyperparameters_.calibration
+    assert found.variance_factor < 0.5
+    assert found.newcomer_factor == 1.0

@@ -221,12 +221,14 @@ def calibrated(
     )  # fmt: skip
     first, steps = folds[0], list[list[Alone]]()
     order = rng.permutation(first.comparisons.n_users)
+    n_asked = 0.0
     for part in range(_PEOPLE_PARTS if len(order) >= _FEWEST_PEOPLE else 0):
-        if sum(step[0].weight.sum() for step in steps) >= _ENOUGH_NEWCOMERS:
+        if n_asked >= _ENOUGH_NEWCOMERS:
             break
         left_out = np.isin(np.arange(len(order)), order[part::_PEOPLE_PARTS])
         steps.append(first.newcomers(candidate, setting, states[0], left_out, rng))
-    if steps:
+        n_asked += steps[-1][0].weight.sum()
+    if n_asked:
         together = [Alone.together(list(parts_of_step)) for parts_of_step in zip(*steps, strict=True)]
         found = replace(found, newcomer_factor=newcomer_factor(found, together))
     return replace(setting, calibration=found)
