@@ -204,8 +204,11 @@ def test_a_number_of_a_calibration_out_of_range(name, value, says):
         Calibration(**{name: value})
 
 
+SAVED = Calibration(0.7, 2.0, variance_power=1.5, lapse_rate=0.1, newcomer_factor=3.0)
+
+
 @both
-@pytest.mark.parametrize("calibration", [None, Calibration(0.7, 2.0, variance_power=1.5, newcomer_factor=3.0)])
+@pytest.mark.parametrize("calibration", [None, SAVED])
 def test_a_calibration_is_saved(personal, calibration, tmp_path):
     model = Population(personal, calibration=calibration, n_jobs=1, **GIVEN).fit(CROWD)
     model.save(tmp_path / "model")
