@@ -11,6 +11,7 @@ from predilect.compression.posterior import SubsetPosterior
 from predilect.compression.sparsify import select, sparsify
 from predilect.gaussian.dense import pack_triangle, unpack_triangle
 from predilect.gaussian.posterior import Utilities
+from predilect.people.queries import NEWCOMER
 from simulate_joint import N_ITEMS, N_USERS, everything, joint_model, other_models
 from tolerances import EXACT
 
@@ -105,7 +106,7 @@ def test_triangles_and_layouts():
     found = subset(law(), [[0, 3], [1]])
     np.testing.assert_array_equal(found.places(np.array([0, 0, 1, -1]), np.array([3, 1, 1, 0])), [1, -1, 2, -1])
     np.testing.assert_array_equal(
-        found.pair_kinds(np.array([0, 0, -1]), np.array([0, 0, 0]), np.array([3, 1, 1])), [0, 1, 2]
+        found.pair_kinds(np.array([0, 0, -1]), np.array([0, 0, 0]), np.array([3, 1, 1])), [0, 1, 2 + NEWCOMER]
     )
     np.testing.assert_array_equal(found.are_silent(np.array([0, -1])), [False, True])
     with pytest.raises(ValueError, match="ascend"):
@@ -218,11 +219,13 @@ def test_pairs_that_answers_imply_are_marked_in_bits():
                 if i != j:
                     assert found.pair_kinds(*one)[0] == 0
                     assert implied.pair_kinds(*one)[0] == (3 if cells[i, j] else 0)
-    np.testing.assert_array_equal(implied.pair_kinds(np.array([1, -1]), np.array([1, 0]), np.array([2, 3])), [1, 2])
+    np.testing.assert_array_equal(
+        implied.pair_kinds(np.array([1, -1]), np.array([1, 0]), np.array([2, 3])), [1, 2 + NEWCOMER]
+    )
 
 
 def test_nobody_keeps_an_item_that_is_new():
     found = subset(law(), [[0, 3], [0, 1]])
     users, new = np.array([0, 0, -1]), np.array([6, 7, 6])
     np.testing.assert_array_equal(found.places(users, new), [-1, -1, -1])
-    np.testing.assert_array_equal(found.pair_kinds(users, np.array([0, 3, 1]), new), [1, 1, 2])
+    np.testing.assert_array_equal(found.pair_kinds(users, np.array([0, 3, 1]), new), [1, 1, 2 + NEWCOMER])

@@ -13,7 +13,7 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import factorise, symmetrise, unpack_triangle
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.people.queries import IMPLIED
+from predilect.people.queries import IMPLIED, NEWCOMER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +41,7 @@ class SubsetPosterior(Posterior):
     stranger: Utilities | None = None  # an unseen user, where that is not law
     implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     calibration: Calibration = UNCALIBRATED
+    newcomers: BoolArray | None = None  # (n_users,), where calibration tells people apart who came after the fit
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -173,6 +174,8 @@ class SubsetPosterior(Posterior):
             cell = self._cells(users[known], places[0][known], places[1][known])
             marks = (self.implied[cell // 8] >> (7 - cell % 8).astype(np.uint8)) & 1  # as np.packbits has them
             kind[known[marks > 0]] = IMPLIED
+        later = np.zeros(self.n_users, dtype=bool) if self.newcomers is None else self.newcomers
+        kind[np.append(later, True)[users]] += NEWCOMER
         return kind
 
     def are_silent(self, users: IntArray) -> BoolArray:

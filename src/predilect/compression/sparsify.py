@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._types import FloatArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.criteria import Criterion, filter_answers, in_order, items_a_person, items_in_all
 from predilect.compression.posterior import SubsetPosterior, covariance_between, marginal_variances
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
 from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.views import Probit
-from predilect.people.queries import IMPLIED
+from predilect.people.queries import IMPLIED, NEWCOMER
 
 People = Callable[[IntArray], Iterator[Utilities]]
 
@@ -81,7 +81,7 @@ def sparsify(
     return SubsetPosterior(
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
         _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), stranger,
-        _implied(model, selection), posterior.calibration,
+        _implied(model, selection), posterior.calibration, _newcomers(model),
     )  # fmt: skip
 
 
@@ -289,5 +289,14 @@ def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
     for user in range(len(selection.ptr) - 1):
         S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
         left, right = (S[side] for side in np.tril_indices(len(S)))
-        marks.append(posterior.pair_kinds(np.full(len(left), user), left, right) == IMPLIED)
+        marks.append(posterior.pair_kinds(np.full(len(left), user), left, right) % NEWCOMER == IMPLIED)
     return np.packbits(np.concatenate(marks))
+
+
+def _newcomers(model: Any) -> BoolArray | None:
+    """Which people the calibration takes for newcomers; None if that makes no difference."""
+    posterior = model.posterior_
+    if not model.personal_ or posterior.calibration.newcomer_factor == 1.0:
+        return None
+    later: BoolArray = posterior.are_newcomers(np.arange(posterior.n_users))
+    return later

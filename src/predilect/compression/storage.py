@@ -30,6 +30,7 @@ from predilect.models.saving import (
     Fields,
     amounts,
     codes,
+    flags,
     is_within,
     number,
     numbers,
@@ -160,6 +161,8 @@ def arrays_of(model: Any) -> dict[str, Any]:
         arrays["covariance"] = stored(posterior.triangles)
     if len(posterior.implied):
         arrays["implied"] = posterior.implied
+    if posterior.newcomers is not None:
+        arrays["newcomers"] = posterior.newcomers
     if (posterior.tie_factor != 1.0).any():
         arrays["tie_factor"] = posterior.tie_factor
     for name, law in zip(_LAWS, _laws(posterior), strict=True):
@@ -189,6 +192,7 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
         fields |= {"variance": amounts("K", "float32"), "difference": amounts("D", "float16"), "exponent": _EXPONENT}
         n_entries = arrays["variance"][1][0] + arrays["difference"][1][0]
     fields["implied"] = optional(numbers(str(-(-n_entries // 8)), "uint8"))
+    fields["newcomers"] = optional(flags("U"))
     for name in _LAWS:
         if name != "law" and f"{name}_mean" not in arrays:
             continue
@@ -232,7 +236,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
             ptr, arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64), triangles,
             laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
-            arrays.get("implied", np.zeros(0, dtype=np.uint8)), calibration,
+            arrays.get("implied", np.zeros(0, dtype=np.uint8)), calibration, arrays.get("newcomers"),
         )  # fmt: skip
         if model.personal_ != (laws["crowd"] is not None):
             raise ValueError("people without a crowd, or a crowd without people")

@@ -20,6 +20,7 @@ RANGES = {
     "variance_factor": (0.0, 1e100),  # κ vᵉ is of the size of v, however small v is
     "variance_factor_unseen": (0.0, 1e100),
     "variance_factor_implied": (0.0, 1e100),
+    "newcomer_factor": (0.0, 1e100),
     "variance_power": (0.0, 2.0),
     "threshold_factor": (1e-3, 1e3),
     "noise_factor": (1e-6, 1.0),
@@ -47,6 +48,9 @@ class Calibration:
         √(κ κ₀).
     variance_factor_implied : float, optional
         κ₌: the same where the answer follows from others of the person by transitivity; by default κ.
+    newcomer_factor : float, default 1
+        κ_n, by which all of these are multiplied for a newcomer: somebody unknown, without answers, or who came after
+        the fit (``update``), so that the population was learned without them.
     variance_power : float, default 1
         e, from 0 to 2: above 1 where margins of small variance are known better still than κ says.
     threshold_factor : float, default 1
@@ -74,6 +78,7 @@ class Calibration:
     noise_factor: float = 1.0
     lapse_rate: float = 0.0
     lapse_noise: float = math.inf
+    newcomer_factor: float = 1.0
     tie_spread: float = 0.0
 
     def __post_init__(self) -> None:
@@ -88,12 +93,14 @@ class Calibration:
     @property
     def depends_on_pair(self) -> bool:
         """Whether it depends on how a pair stands to its person's answers."""
-        return not self.variance_factor == self.variance_factor_unseen == self.variance_factor_implied
+        same = self.variance_factor == self.variance_factor_unseen == self.variance_factor_implied
+        return not same or self.newcomer_factor != 1.0
 
     def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray]]:
         """Mixture components: shares, and variances (n,) for likelihoods of noise 1; ``kind`` from ``pair_kinds``."""
         factor, unseen, power = self.variance_factor, self.variance_factor_unseen, self.variance_power
-        factors = np.array([factor, math.sqrt(factor * unseen), unseen, self.variance_factor_implied])
+        of_known = np.array([factor, math.sqrt(factor * unseen), unseen, self.variance_factor_implied])
+        factors = np.concatenate([of_known, self.newcomer_factor * of_known])
         spread = np.asarray(factors[np.asarray(kind)] * (var if power == 1.0 else var**power))
         # Noise is a variance like the margin's own.
         looked = spread if self.noise_factor == 1.0 else spread + (self.noise_factor - 1.0)

@@ -97,7 +97,8 @@ def with_new_items(
 def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
     """Arrays of a posterior, but for those of a basis or of effects."""
     people, sites = posterior.people, posterior.sites
-    return pack_people(people) | {
+    later = {} if posterior.newcomers is None else {"newcomers": posterior.newcomers}
+    return pack_people(people) | later | {
         "m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma, "site_precision": sites.precision,
         "site_linear": sites.linear,
     }  # fmt: skip
@@ -114,7 +115,10 @@ def unpack_crowd(
     m, C_m, Sigma = arrays["m"], arrays["C_m"], arrays["Sigma"]
     sites = Sites(arrays["site_precision"], arrays["site_linear"])
     people = unpack_people(arrays, n_items)
-    return PopulationPosterior(m, C_m, Sigma, people, sites, basis, effects, calibration=calibration)
+    newcomers = arrays.get("newcomers")
+    return PopulationPosterior(
+        m, C_m, Sigma, people, sites, basis, effects, calibration=calibration, newcomers=newcomers
+    )
 
 
 _COVARIANCE_OR_VARIANCES = Field(

@@ -19,7 +19,7 @@ from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.people.layout import LARGEST_STATE, Basis, Effects, Law, People, shards_of
-from predilect.people.queries import centred_in, kinds_in, margins_in, offset_variance, person_in
+from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
 _LOOK_UP_ONE_BY_ONE = 1000
 _N_PARTS = 64
@@ -190,6 +190,7 @@ class PopulationPosterior(Posterior):
     effects: Effects | None = None
     overlay: Overlay = field(default_factory=Overlay)  # users whose answers changed since, and new users
     calibration: Calibration = UNCALIBRATED
+    newcomers: BoolArray | None = None  # (people.n_users,): who came after the fit; None: nobody but in ``overlay``
     law: Law = field(init=False)  # population distribution
 
     def __post_init__(self) -> None:
@@ -242,7 +243,14 @@ class PopulationPosterior(Posterior):
             self.people, self.sites, self._beside(list(position)), changed if order is None else changed[order],
             n_basis=self.n_basis,
         )  # fmt: skip
-        return replace(self, people=people, sites=sites, overlay=Overlay())
+        newcomers = self.newcomers
+        if self.overlay.n_added or newcomers is not None:
+            n = self.people.n_users
+            newcomers = np.append(
+                np.zeros(n, bool) if newcomers is None else newcomers, np.ones(self.n_users - n, bool)
+            )
+            newcomers = newcomers if order is None else newcomers[order]
+        return replace(self, people=people, sites=sites, overlay=Overlay(), newcomers=newcomers)
 
     def margins(
         self,
@@ -269,9 +277,18 @@ class PopulationPosterior(Posterior):
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         kind = np.full(len(users), 2, dtype=np.int8)
-        for rows, people, _, codes in self._where(np.asarray(users, dtype=np.int64)):
+        for rows, people, _, codes in self._where(users):
             kind[rows] = kinds_in(people, codes, left[rows], right[rows])
+        kind[self.are_newcomers(users)] += NEWCOMER
         return kind
+
+    def are_newcomers(self, users: IntArray) -> BoolArray:
+        """Whether the population was learned without users, (n,): unseen, without answers, or added after the fit."""
+        users = np.asarray(users, dtype=np.int64)
+        found = self.are_silent(users) | (users >= self.people.n_users)
+        if self.newcomers is not None:
+            found[~found] = self.newcomers[users[~found]]
+        return np.asarray(found)
 
     def are_silent(self, users: IntArray) -> BoolArray:
         """Whether users, by code, have no answers: their posterior is the population distribution."""
@@ -341,7 +358,7 @@ class PopulationPosterior(Posterior):
         people = replace(self.people, n_items=len(consensus.mean))
         return PopulationPosterior(
             consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay,
-            self.calibration,
+            self.calibration, self.newcomers,
         )  # fmt: skip
 
     def with_items(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> PopulationPosterior:

@@ -105,6 +105,7 @@ def mark_implied(users: Any, first: Any, second: Any, answer_ptr: Any, item_ptr:
 
 
 IMPLIED = 3  # after 0, 1 and 2, the number of items without an answer
+NEWCOMER = 4  # is added to these for people whom the population was learned without
 
 
 def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:

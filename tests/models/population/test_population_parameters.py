@@ -37,7 +37,7 @@ def test_a_tie_threshold_that_is_given_is_kept(personal):
     model = Population(personal, n_jobs=1, tie_threshold=0.7, **GIVEN).fit(CROWD)
     assert model.tie_threshold_ == 0.7
     found = model.hyperparameters_.calibration
-    factor = found.variance_factor_unseen  # of someone who has answered on nothing
+    factor = found.variance_factor_unseen * found.newcomer_factor  # of someone who has answered on nothing
     assert (found.variance_factor == 1.0) == (not personal)  # the pooled model has none to choose
     mean, var = model.predict_margin({"left": [0], "right": [1]})
     expected = probabilities(mean, factor * var, 0.7)
@@ -186,6 +186,7 @@ OUT_OF_RANGE_OF_CALIBRATION = [
     ("variance_factor", -1.0, "0 to 1"), ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"),
     ("lapse_rate", 0.6, "0 to 0.5"), ("threshold_factor", 0.0, "0.001 to"), ("noise_factor", 1.5, "1e-06 to 1"),
     ("lapse_noise", 0.5, "1 to inf"), ("variance_factor_implied", -1.0, "0 to 1"), ("variance_power", None, "0 to 2"),
+    ("newcomer_factor", -0.1, "0 to 1"),
     ("noise_factor", True, "1e-06 to 1"),
 ]  # fmt: skip
 
@@ -204,8 +205,11 @@ def test_a_number_of_a_calibration_out_of_range(name, value, says):
         Calibration(**{name: value})
 
 
+SAVED = Calibration(0.7, 2.0, variance_power=1.5, lapse_rate=0.1, newcomer_factor=3.0)
+
+
 @both
-@pytest.mark.parametrize("calibration", [None, Calibration(0.7, 2.0, variance_power=1.5, lapse_rate=0.1)])
+@pytest.mark.parametrize("calibration", [None, SAVED])
 def test_a_calibration_is_saved(personal, calibration, tmp_path):
     model = Population(personal, calibration=calibration, n_jobs=1, **GIVEN).fit(CROWD)
     model.save(tmp_path / "model")

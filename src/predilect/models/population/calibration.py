@@ -180,6 +180,22 @@ class _Objective:
         return loss, np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE
 
 
+def newcomer_factor(given: Calibration, steps: list[Alone]) -> float:
+    """Factor κ_n of a calibration for newcomers, by the same answers at several steps, each of which counts once.
+
+    The other numbers stay: those of people whom the population was learned from must not suffer.
+    """
+    rows = Alone.together(steps)
+    threshold = given.threshold_factor * rows.delta
+
+    def loss(log_factor: float) -> float:
+        tried = replace(given, newcomer_factor=math.exp(log_factor))
+        chances = tried.log_chances(lambda v: tilted(rows.outcome, rows.mean, v, threshold)[0], rows.var, rows.kind)
+        return float(-rows.weight @ chances) / len(steps)
+
+    return math.exp(_lowest(loss))
+
+
 _SITE_TOLERANCE = 1e-3  # of a margin, in units of its noise
 
 
@@ -264,3 +280,45 @@ def _margins(
         comparisons.outcome[rows], mean, var, comparisons.weight[rows], delta * posterior.tie_factors(users),
         posterior.pair_kinds(users, left, right),
     )  # fmt: skip
+
+
+STEPS = (0, 1, 3, 6)  # answers of a newcomer that are known
+_MOST_ASKED = 10  # of one newcomer
+
+
+def predict_newcomers(
+    comparisons: Comparisons,
+    left_out: BoolArray,
+    posterior: PopulationPosterior,
+    delta: float,
+    *,
+    rng: np.random.Generator,
+    executor: ThreadPoolExecutor | None = None,
+) -> list[Alone]:
+    """Predictions of the people ``left_out`` (n_users,) of a fit, with 0, 1, 3 and 6 of their answers known.
+
+    The same answers are predicted at every step, none of them to the pair, or in the task, of one that is known; at
+    most half of a person's answers become known.
+    """
+    who = comparisons.user.astype(np.int64)
+    rows = np.flatnonzero(left_out[who])
+    rows = rows[np.lexsort((rng.random(len(rows)), who[rows]))]
+    length = np.bincount(who[rows], minlength=comparisons.n_users)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(length) - length, length)
+    n_known = np.minimum(max(STEPS), length // 2)[who[rows]]
+    group = held_out_groups(comparisons)[rows]
+    may_ask = ~np.isin(group, group[place < n_known])
+    asked = np.sort(rows[may_ask & (place < n_known + _MOST_ASKED)])
+    found = []
+    for step in STEPS:
+        known = np.sort(rows[place < np.minimum(n_known, step)])
+        people = lay_out_columns(
+            who[known], comparisons.left[known], comparisons.right[known], comparisons.outcome[known],
+            comparisons.weight[known], n_items=posterior.n_items, traits=posterior.people.traits,
+            largest_state=posterior.people.largest_state, n_basis=posterior.n_basis,
+        )  # fmt: skip
+        sites = Sites.flat(len(known))
+        settle(people, sites, posterior.law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
+        alone = replace(posterior, people=people, sites=sites, newcomers=left_out)
+        found.append(_margins(comparisons, asked, alone, who[asked], delta, executor))
+    return found

@@ -15,7 +15,14 @@ from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share, tilted
-from predilect.models.population.calibration import Alone, calibration, predict_alone, variance_factor
+from predilect.models.population.calibration import (
+    Alone,
+    calibration,
+    newcomer_factor,
+    predict_alone,
+    predict_newcomers,
+    variance_factor,
+)
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.layout import People, lay_out
@@ -112,6 +119,7 @@ class Fold:
         delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
     ) -> None:  # fmt: skip
         self.comparisons, self._held_out = comparisons, test
+        self._given = space, traits, delta, n_basis, executor
         train = comparisons.take(~test)
         self.people = lay_out(train, n_basis=n_basis)
         self.traits = traits
@@ -165,6 +173,16 @@ class Fold:
             executor=self.executor,
         )  # fmt: skip
 
+    def newcomers(
+        self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, left_out: BoolArray,
+        rng: np.random.Generator,
+    ) -> list[Alone]:  # fmt: skip
+        """Predict people ``left_out`` (n_users,), at the population of the others, step by step."""
+        others = Fold(self.comparisons, left_out[self.comparisons.user], *self._given)
+        state = others.run(candidate, setting, None, start).state
+        posterior = state.posterior(others._people(setting), candidate.prior(setting, others.space))
+        return predict_newcomers(self.comparisons, left_out, posterior, state.delta, rng=rng, executor=others.executor)
+
     def _people(self, setting: Hyperparameters) -> People:
         if setting.trait_scale and self.traits is not None:
             return replace(self.people, traits=self.traits)
@@ -173,6 +191,8 @@ class Fold:
 
 MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
 ENOUGH_TO_CALIBRATE = 8000.0  # answers held out
+_ENOUGH_NEWCOMERS = 1000.0  # answers of people left out, at each step
+_PEOPLE_PARTS, _FEWEST_PEOPLE = 4, 8  # one part of the people is left out at a time
 _MOST_WORK = 1e8  # multiply-adds of a sweep, over all folds; about half a second
 
 
@@ -186,6 +206,8 @@ def calibrated(
 ) -> Hyperparameters:
     """Hyper-parameters with the calibration chosen by leave-one-out predictions; γ only if ``learn_threshold``.
 
+    Its factor for newcomers is chosen last, by people who are left out whole.
+
     ``states`` are fits to the first of the ``folds``; ``rng`` chooses rows where leave-one-out predictions take long.
     """
     parts = []
@@ -197,4 +219,16 @@ def calibrated(
         alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, alone.kind,
         threshold_factor=None if learn_threshold else 1.0,
     )  # fmt: skip
+    first, steps = folds[0], list[list[Alone]]()
+    order = rng.permutation(first.comparisons.n_users)
+    n_asked = 0.0
+    for part in range(_PEOPLE_PARTS if len(order) >= _FEWEST_PEOPLE else 0):
+        if n_asked >= _ENOUGH_NEWCOMERS:
+            break
+        left_out = np.isin(np.arange(len(order)), order[part::_PEOPLE_PARTS])
+        steps.append(first.newcomers(candidate, setting, states[0], left_out, rng))
+        n_asked += steps[-1][0].weight.sum()
+    if n_asked:
+        together = [Alone.together(list(parts_of_step)) for parts_of_step in zip(*steps, strict=True)]
+        found = replace(found, newcomer_factor=newcomer_factor(found, together))
     return replace(setting, calibration=found)

@@ -15,7 +15,18 @@ from predilect.models.people_models import PEOPLE_ARRAYS, pack_crowd, unpack_cro
 from predilect.models.population.posterior import Believed, PooledPosterior
 from predilect.models.population.prior import BASES, Functions
 from predilect.models.population.updates import pooled_rows
-from predilect.models.saving import Fields, amounts, codes, covariance, number_within, numbers, outcomes, positive
+from predilect.models.saving import (
+    Fields,
+    amounts,
+    codes,
+    covariance,
+    flags,
+    number_within,
+    numbers,
+    optional,
+    outcomes,
+    positive,
+)
 from predilect.people.layout import Basis, Effects
 from predilect.people.posterior import PopulationPosterior
 
@@ -59,7 +70,7 @@ def population_fields(document: dict[str, Any]) -> Fields:
         return fields | {
             "left": codes("R", "I"), "right": codes("R", "I"), "outcome": outcomes("R"), "weight": positive("R"),
         }  # fmt: skip
-    fields |= PEOPLE_ARRAYS | {"Sigma": covariance(f"{M} {M}")}
+    fields |= PEOPLE_ARRAYS | {"Sigma": covariance(f"{M} {M}"), "newcomers": optional(flags("U"))}
     if has_basis:
         fields |= {"rho": amounts("I|0"), "offset": numbers("I|0"), "offset_variance": amounts("I|0")}
     if "B" not in arrays:
