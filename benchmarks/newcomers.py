@@ -24,12 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.datasets import TASKS
+from benchmarks.metrics import CalibrationBins, calibration_bins, calibration_error
 from benchmarks.store import write_whole
 from benchmarks.task import Task, without_absent
 from predilect import Population
 from predilect.data import Comparisons
 from predilect.errors import ConvergenceWarning, DataWarning
-from predilect.evaluation import CalibrationBins, answer_losses, calibration_bins, calibration_error
+from predilect.evaluation import answer_losses
 from predilect.likelihoods.calibration import Calibration
 from predilect.people.posterior import PopulationPosterior
 

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 from benchmarks.newcomers import KNOWN, MODELS, N_QUESTIONS, STAYED, main, split
+from benchmarks.splits import split_answers
 from benchmarks.task import split_comparisons
 
-from predilect.data import split_answers
 from simulate import comparisons, crowd
 
 

@@ -7,14 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from predilect.likelihoods.calibration import Calibration
+from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.likelihoods.probit import outcome_probabilities, tilted
 from predilect.models.population.calibration import _Objective, calibration
 from tolerances import EXACT
 
 PRIOR_RATE = 4.0  # of the Laplace priors: a scale of 1/4
 LAPSE_MEAN = 0.05  # of the exponential prior of a lapse rate
-LAPSE_NOISE = 25.0  # where its prior has its peak; of the logarithm the scale is 1
 TOLERANCE = 2e-3  # of a logarithm, by the minimiser
 NOTHING = Calibration()
 KINDS = 4
@@ -37,21 +36,20 @@ def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
 
 
 def logs(found: Calibration, var) -> np.ndarray:
-    """What has a prior about 0: a, d, c, e - 1, log γ, log τ², and λ and log k / 25 in units of their priors."""
+    """What has a prior about 0: a, d, c, e - 1, log γ, log τ², and λ in units of its prior."""
     centre = np.log(var).mean()
     factor = found.variance_factor
     a = math.log(factor) + (found.variance_power - 1.0) * centre
-    noise = math.log(found.lapse_noise / LAPSE_NOISE) if found.lapse_rate else 0.0
     return np.array([
         a, math.log(found.variance_factor_unseen / factor), math.log(found.variance_factor_implied / factor),
         found.variance_power - 1.0, math.log(found.threshold_factor), math.log(found.noise_factor),
-        found.lapse_rate / LAPSE_MEAN / PRIOR_RATE, noise / PRIOR_RATE,
+        found.lapse_rate / LAPSE_MEAN / PRIOR_RATE,
     ])  # fmt: skip
 
 
 def penalised_loss(x, outcome, mean, var, weight, delta, kind) -> float:
-    a, d, c, rest, log_gamma, log_noise, lapses, log_k = x
-    rate, noise = lapses * LAPSE_MEAN * PRIOR_RATE, LAPSE_NOISE * math.exp(PRIOR_RATE * log_k)
+    a, d, c, rest, log_gamma, log_noise, lapses = x
+    rate = lapses * LAPSE_MEAN * PRIOR_RATE
     log_var = np.log(var)
     shift = np.array([0.0, 0.5 * d, d, c])[kind]
     v = np.exp(a + shift + rest * (log_var - np.average(log_var, weights=weight)) + log_var)
@@ -61,7 +59,7 @@ def penalised_loss(x, outcome, mean, var, weight, delta, kind) -> float:
         s = math.sqrt(own_noise)
         return np.exp(tilted(outcome, mean / s, v / own_noise, math.exp(log_gamma) * delta / s)[0])
 
-    p = (1.0 - rate) * chances(math.exp(log_noise)) + rate * chances(noise)
+    p = (1.0 - rate) * chances(math.exp(log_noise)) + rate * chances(LAPSE_NOISE)
     return float(-weight @ np.log(p) + PRIOR_RATE * np.abs(x).sum())
 
 
@@ -77,10 +75,9 @@ def test_the_calibration_of_simulated_answers_is_found(truth):
     x, var = logs(found, columns[2]), columns[2]
     np.testing.assert_allclose(x, logs(truth, var), atol=0.2)
     best = penalised_loss(x, *columns)
-    for step in np.vstack([0.03 * np.eye(8), -0.03 * np.eye(8)]):
+    for step in np.vstack([0.03 * np.eye(7), -0.03 * np.eye(7)]):
         y = x + step
-        # Bounds; and without lapses their noise is nothing.
-        if y[2] <= 0.0 and y[5] <= 0.0 and y[6] >= 0.0 and (step[7] == 0.0 or found.lapse_rate):
+        if y[2] <= 0.0 and y[5] <= 0.0 and y[6] >= 0.0:  # bounds
             assert best < penalised_loss(y, *columns)
 
 
@@ -89,15 +86,13 @@ def test_the_calibration_of_simulated_answers_is_found(truth):
 def test_the_gradient_is_that_of_finite_differences(delta, rate):
     outcome, mean, var, weight, delta, kind = calibrated_margins(3, 200, NOTHING, delta)
     columns = np.column_stack([np.ones(200), 0.5 * (kind % 3), kind == 3, np.log(var)])
-    objective = _Objective(
-        outcome, mean, np.log(var), weight + kind, delta, columns, np.zeros(8), math.log(LAPSE_NOISE)
-    )
-    parts = np.array([0.3, 0.2, 0.0, 0.1, 0.2, 0.0, rate, 0.1, 0.0, 0.0, 0.4, 0.0, 0.0, 0.5, 0.0, 0.0])
+    objective = _Objective(outcome, mean, np.log(var), weight + kind, delta, columns, np.zeros(7))
+    parts = np.array([0.3, 0.2, 0.0, 0.1, 0.2, 0.0, rate, 0.0, 0.0, 0.4, 0.0, 0.0, 0.5, 0.0])
     gradient = objective(parts)[1]
-    for i in range(16):
-        if rate == 0.0 and i % 8 == 6:  # lapses that begin
+    for i in range(14):
+        if rate == 0.0 and i % 7 == 6:  # lapses that begin
             continue
-        step = STEP * np.eye(16)[i]
+        step = STEP * np.eye(14)[i]
         found = (objective(parts + step)[0] - objective(parts - step)[0]) / (2.0 * STEP)
         assert abs(found - gradient[i]) < DIFFERENCES * (1.0 + abs(found))
 
@@ -117,7 +112,6 @@ def test_what_is_given_or_cannot_be_told_stays():
         "threshold_factor": 0.9,
         "noise_factor": 0.8,
         "lapse_rate": 0.05,
-        "lapse_noise": 30.0,
     }
     found = calibration(*columns, **given)
     for name, value in given.items():
@@ -136,17 +130,6 @@ def test_what_is_given_or_cannot_be_told_stays():
     # Variances all the same say nothing of a power.
     same = (*columns[:2], np.full(20_000, 3.0), *columns[3:])
     assert calibration(*same).variance_power == 1.0
-
-
-@pytest.mark.parametrize("delta", [0.0, 0.6])
-def test_a_given_lapse_rate_may_have_any_noise(delta):
-    columns = calibrated_margins(8, 20_000, Calibration(0.4, 1.0, 1.0, lapse_rate=0.1, lapse_noise=50.0), delta)
-    coin, wide = (calibration(*columns, lapse_rate=0.1, lapse_noise=k) for k in (math.inf, 1e8))
-    np.testing.assert_allclose(logs(coin, columns[2])[:6], logs(wide, columns[2])[:6], atol=TOLERANCE)
-    assert math.isinf(coin.lapse_noise)
-    found = calibration(*columns, lapse_rate=0.1)
-    assert found.lapse_rate == pytest.approx(0.1)
-    assert 5.0 < found.lapse_noise < 500.0
 
 
 def test_a_power_is_bounded_and_rows_weigh_as_their_copies():
@@ -168,6 +151,7 @@ def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta):
     fixed = {"variance_power": 1.0, "threshold_factor": 1.0, "noise_factor": 1.0}
     found = calibration(*together, **fixed)
     assert abs(math.log(found.variance_factor / truth.variance_factor)) < 0.3
-    assert 0.001 < found.lapse_rate < 0.05  # answers that are nearly a toss-up hardly tell them
+    # Lapses are those of noise 25, and answers that are nearly a toss-up hardly tell them.
+    assert 0.001 < found.lapse_rate < 0.06
     without = calibration(*together, **fixed, lapse_rate=0.0)
     assert without.variance_factor > 2.0 * found.variance_factor

@@ -86,12 +86,10 @@ def test_a_power_and_a_threshold_factor_move_probabilities_and_nothing_else(pers
 
 
 @both
-@pytest.mark.parametrize("noise", [None, 30.0])
 @pytest.mark.parametrize("delta", [0.0, 0.4])
-def test_answers_have_less_noise_than_the_fit_but_for_lapses(personal, delta, noise):
+def test_answers_have_less_noise_than_the_fit_but_for_lapses(personal, delta):
     given = GIVEN | {"tie_threshold": delta, "n_jobs": 1}
-    more = {} if noise is None else {"lapse_noise": noise}
-    careless = Calibration(0.7, noise_factor=0.5, lapse_rate=0.1, **more)
+    careless = Calibration(0.7, noise_factor=0.5, lapse_rate=0.1)
     crowd = CROWD.take(np.flatnonzero(CROWD.outcome)) if delta == 0.0 else CROWD
     model = Population(personal, calibration=careless, **given).fit(crowd)
     pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
@@ -99,7 +97,7 @@ def test_answers_have_less_noise_than_the_fit_but_for_lapses(personal, delta, no
     proba = model.predict_proba(pairs)
     for i in range(2):
         looked = probabilities(mean[i], 0.7 * var[i] - 0.5, delta)
-        lapsed = [0.5, 0.0, 0.5] if noise is None else probabilities(mean[i], 0.7 * var[i] + 29.0, delta)
+        lapsed = probabilities(mean[i], 0.7 * var[i] + 24.0, delta)
         np.testing.assert_allclose(proba[i], 0.9 * np.array(looked) + 0.1 * np.array(lapsed), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
 
@@ -185,7 +183,7 @@ OUT_OF_RANGE = [
 OUT_OF_RANGE_OF_CALIBRATION = [
     ("variance_factor", -1.0, "0 to 1"), ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"),
     ("lapse_rate", 0.6, "0 to 0.5"), ("threshold_factor", 0.0, "0.001 to"), ("noise_factor", 1.5, "1e-06 to 1"),
-    ("lapse_noise", 0.5, "1 to inf"), ("variance_factor_implied", -1.0, "0 to 1"), ("variance_power", None, "0 to 2"),
+    ("variance_factor_implied", -1.0, "0 to 1"), ("variance_power", None, "0 to 2"),
     ("newcomer_factor", -0.1, "0 to 1"),
     ("noise_factor", True, "1e-06 to 1"),
 ]  # fmt: skip

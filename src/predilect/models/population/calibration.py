@@ -16,7 +16,7 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.splits import held_out_groups
 from predilect.gaussian.design import Sites
-from predilect.likelihoods.calibration import Calibration
+from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.likelihoods.probit import tilted
 from predilect.people.layout import lay_out_columns
 from predilect.people.posterior import PopulationPosterior
@@ -48,33 +48,29 @@ def _lowest(loss: Callable[[float], float]) -> float:
 
 
 # What is searched, each with a Laplace prior of the same scale about 0: log κ at the mean variance, log κ₀ - log κ,
-# log κ₌ - log κ, e - 1, log γ, log τ², and in units of their own λ and log k.
-_CONSTANT, _UNSEEN, _IMPLIED, _POWER, _THRESHOLD, _NOISE, _LAPSES, _LAPSE_NOISE = range(8)
-_UP = np.array([7.0, 7.0, 0.0, 1.0, 2.3, 0.0, 1.2, 0.8])
-_DOWN = np.array([7.0, 7.0, 7.0, 1.0, 2.3, 4.0, 0.0, 0.8])
+# log κ₌ - log κ, e - 1, log γ, log τ², and λ in units of its own.
+_CONSTANT, _UNSEEN, _IMPLIED, _POWER, _THRESHOLD, _NOISE, _LAPSES = range(7)
+_UP = np.array([7.0, 7.0, 0.0, 1.0, 2.3, 0.0, 1.2])
+_DOWN = np.array([7.0, 7.0, 7.0, 1.0, 2.3, 4.0, 0.0])
 _LAPSE_UNIT = 0.2  # with the prior's scale: λ is exponential with mean .05
-_LOG_LAPSE_NOISE = math.log(25.0)
-_LAPSE_NOISE_UNIT = 4.0  # k within a factor of e of 25, or so
 _SMALLEST_VARIANCE = 1e-12
-_MOST_NOISE = 1e9  # as good as infinite, and derivatives exist
 
 
 def calibration(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
     kind: npt.NDArray[np.int8], *, variance_power: float | None = None, threshold_factor: float | None = None,
-    noise_factor: float | None = None, lapse_rate: float | None = None, lapse_noise: float | None = None,
+    noise_factor: float | None = None, lapse_rate: float | None = None,
 ) -> Calibration:  # fmt: skip
-    """Calibration κ, κ₀, κ₌, e, γ, τ², λ, k by penalised likelihood of held-out answers; keywords hold some fixed.
+    """Calibration κ, κ₀, κ₌, e, γ, τ² and λ by penalised likelihood of held-out answers; keywords hold some fixed.
 
     Why so many: answers of a consistent person are easier to predict than a Gaussian posterior has it (small κ), but
     only on items the person answered on (κ₀); what follows by transitivity is nearly certain, the rest less so (κ₌);
     margins of small variance are mostly known better still (e); a threshold learned at other variances is not the best
-    (γ); people may be more consistent than the noise of the fit (τ²), which also has to explain careless answers (λ,
-    k).
+    (γ); people may be more consistent than the noise of the fit (τ²), which also has to explain careless answers (λ).
 
     log κ_i v^(e-1) = a + d i/2 + c [implied] + (e - 1) log(v / v̄) with v̄ the geometric mean of the variances: so a
     does not depend on e, κ = exp(a) v̄^(1-e). a, d, c, e - 1, log γ and log τ² have Laplace priors about 0, scale 0.25
-    each, log k one about log 25, scale 1, and λ an exponential one of mean .05, so that few rows, or rows of one kind,
+    each, and λ an exponential one of mean .05, so that few rows, or rows of one kind,
     leave the model unchanged; e lies in 0 to 2, λ in 0 to .24, c and log τ² are not above 0: no answer is less certain
     for being implied, and noise that the fit did not see would not shrink with more answers, as a variance does. L-BFGS
     on positive and negative parts, for which the priors have no corner; without lapses and from there with some, and
@@ -84,15 +80,14 @@ def calibration(
     if not len(mean):
         return Calibration(
             variance_power=1.0 if variance_power is None else variance_power, threshold_factor=threshold_factor or 1.0,
-            noise_factor=noise_factor or 1.0, lapse_rate=lapse_rate or 0.0, lapse_noise=lapse_noise or math.inf,
+            noise_factor=noise_factor or 1.0, lapse_rate=lapse_rate or 0.0,
         )  # fmt: skip
     log_var = np.log(np.maximum(var, _SMALLEST_VARIANCE))
     centre = float(np.average(log_var, weights=weight))
     implied = kind == IMPLIED
     n_unseen = np.where(implied, 0, kind)
     delta = np.broadcast_to(np.asarray(delta, dtype=float), mean.shape)
-    log_k = math.log(min(lapse_noise, _MOST_NOISE)) if lapse_noise else _LOG_LAPSE_NOISE
-    start = np.zeros(8)
+    start = np.zeros(7)
     start[_POWER] = 0.0 if variance_power is None else variance_power - 1.0
     start[_THRESHOLD] = math.log(threshold_factor or 1.0)
     start[_NOISE] = math.log(noise_factor or 1.0)
@@ -100,17 +95,16 @@ def calibration(
     free = np.array([
         True, n_unseen.min() < n_unseen.max(), implied.min() < implied.max(), variance_power is None,
         threshold_factor is None and bool(np.any(delta > 0.0)), noise_factor is None, lapse_rate is None,
-        lapse_noise is None and lapse_rate != 0.0,
     ])  # fmt: skip
     columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
-    objective = _Objective(outcome, mean, log_var, weight, delta, columns, start, log_k)
+    objective = _Objective(outcome, mean, log_var, weight, delta, columns, start)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
-    # Then from a few of them on: with none their noise is not identified.
+    # Then from a few of them on.
     highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
     without = highest.copy()
     if lapse_rate is None:
-        without[[_LAPSES, _LAPSE_NOISE, 8 + _LAPSE_NOISE]] = 0.0
-    best, parts = objective.lowest(np.zeros(16), without)
+        without[_LAPSES] = 0.0
+    best, parts = objective.lowest(np.zeros(14), without)
     if free[_LAPSES]:
         parts_with = parts.copy()
         parts_with[_LAPSES] = PRIOR_SCALE
@@ -118,18 +112,15 @@ def calibration(
         parts = trial if other < best else parts
     x: list[float] = objective.at(parts).tolist()
     factor = math.exp(x[_CONSTANT] - x[_POWER] * centre)
-    rate = x[_LAPSES] * _LAPSE_UNIT
-    if lapse_noise is None:
-        lapse_noise = math.inf if rate == 0.0 else math.exp(log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
     return Calibration(
         factor, factor * math.exp(x[_UNSEEN]), factor * math.exp(x[_IMPLIED]), 1.0 + x[_POWER],
-        math.exp(x[_THRESHOLD]), math.exp(x[_NOISE]), rate, lapse_noise,
+        math.exp(x[_THRESHOLD]), math.exp(x[_NOISE]), x[_LAPSES] * _LAPSE_UNIT,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Objective:
-    """Penalised negative log-likelihood in positive and negative parts of the parameters, (16,)."""
+    """Penalised negative log-likelihood in positive and negative parts of the parameters, (14,)."""
 
     outcome: npt.NDArray[np.int8]
     mean: FloatArray
@@ -138,16 +129,15 @@ class _Objective:
     delta: FloatArray
     columns: FloatArray
     start: FloatArray
-    log_k: float
 
     def at(self, parts: FloatArray) -> FloatArray:
-        """Parameters from their parts, (8,)."""
-        return np.asarray(self.start + parts[:8] - parts[8:])
+        """Parameters from their parts, (7,)."""
+        return np.asarray(self.start + parts[:7] - parts[7:])
 
     def lowest(self, parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:
         """Value and place of the minimum near ``parts``, none of which is above ``highest``."""
         found = minimize(
-            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(16), highest),
+            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(14), highest),
             options={"ftol": 1e-12, "gtol": 0.02 / PRIOR_SCALE},
         )  # fmt: skip
         return float(found.fun), found.x
@@ -158,21 +148,19 @@ class _Objective:
         rate, noise = x[_LAPSES] * _LAPSE_UNIT, math.exp(x[_NOISE])
         v, threshold = np.exp(self.columns @ x[:4] + self.log_var), self.delta * math.exp(x[_THRESHOLD])
         value, slope, curvature, slope_delta, _ = tilted(self.outcome, self.mean, v + (noise - 1.0), threshold)
-        gradient = np.zeros(8)
+        gradient = np.zeros(7)
         if rate == 0.0:
             mixed, along_delta = value, weight * slope_delta
             along_v = along_noise = 0.5 * weight * (slope * slope - curvature)
         else:
-            k = math.exp(self.log_k + _LAPSE_NOISE_UNIT * x[_LAPSE_NOISE])
-            other, slope_k, curvature_k, slope_delta_k, _ = tilted(self.outcome, self.mean, v + (k - 1.0), threshold)
+            wider = v + (LAPSE_NOISE - 1.0)
+            other, slope_k, curvature_k, slope_delta_k, _ = tilted(self.outcome, self.mean, wider, threshold)
             mixed = np.logaddexp(math.log1p(-rate) + value, math.log(rate) + other)
             looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
             along_noise = 0.5 * (1.0 - rate) * looked * (slope * slope - curvature)
-            along_k = 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
-            along_v = along_noise + along_k
+            along_v = along_noise + 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
             along_delta = (1.0 - rate) * looked * slope_delta + rate * lapsed * slope_delta_k
             gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
-            gradient[_LAPSE_NOISE] = along_k.sum() * k * _LAPSE_NOISE_UNIT
         gradient[:4] = self.columns.T @ (along_v * v)
         gradient[_THRESHOLD] = along_delta @ threshold
         gradient[_NOISE] = along_noise.sum() * noise

@@ -17,7 +17,7 @@ from predilect.data.features import Traits
 from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.posterior import GaussianPosterior
-from predilect.likelihoods.calibration import Calibration
+from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.population.prior import (
@@ -346,10 +346,10 @@ def _noise_line(c: Calibration) -> str:
         if sd > _NEARLY_ALL:
             return ""
         return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
-    careless = f"{math.sqrt(c.lapse_noise):.1f} times it" if math.isfinite(c.lapse_noise) else "the toss of a coin"
     return (
         f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - c.lapse_rate):.0f} % of the answers', "
-        f"and {careless} for the others, which are given with little care, as held-out answers ask for."
+        f"and {math.sqrt(LAPSE_NOISE):.0f} times it for the others, which are given with little care, as held-out "
+        "answers ask for."
     )
 
 
