@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from predilect import Population
+from predilect import Calibration, Population
 from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.search import Search, _Coordinates
@@ -186,6 +186,13 @@ def test_the_spread_is_that_of_largest_evidence():
     best = math.exp(minimize_scalar(loss, bounds=(-4.0, 2.0), method="bounded", options={"xatol": 1e-9}).x)
     for start in (0.3, 1.5):
         assert abs(tie_spread_of(modes(start), information, start) / best - 1.0) < 0.01
+
+
+def test_the_spread_is_no_larger_than_a_calibration_may_have():
+    # Copies by the million that contradict each other ask for 88: e to that power is no threshold.
+    log_factor, information = np.array([90.0, -90.0, 85.0]), np.array([0.5, 0.5, 1e-6])
+    assert tie_spread_of(log_factor, information, 50.0) == 10.0
+    Calibration(tie_spread=10.0)
 
 
 def test_the_objective_has_the_gradient_it_says():

@@ -23,6 +23,7 @@ from predilect.progress import Report
 
 _LARGEST_LOG_STEP = 1.0
 _MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3
+_LARGEST_SPREAD = 10.0  # a threshold e¹⁰ times the crowd's is never, or always, reached
 
 
 def consensus_mode(m: FloatArray, precision: FloatArray, current: Expectation) -> FloatArray:
@@ -132,7 +133,7 @@ def tie_spread_of(log_factor: FloatArray, information: FloatArray, spread: float
         variance = 1.0 / (information + spread**-2)
         new = math.sqrt(float(np.mean((linear * variance) ** 2 + variance)))
         done = abs(new - spread) < _SPREAD_TOLERANCE * spread
-        spread = max(new, _SMALLEST_SPREAD)
+        spread = min(max(new, _SMALLEST_SPREAD), _LARGEST_SPREAD)
         if done:
             break
     return spread
