@@ -1,4 +1,4 @@
-"""T10.15: items that nobody has answered on are predicted from their features, on real data."""
+"""Items that nobody has answered on are predicted from their features, on real data."""
 
 from __future__ import annotations
 

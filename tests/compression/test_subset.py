@@ -191,7 +191,7 @@ def test_the_whole_covariance_of_some_against_dense_conditioning(joint):
 
 
 def test_more_kept_may_mean_more_variance():
-    """Against T5.5: with s = f + d and d known, s alone says something of f; s and f say nothing of it.
+    """With s = f + d and d known, s alone says something of f; s and f say nothing of it.
 
     q(f | s) is the prior's, which does not know that what is known of s is known of d.
     """

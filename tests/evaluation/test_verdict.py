@@ -476,9 +476,6 @@ def test_progress_is_told():
     assert "held-out answers: one ranking for all, part 1 of 5" in told
 
 
-# T10.13
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "outcome"), [(agreeing, "nothing"), (camps, "better")])
 def test_crowds_that_agree_and_crowds_that_are_divided_are_told_apart(make, outcome):

@@ -1,4 +1,4 @@
-"""T8.5: predictions of the factor model against a Gibbs sampler."""
+"""Predictions of the factor model against a Gibbs sampler."""
 
 from __future__ import annotations
 

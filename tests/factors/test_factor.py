@@ -59,7 +59,6 @@ def draws(p, user, n, rng, mean=None, covariance=None):
     [(4, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(None, False), (None, True), (4, True)])],
 )
 def test_moments_are_those_of_samples(n_points, diagonal):
-    """T4.12."""
     p = posterior(n_points, diagonal=diagonal)
     for user in (1, -1):
         law = {"mean": np.zeros(C), "covariance": np.eye(C)} if user < 0 else {}
@@ -82,7 +81,6 @@ def test_margins_are_differences_of_utilities(n_points, diagonal, consensus):
 
 
 def test_points_at_the_items_are_no_points():
-    """T4.14."""
     whole = posterior()
     points = Projection.of(KERNEL, X, KNOWN, X.copy())
     from dataclasses import replace
@@ -110,7 +108,6 @@ def test_many_items_are_factored(monkeypatch):
 
 
 def test_somebody_unseen_is_the_consensus_and_more_uncertain():
-    """T4.15."""
     p = posterior()
     mean, cov = p.utilities(-1)
     crowd_mean, crowd_cov = p.consensus()
@@ -131,7 +128,7 @@ def test_the_crowd_without_consensus_is_the_average_person():
 
 
 def test_new_items_follow_from_their_features():
-    """T4.15: one at the place of another is like it; one far away is a coin."""
+    """One at the place of another is like it; one far away is a coin."""
     from dataclasses import replace
 
     old = posterior()

@@ -140,7 +140,7 @@ def test_blocks_maximise_the_bound_of_their_sites(n_points):
 
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 def test_the_fixed_point_is_stationary_for_the_bound(delta):
-    """T8.1: with the sites refreshed to the end, the bound with the true likelihood has no slope in the weights."""
+    """With the sites refreshed to the end, the bound with the true likelihood has no slope in the weights."""
     data = simulate(delta=delta, n_users=6)
     answers, design, state, sites = swept(data)
     for _ in range(500):
@@ -165,7 +165,7 @@ def test_the_fixed_point_is_stationary_for_the_bound(delta):
 
 @pytest.mark.slow
 def test_damped_and_undamped_runs_end_alike():
-    """T8.2: the bound never falls by more than 1e-3 an answer, and 0.7 and 0.4 reach the same one."""
+    """The bound never falls by more than 1e-3 an answer, and 0.7 and 0.4 reach the same one."""
     data = simulate()
     ends = []
     for step in (0.7, 0.4):
@@ -183,7 +183,7 @@ def test_damped_and_undamped_runs_end_alike():
 
 
 def test_gamma_scale_terms_are_the_divergence():
-    """T4.4: E ln p(s) - E ln q(s) against draws, and the step against the conjugate one."""
+    """E ln p(s) - E ln q(s) against draws, and the step against the conjugate one."""
     prior, M, s = GammaPrior(2.0, 3.0), 7, 1.3
     alpha = prior.shape + M / 2
     draws = np.random.default_rng(0).gamma(alpha, s / alpha, size=400_000)
@@ -245,7 +245,6 @@ def test_the_bound_does_not_depend_on_the_order_of_people(crowd):
 
 
 def test_zero_is_a_saddle_and_the_start_is_not(crowd):
-    """T4.9."""
     answers, design, state, sites = build(crowd)
     state.mu[:] = 0.0
     for c in range(2):
@@ -261,7 +260,7 @@ def test_zero_is_a_saddle_and_the_start_is_not(crowd):
 
 
 def test_one_function_is_gaussian_variational_inference():
-    """T8.8: C = 0 against an independent optimiser over mean and covariance."""
+    """C = 0 against an independent optimiser over mean and covariance."""
     data = simulate(n_users=1, n_items=5, n_answers=12, n_components=1)
     fixed = GammaPrior(1e9, 1e9)  # s_t = 1
     fit = fit_factor(

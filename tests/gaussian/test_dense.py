@@ -1,4 +1,4 @@
-"""The one Cholesky of the package: T0.4 and T0.5 for what is used of it."""
+"""The one Cholesky of the package: solves, determinants, jitter and what cannot be factorised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kernel under the contract (T0.5), and what each is."""
+"""Every kernel under the contract, and what each is."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_matern_of_a_hand_computed_distance():
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 def test_derivative_of_matern_32_as_printed(scale):
-    # T0.5, crowdgppl.md 2.5 (eq. 43): 3 r² / l³ exp(-√3 r / l), by l; by log l it is l times that.
+    # crowdgppl.md 2.5 (eq. 43): 3 r² / l³ exp(-√3 r / l), by l; by log l it is l times that.
     r = 1.7
     found = matern(scale).gradient(np.array([[0.0]]), np.array([[r]]), np.ones((1, 1)))
     assert abs(found[0] / scale - 3 * r**2 / scale**3 * np.exp(-np.sqrt(3) * r / scale)) < EXACT

@@ -1,4 +1,4 @@
-"""The preference kernel (T1.1-4)."""
+"""The preference kernel."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_evidence_and_predictions_against_orthants(delta, pairs):
         fit = s.fit(ep)
         assert abs(fit.evidence - exact) < 0.02
         assert abs(fit.evidence - exact) < abs(s.fit(laplace).evidence - exact)
-        # T2.4: one more answer, by a ratio of two boxes
+        # One more answer, by a ratio of two boxes
         a = np.zeros(8)
         a[0], a[7] = 1.0, -1.0
         wider, _ = exact_evidence(s.K, np.vstack([s.A, a]), [*s.outcome, 1], delta, s.mean)
@@ -37,7 +37,7 @@ def test_evidence_and_predictions_against_orthants(delta, pairs):
 
 
 def test_one_answer_is_exact():
-    # T2.2: one tilted Gaussian is all there is.
+    # One tilted Gaussian is all there is.
     for outcome, delta in ((1, 0.0), (-1, 0.3), (0, 0.3)):
         s = small(3, n_answers=1, delta=delta)._replace(outcome=np.array([outcome]))
         fit = s.fit(ep, tolerance=1e-12)
@@ -51,7 +51,7 @@ def test_one_answer_is_exact():
 
 
 def test_marginals_of_two_answers_against_quadrature():
-    # T2.3, by a fine grid in the plane of the two margins
+    # By a fine grid in the plane of the two margins
     s = small(5, n_items=4, n_answers=2, delta=0.4, scale=2.0)._replace(outcome=np.array([1, 0]))
     fit = s.fit(ep)
     G, m = s.A @ s.K @ s.A.T, s.A @ s.mean
@@ -91,7 +91,7 @@ def test_sequential_equals_parallel_in_any_order(pairs, space):
         assert abs(sequential.evidence - parallel.evidence) < CONVERGED
         np.testing.assert_allclose(sequential.mean, parallel.mean, atol=CONVERGED)
         np.testing.assert_allclose(sequential.covariance(), parallel.covariance(), atol=CONVERGED)
-    assert np.all(parallel.sites.precision > 0)  # T2.6
+    assert np.all(parallel.sites.precision > 0)
 
 
 def test_the_posterior_is_the_tilted_one_answer_by_answer():

@@ -1,4 +1,4 @@
-"""The gradient of the evidence by finite differences, and the search for hyper-parameters (T2.5, T8.6)."""
+"""The gradient of the evidence by finite differences, and the search for hyper-parameters."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_many_items_that_are_alike_to_no_other_are_fitted_the_same(delta, scale,
 
 @pytest.mark.parametrize("seed", range(4))
 def test_evidence_is_close_to_the_exact_one(seed):
-    # T2.1: Laplace within .2 of the orthant; with ties of the box.
+    # Laplace within .2 of the orthant; with ties of the box.
     rng = np.random.default_rng(seed)
     n, n_items, delta = 7, 4, 0.5 * (seed % 2)
     left, right = random_pairs(rng, n, n_items)

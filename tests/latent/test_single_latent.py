@@ -1,4 +1,4 @@
-"""What Laplace, EP and variational inference of one latent function have in common (T1.5-9, T2, T8.8)."""
+"""What Laplace, EP and variational inference of one latent function have in common."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_both_spaces_agree(method, pairs):
 
 @every_method
 def test_utilities_and_pairs_are_two_views_of_one_model(method):
-    # T1.5: a latent function of pairs with the preference kernel, and one of items.
+    # A latent function of pairs with the preference kernel, and one of items.
     s = small(4, n_items=5, n_answers=14, delta=0.2, scale=2.0)
     items = s.fit(method, **STRICT)
     G = preference(s.K, s.left, s.right)
@@ -107,9 +107,9 @@ def test_utilities_and_pairs_are_two_views_of_one_model(method):
 def test_invariances(method):
     s = small(6, n_items=6, n_answers=9, delta=0.3, repeated=True)
     fit = s.fit(method, **STRICT)
-    # T1.7: every pair swapped and every answer flipped
+    # Every pair swapped and every answer flipped
     same(fit, s.fit(method, left=s.right, right=s.left, outcome=-s.outcome, **STRICT))
-    # T1.8: items in another order
+    # Items in another order
     order = np.random.default_rng(0).permutation(6)
     place = np.argsort(order)
     moved = s.fit(
@@ -117,11 +117,10 @@ def test_invariances(method):
     )
     assert abs(moved.evidence - fit.evidence) < CONVERGED
     np.testing.assert_allclose(moved.mean, fit.mean[order], atol=CONVERGED)
-    # T1.9: a row of weight w is w rows
+    # A row of weight w is w rows
     copies = s.weight.astype(int)
     each = {name: np.repeat(getattr(s, name), copies) for name in ("left", "right", "outcome")}
     same(fit, s.fit(method, **each, weight=None, **STRICT))
-    # T1.6
     G = preference(fit.covariance(), s.left, s.right).diagonal()
     z = s.A @ fit.mean
     forth, back = outcome_probabilities(z, G, 0.3), outcome_probabilities(-z, G, 0.3)
@@ -130,7 +129,7 @@ def test_invariances(method):
 
 @every_method
 def test_a_constant_added_to_the_kernel_changes_no_comparison(method):
-    # T1.4, and T2.9: a level that nobody knows is no mean at all.
+    # A level that nobody knows is no mean at all.
     s = small(7, n_items=6, n_answers=15, scale=2.0)
     fit, level = s.fit(method, **STRICT), s.fit(method, K=s.K + 50.0, mean=s.mean + 7.0, **STRICT)
     assert abs(fit.evidence - level.evidence) < CONVERGED

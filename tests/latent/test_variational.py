@@ -1,4 +1,4 @@
-"""Variational inference against an independent optimiser of (m, S) and exact orthants (T8.1, T8.8)."""
+"""Variational inference against an independent optimiser of (m, S) and exact orthants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E log P by quadrature: accuracy, derivatives, and the plain NumPy form of the compiled loop (T0.3)."""
+"""E log P by quadrature: accuracy, derivatives, and the plain NumPy form of the compiled loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def by_quadrature(outcome, m, v, delta, k):
     return sum(quad(integrand, a, b, epsabs=1e-15, epsrel=1e-12)[0] for a, b in pairwise(edges))
 
 
-# T0.3 asks 1e-8, 1e-5 and 5e-4 at v = 1, 4, 10.
+# At most 1e-8, 1e-5 and 5e-4 at v = 1, 4, 10.
 @pytest.mark.parametrize(
     ("v", "tolerance"), [(1e-4, 1e-9), (0.1, 1e-9), (1.0, 1e-7), (2.0, 5e-6), (4.0, 1e-7), (10.0, 5e-6), (60.0, 2e-5)]
 )

@@ -1,4 +1,4 @@
-"""T0.1 and T0.2: log Φ and φ/Φ in both tails."""
+"""Log Φ and φ/Φ in both tails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.stats
 from predilect.likelihoods.special import log_ndtr, log_ndtr_scalar, mills_ratio, mills_ratio_scalar
 from tolerances import EXACT
 
-DIGITS = 1e-13  # relative; what T0.1 asks for
+DIGITS = 1e-13  # relative
 GRID = np.concatenate([np.linspace(-40.0, 40.0, 8001), -np.logspace(-9, 0, 50), np.logspace(-9, 0, 50), [-5.0, 5.0]])
 
 
@@ -71,7 +71,7 @@ def test_no_step_where_the_two_formulas_meet():
 
 
 def test_the_curvature_of_log_ndtr_lies_between_zero_and_one():
-    # T0.2. Beyond 37 ρ is so small that w = ρ (ρ + z) underflows; 1 - w is 1/z², above rounding up to 1e3.
+    # Beyond 37 ρ is so small that w = ρ (ρ + z) underflows; 1 - w is 1/z², above rounding up to 1e3.
     z = np.linspace(-1e3, 37.0, 40001)
     w = mills_ratio(z) * (mills_ratio(z) + z)
     assert np.all(w > 0)

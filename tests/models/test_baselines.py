@@ -127,7 +127,7 @@ def test_features_that_do_not_fit():
 
 
 def test_noise_and_amplitude_are_one_number():
-    """(α, a) and (1, a/α²): T2.8."""
+    """(α, a) and (1, a/α²)."""
     columns, y = votes(ROWS)
     asked = questions(8, np.array([(0, 1), (2, 4)]))
     models = [JointGP(**DELTA, n_tuning=0, noise=n, variance=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]

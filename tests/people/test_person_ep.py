@@ -77,7 +77,7 @@ def rectangle(Sigma, m, rows, delta) -> float:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_evidence_equals_the_exact_probability_of_the_answers(seed):
-    # T10.1: EP's own error is below .02 at s0 = 1. Odd seeds have ties.
+    # EP's own error is below .02 at s0 = 1. Odd seeds have ties.
     rng = np.random.default_rng(seed)
     n = 4 + seed % 4
     left, right = random_pairs(rng, n, 5)
@@ -105,7 +105,7 @@ def test_one_answer_is_exact():
 
 @pytest.mark.parametrize("n_items", [4, 9])
 def test_gradients_equal_finite_differences_of_the_converged_evidence(n_items):
-    # T10.2: at an EP fixed point the statistics are the gradient, since the sites are stationary.
+    # At an EP fixed point the statistics are the gradient, since the sites are stationary.
     rows, Sigma, m = mixed(11, [8, 7, 2], n_items, weighted=True)
     people, delta, step = laid_out(rows), 0.6, 1e-4
     found, _ = converged(people, Sigma, m, delta)
@@ -129,7 +129,7 @@ def test_gradients_equal_finite_differences_of_the_converged_evidence(n_items):
 
 
 def test_pair_space_equals_item_space():
-    # T10.6. A person is worked on in pair space when n <= k. The same person is met twice: with 10 answers on 4 items
+    # A person is worked on in pair space when n <= k. The same person is met twice: with 10 answers on 4 items
     # (item space), and with each answer about its own copies of the items, perfectly correlated with them (pair space).
     rng = np.random.default_rng(8)
     n, n_items = 10, 4
@@ -156,7 +156,7 @@ def test_pair_space_equals_item_space():
 
 @pytest.mark.parametrize("n_items", [3, 12])
 def test_a_weight_is_so_many_duplicates(n_items):
-    # T10.7, by duplicated rows that no canonical order has added up.
+    # By duplicated rows that no canonical order has added up.
     rng = np.random.default_rng(21)
     left, right = random_pairs(rng, 5, n_items)
     outcome, weight = np.array([1, 0, -1, 1, -1]), np.array([3, 2, 1, 5, 2])
@@ -253,7 +253,7 @@ def test_extreme_answers_stay_finite():
 
 
 def test_the_same_bits_for_any_number_of_threads():
-    # T10.14: shards are cut by the data alone and added up in order.
+    # Shards are cut by the data alone and added up in order.
     rows = crowd(6, 1500, 25, 12, delta=0.3)
     people = laid_out(rows)
     assert len(people.shards) >= 4

@@ -215,7 +215,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
     model.personal_ = typed(bool, document["personal"], "personal")
     calibration = restored_calibration(document["calibration"])
     if model.personal_ != (model.users_ is not None):
-        raise ValueError("people who are told apart, and are not")
+        raise ValueError("people who are named, and are not")
     n_users = len(model.users_ or [None])
     if ("alpha" in arrays) == model.local:
         raise ValueError("the covariance between people, and moments person by person")

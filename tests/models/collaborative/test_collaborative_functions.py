@@ -53,7 +53,7 @@ def test_items_and_pairs_are_the_same_model():
 
 @pytest.mark.parametrize("known", [KNOWN, np.arange(N) % 3 > 0])
 def test_pseudo_pairs_that_span_the_items_are_exact_on_all_pairs(known):
-    """T6.3: the preference kernel has rank n_items - 1."""
+    """The preference kernel has rank n_items - 1."""
     pseudo = spanning_pairs(LEFT, RIGHT, 100, np.random.default_rng(0))
     assert len(pseudo) == N - 1
     sparse, full = PseudoFunctions.of(KERNEL, X, known, LEFT, RIGHT, pseudo), exact(known)

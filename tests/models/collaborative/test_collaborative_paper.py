@@ -39,7 +39,7 @@ def fit(data):
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 @pytest.mark.parametrize("preset", ["paper", "modern"])
 def test_one_function_that_everybody_weighs_alike_is_gp_classification(preset, delta):
-    """T6.4, evidence included."""
+    """The evidence included."""
     data = simulate_shared(seed=1, n_users=1, n_answers=40, delta=delta, weight=np.arange(40) % 3 + 1.0)
     if preset == "paper":
         found = fit_paper(data.answers, data.functions, n_components=1, fixed_weights=True, delta=delta, **TIGHT)
@@ -144,7 +144,7 @@ def test_the_evidence_is_the_printed_one():
 
 @pytest.mark.slow
 def test_features_that_say_nothing_are_no_features(data, fit):
-    """T6.7: CPU with K_users = I is CP."""
+    """CPU with K_users = I is CP."""
     rows = np.arange(8.0)[:, None] * 1e3
     people = Projection.of(Stationary(np.ones(1), "squared-exponential"), rows, np.ones(8, bool), None)
     found = fit_paper(data.answers, data.functions, n_components=2, people=ExactWeights.of(people), **TIGHT)
@@ -193,7 +193,7 @@ def test_a_constant_in_the_kernel_says_nothing(data, fit):
 
 
 def test_sides_and_copies(data, fit):
-    """T6.6, and a duplicate is a weight of 2, exactly."""
+    """A duplicate is a weight of 2, exactly."""
     swapped = FactorAnswers.of(data.user, data.right, data.left, -data.outcome, None, 8)
     found = fit_paper(swapped, data.functions, n_components=2, **TIGHT)
     assert found.evidence == fit.evidence
@@ -206,7 +206,6 @@ def test_sides_and_copies(data, fit):
 
 
 def test_precisions_that_are_negative_are_counted_and_never_used():
-    """T6.8."""
     data = simulate_shared(seed=3, n_answers=200, strength=4.0)
     found = fit_paper(data.answers, data.functions, n_components=10)
     assert found.n_rejected > 0
@@ -235,7 +234,7 @@ def test_functions_that_are_not_needed_are_pruned():
 
 @pytest.mark.slow  # 90 fits
 def test_the_evidence_prefers_the_true_length_scale():
-    """T6.9: sign test over 30 data sets, against ten times shorter and longer."""
+    """Sign test over 30 data sets, against ten times shorter and longer."""
     wins = np.zeros(2)
     for seed in range(30):
         data = simulate_shared(seed=seed, n_users=15, n_items=12, n_answers=250, length_scale=1.0, strength=1.5)
@@ -250,7 +249,6 @@ def test_the_evidence_prefers_the_true_length_scale():
 
 
 def test_predictive_moments_are_those_of_products_of_draws(data, fit):
-    """T6.5."""
     rng = np.random.default_rng(0)
     p, n = fit.posterior, 200_000
     u, i, j = 3, 0, 4

@@ -39,7 +39,6 @@ def cavity(p, sites=SITES):
 
 
 def test_new_messages_match_the_tilted_moments_by_quadrature():
-    """T6.1."""
     found = refreshed_sites(Y, ONE, SITES, MEAN, VAR, DELTA, keep=True)
     assert not found.improper.any()
     for p in range(6):
@@ -128,7 +127,7 @@ def test_the_evidence_of_answers_by_its_parts(improper):
 
 
 def test_one_answer_on_a_gaussian_is_exact():
-    """T6.8 in its smallest form: prior N(.3, 1.7), one answer, log Φ."""
+    """The smallest form: prior N(.3, 1.7), one answer, log Φ."""
     m, v = np.array([0.3]), np.array([1.7])
     y, one = np.array([1], dtype=np.int8), np.ones(1)
     sites = refreshed_sites(y, one, Sites.flat(1), m, v, 0.0, keep=True).sites

@@ -25,7 +25,6 @@ def build(m):
 
 @pytest.mark.parametrize("m", [1, 4, 11])
 def test_marginals_and_predictions_are_those_of_the_dense_covariance(m):
-    """T6.3."""
     fitc, prior = build(m)
     found = fitc.condition(SITES)
     S = np.linalg.inv(np.linalg.inv(prior) + np.diag(SITES.precision))

@@ -83,7 +83,6 @@ def test_a_pass_is_that_of_the_formulas(fixed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_bound_never_falls_and_ends_where_its_gradient_vanishes(seed):
-    """T6.2."""
     problem = Problem(seed)
     bounds = problem.run(5000, 1e-13)
     assert len(bounds) < 5000

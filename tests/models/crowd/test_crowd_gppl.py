@@ -106,7 +106,7 @@ def test_components_that_matter_are_few():
 
 
 def test_no_components_are_the_pooled_model():
-    """T4.8: with t alone and the same s, CrowdGPPL is GPPL."""
+    """With t alone and the same s, CrowdGPPL is GPPL."""
     given: dict[str, Any] = {"length_scale": 1.0, "tol": 1e-12, "max_iter": 500}
     crowd = CrowdGPPL(n_components=0, own_share=0.0, consensus_prior=(1e7, 2e7), **given).fit(*TRAIN, items=ITEMS)
     pooled = GPPL(variance=crowd.hyperparameters_.consensus_variance, **given).fit(*TRAIN, items=ITEMS)

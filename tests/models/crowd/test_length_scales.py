@@ -37,7 +37,7 @@ def fitted(data, projection, sweeps=600, scales=True):
 
 @pytest.mark.parametrize("n_points", [pytest.param(None, marks=pytest.mark.slow), 4])
 def test_gradient_is_that_of_the_optimised_bound(n_points):
-    """T4.11, T8.6; the first term alone, eq. 39, fails where points are not items."""
+    """The first term alone, eq. 39, fails where points are not items."""
     data = simulate_factor(n_points=n_points, n_users=5, n_answers=120)
     p = data.projection
     _, state, answers, design = fitted(data, p)

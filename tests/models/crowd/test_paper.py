@@ -20,7 +20,7 @@ FIXED = GammaPrior(1e9, 1e9)
 @pytest.mark.parametrize("n_points", [None, 4])
 @pytest.mark.parametrize("features", [False, True])
 def test_a_step_minimises_the_linearised_bound_block_by_block(n_points, features, monkeypatch):
-    """T4.3: with frozen sites every block lowers the bound to where no move of its mean lowers it more."""
+    """With frozen sites every block lowers the bound to where no move of its mean lowers it more."""
     data = simulate_factor(n_points=n_points, delta=0.3)
     answers = FactorAnswers.of(*data.columns)
     design = ItemDesign.of(data.projection, answers.left, answers.right)
@@ -81,7 +81,6 @@ def predict(fit, data):
 
 
 def test_noise_variance_is_a_unit():
-    """T4.13."""
     data = simulate_factor()
     t, v, w = GammaPrior(1.0, 100.0), GammaPrior(1.0, 10.0), GammaPrior(1.0, 10.0)
     doubled = PaperPriors(GammaPrior(1.0, 200.0), GammaPrior(1.0, 20.0), w)
@@ -94,7 +93,6 @@ def test_noise_variance_is_a_unit():
 
 
 def test_points_at_the_items_are_no_points():
-    """T4.14."""
     data = simulate_factor()
     points = Projection.of(matern([1.5, 1.5]), data.X, np.ones(9, bool), data.X.copy())
     options = {"n_components": 2, "max_iter": 30}
@@ -105,7 +103,7 @@ def test_points_at_the_items_are_no_points():
 
 
 def test_the_mean_of_stochastic_steps_is_the_full_one():
-    """T4.7: natural parameters of equal batches, scaled, average to those of all rows."""
+    """Natural parameters of equal batches, scaled, average to those of all rows."""
     data = simulate_factor(n_answers=160)
     answers = FactorAnswers.of(*data.columns)
     design = ItemDesign.of(data.projection, answers.left, answers.right)

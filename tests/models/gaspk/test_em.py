@@ -1,4 +1,4 @@
-"""EM over characteristics and weights: T3.12, 15 and 16, restarts, tie thresholds and how sure to be."""
+"""EM over characteristics and weights: its bound, restarts, tie thresholds and how sure to be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mode of the characteristics and its curvature: T3.1 to T3.6, 10, 12 and 13, and psi of T3.15."""
+"""The mode of the characteristics and its curvature, against dense algebra and finite differences."""
 
 from __future__ import annotations
 

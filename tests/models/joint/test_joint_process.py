@@ -1,4 +1,4 @@
-"""The joint process given messages, against dense conditioning of the whole Kronecker product (T5.3, T5.4)."""
+"""The joint process given messages, against dense conditioning of the whole Kronecker product."""
 
 from __future__ import annotations
 

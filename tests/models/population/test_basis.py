@@ -158,7 +158,7 @@ def compare(one, other, priors, rows, tolerance):
 
 
 def test_one_hot_identity_as_attributes_is_the_items():
-    # T10.6. The same numbers by other loops, so that only rounding can differ, even along the whole search.
+    # The same numbers by other loops, so that only rounding can differ, even along the whole search.
     K = spaced(6).covariance(0.5, 1.0)
     items = PopulationPrior(K, 20.0, 2.0, 4.0)
     basis = PopulationPrior(K, 20.0, 2.0, 4.0, Phi=np.eye(6))

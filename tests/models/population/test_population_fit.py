@@ -158,7 +158,7 @@ def test_a_long_run_ends_where_the_closed_form_steps_stand_still(problem):
 
 
 def test_the_consensus_step_is_the_newton_step_of_j(problem):
-    # T10.3: with sites fixed J is quadratic in m; its dense form gives maximum and curvature without r and H.
+    # With sites fixed J is quadratic in m; its dense form gives maximum and curvature without r and H.
     rows, people, prior, state = problem
     rng = np.random.default_rng(3)
     m0 = state.m + rng.standard_normal(rows.n_items)
@@ -188,7 +188,7 @@ def test_the_consensus_step_is_the_newton_step_of_j(problem):
 
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 def test_without_differences_between_people_it_is_the_pooled_model(delta):
-    # T10.5: Σ -> 0 by a prior that allows nothing else. What is left of Σ (1e-8) moves m by about as much.
+    # Σ -> 0 by a prior that allows nothing else. What is left of Σ (1e-8) moves m by about as much.
     rows = crowd(5, 40, 5, 9, delta=delta)
     prior = PopulationPrior(alike(5), 1e8, 1e-8, 3.0)
     state = fit_population(laid_out(rows), prior, delta=delta, **TIGHT)
@@ -198,7 +198,7 @@ def test_without_differences_between_people_it_is_the_pooled_model(delta):
 
 
 def test_known_population_is_one_gaussian_process_a_person():
-    # T10.5: m = 0 with certainty and Σ fixed; nobody learns from anybody.
+    # m = 0 with certainty and Σ fixed; nobody learns from anybody.
     rows = crowd(6, 5, 6, [3, 9, 1, 14, 6], delta=0.4)
     people = laid_out(rows)
     Sigma = random_covariance(np.random.default_rng(1), 6, 3.0)
@@ -219,7 +219,7 @@ def test_known_population_is_one_gaussian_process_a_person():
 
 
 def test_the_tie_threshold_is_recovered():
-    # T10.11: within four standard errors, these from the curvature of the profile of J over δ.
+    # Within four standard errors, these from the curvature of the profile of J over δ.
     truth = 0.6
     people = laid_out(crowd(7, 400, 5, 20, delta=truth, person_sd=0.8))
     prior = PopulationPrior(np.eye(5), 5.0, 1.0, 1.0)

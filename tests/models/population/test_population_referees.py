@@ -66,7 +66,7 @@ def contrast_coverage(truth: FeaturedCrowd, model: Population) -> float:
 
 
 def test_people_at_the_true_hyper_parameters_lie_in_their_intervals(crowds):
-    # T10.12. Measured: .94 to .96.
+    # Measured: .94 to .96.
     covered = np.mean([person_coverage(truth, known, divide=False) for truth, _, known in crowds])
     assert 0.92 <= covered <= 0.99
 
@@ -76,7 +76,7 @@ FALLS_SHORT = {"scale divided out": ["few answers"], "as they are": ["few answer
 
 @pytest.mark.parametrize("how", FALLS_SHORT)
 def test_people_at_learned_hyper_parameters_lie_in_their_intervals(crowds, how, request):
-    # T10.12. The overall scale is one number that few answers a person leave uncertain (population.md section 1), and
+    # The overall scale is one number that few answers a person leave uncertain (population.md section 1), and
     # intervals at one setting of the prior say nothing of that. Measured on these crowds: few answers .921 with the
     # scale divided out (a standard error of .01: on either side of the edge) and .87 as they are, decided people .885;
     # at the true setting .95.
@@ -89,7 +89,7 @@ def test_people_at_learned_hyper_parameters_lie_in_their_intervals(crowds, how, 
 
 @pytest.mark.parametrize("which", ["learned", "known"])
 def test_contrasts_of_the_consensus_lie_in_their_intervals(crowds, which):
-    # T10.12. Measured: .93 to .96 learned, .93 to .97 known.
+    # Measured: .93 to .96 learned, .93 to .97 known.
     covered = np.mean([contrast_coverage(one[0], one[1 + (which == "known")]) for one in crowds])
     assert 0.92 <= covered <= 0.98
 
@@ -126,7 +126,7 @@ def peak_megabytes(n_answers: int) -> float:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the peak of a process comes from getrusage")
 def test_memory_grows_by_the_data_and_little_else():
-    # T10.16: 100 bytes an answer and 50 MB. Measured: 123 MB of the 136 allowed.
+    # 100 bytes an answer and 50 MB. Measured: 123 MB of the 136 allowed.
     few, many = peak_megabytes(100_000), peak_megabytes(1_000_000)
     assert many - few < 900_000 * 100 / 2**20 + 50
     assert many < 1024
@@ -134,7 +134,7 @@ def test_memory_grows_by_the_data_and_little_else():
 
 @pytest.mark.data
 def test_features_tell_how_sushi_that_nobody_has_rated_will_be_liked():
-    # T10.15: twenty items of set B are held out; an answer about one of them is predicted from its features.
+    # Twenty items of set B are held out; an answer about one of them is predicted from its features.
     folder = Path(os.environ["PREDILECT_DATA"]) / "sushi"
     if not folder.is_dir():
         pytest.skip(f"{folder} is missing")

@@ -44,7 +44,7 @@ def select(answers, free=FREE, start=START, **options):
     [(1.0, 0.9), (1.0, 0.1), (25.0, 0.1), (25.0, 0.9)],
 )
 def test_the_choice_predicts_as_well_as_the_truth(scale, weight):
-    # T10.10. Measured over three seeds: at most .007 nats an answer worse.
+    # Measured over three seeds: at most .007 nats an answer worse.
     truth = featured_crowd(0, 300, 20, scale=scale, feature_weight=weight)
     columns, outcome = truth.answers(15)
     test, test_outcome = truth.answers(15)

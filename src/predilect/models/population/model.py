@@ -323,7 +323,7 @@ def _independence_line(people: bool) -> str:
             "Intervals take people for independent of each other, and not their answers. Scores are the average "
             "answer's: the more people differ, the closer together they are than the average person's."
         )
-    return "Intervals take all answers for independent, as at most four people, or too many items, are told apart."
+    return "Intervals take all answers for independent: fewer than five people are named, or items are more than 3 000."
 
 
 def _use_of_features(model: Any) -> str:
