@@ -10,6 +10,7 @@ from predilect.gaussian.dense import (
     eigenpairs,
     factorise,
     inverse_and_log_det,
+    mirror,
     semidefinite_root,
     symmetrise,
 )
@@ -149,3 +150,11 @@ def test_eigenpairs_are_sorted_and_signed():
     with pytest.raises(NotPositiveDefiniteError, match="not finite"):
         eigenpairs(np.full((2, 2), np.nan))
     assert eigenpairs(np.zeros((0, 0)))[1].shape == (0, 0)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 256, 600])
+def test_a_lower_triangle_is_mirrored(n):
+    lower = np.tril(np.random.default_rng(n).standard_normal((n, n)))
+    expected = lower + np.tril(lower, -1).T
+    mirror(lower)
+    np.testing.assert_array_equal(lower, expected)

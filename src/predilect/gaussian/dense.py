@@ -55,6 +55,19 @@ class Factor:
         return 2.0 * float(np.log(np.diagonal(self.lower)).sum())
 
 
+_ROWS_AT_ONCE = 256
+
+
+def mirror(lower: FloatArray) -> None:
+    """Fill the upper triangle, zeros so far, from the lower one, in place; block by block, which caches hold."""
+    n = len(lower)
+    for start in range(0, n, _ROWS_AT_ONCE):
+        stop = min(start + _ROWS_AT_ONCE, n)
+        block = lower[start:stop, start:stop]
+        block += np.tril(block, -1).T
+        lower[start:stop, stop:] = lower[stop:, start:stop].T
+
+
 def factorise(matrix: FloatArray) -> Factor:
     """Cholesky factor of a symmetric matrix, with escalating, reported jitter; only the lower triangle is read.
 

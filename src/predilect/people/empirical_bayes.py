@@ -28,16 +28,17 @@ _LARGEST_SPREAD = 10.0  # a threshold e¹⁰ times the crowd's is never, or alwa
 
 def consensus_mode(m: FloatArray, precision: FloatArray, current: Expectation) -> FloatArray:
     """Consensus mode: the first result of :func:`consensus_step`, without the covariance; M³/3 operations."""
-    return _consensus(m, precision, current)[0]
+    return consensus_factor(m, precision, current)[0]
 
 
 def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, FloatArray]:
     """Newton step of J in m, sites fixed: C_m = ((s_t K_t)⁻¹ + H)⁻¹, m' = C_m (r + H m); M³ operations."""
-    m_new, factor = _consensus(m, precision, current)
+    m_new, factor = consensus_factor(m, precision, current)
     return m_new, factor.inverse()
 
 
-def _consensus(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, Factor]:
+def consensus_factor(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, Factor]:
+    """Consensus mode, and the factor of its precision C_m⁻¹."""
     factor = factorise(symmetrise(precision + current.H))
     return factor.solve(current.r + current.H @ m), factor
 

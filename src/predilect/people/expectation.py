@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._types import FloatArray
-from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.dense import mirror, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
 from predilect.people.ep import answers_evidence, em_pass, refresh_sites
@@ -150,7 +150,7 @@ def expectation(
         ties[person.user] = person.ties
     if not law.has_basis:
         for lower in (total.H, total.D):
-            lower += np.tril(lower, -1).T
+            mirror(lower)
     H, D, r, r_traits = total.H, total.D, total.r, total.r_traits
     if law.has_basis:
         H, r, r_traits = symmetrise(law.Phi.T @ H), law.Phi.T @ r, law.Phi.T @ r_traits

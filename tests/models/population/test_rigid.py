@@ -148,7 +148,8 @@ def test_scales_and_threshold_that_must_rise_or_fall_together_are_found():
         search.start_round()
         for _ in range(8):
             value, _ = search.evaluate([], np.zeros(0))
-        return value - search._log_det_of_consensus()
+        current = search.current
+        return value - search._log_det_of_consensus(factorise(search.precision + current.H), current)
 
     starts = [Hyperparameters(100.0, start, start, 0.0, 1.0) for start in (0.05, 100.0)]
     below, above = (rigid_hyperparameters(people, space, start, ["variance", "consensus_variance"]) for start in starts)

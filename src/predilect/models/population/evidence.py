@@ -19,11 +19,17 @@ from scipy.optimize import minimize
 
 from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
-from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
-from predilect.people.empirical_bayes import consensus_mode, consensus_step, offset_step, threshold_step
+from predilect.people.empirical_bayes import (
+    consensus_factor,
+    consensus_mode,
+    consensus_step,
+    offset_step,
+    threshold_step,
+)
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People
 
@@ -250,11 +256,10 @@ class _Rigid:
         self.delta = root * state.delta if self.learn_delta else state.delta
         self.sites, self.current = state.sites.copy(), state.current
 
-    def _log_det_of_consensus(self) -> float:
+    def _log_det_of_consensus(self, factor: Factor, current: Expectation) -> float:
         """½ log |I + s_t K H|: what the evidence loses when the consensus is integrated out, in nats."""
-        assert self.current is not None
-        value = factorise(symmetrise(self.precision + self.current.H)).log_det() - factorise(self.precision).log_det()
-        return 0.5 * (value + float(np.log1p(self.current.own_H / self.offset_precision).sum()))
+        value = factor.log_det() - factorise(self.precision).log_det()
+        return 0.5 * (value + float(np.log1p(current.own_H / self.offset_precision).sum()))
 
     def _profile(self, best: float) -> float:
         """The evidence, consensus integrated out, with the log prior of the scales: accurate near ``best``."""
@@ -266,7 +271,7 @@ class _Rigid:
                 executor=self.executor,
             )  # fmt: skip
             m, offset, delta = self.m, self.offset, self.delta
-            self.m = consensus_mode(m, self.precision, current)
+            self.m, factor = consensus_factor(m, self.precision, current)
             gain = (current.r - self.precision @ m) @ (self.m - m)
             if len(offset):
                 self.offset = offset_step(offset, self.offset_precision, current)
@@ -275,7 +280,8 @@ class _Rigid:
                 self.delta = threshold_step(delta, current)
                 gain += current.slope_delta * (self.delta - delta)
             penalty = m @ self.precision @ m + offset**2 @ self.offset_precision
-            value = current.evidence + 0.5 * float(gain - penalty) - self._log_det_of_consensus() + log_prior
+            log_det = self._log_det_of_consensus(factor, current)
+            value = current.evidence + 0.5 * float(gain - penalty) - log_det + log_prior
             if gain < max(_SMALL_GAIN, _SMALL_SHARE * (best - value)):
                 break
         return value

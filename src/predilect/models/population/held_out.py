@@ -192,7 +192,8 @@ class Fold:
 MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
 ENOUGH_TO_CALIBRATE = 8000.0  # answers held out
 _ENOUGH_NEWCOMERS = 1000.0  # answers of people left out, at each step
-_PEOPLE_PARTS, _FEWEST_PEOPLE = 4, 8  # one part of the people is left out at a time
+# One part of the people is left out at a time; some answers of each of fewer people say nothing of a factor.
+_PEOPLE_PARTS, _FEWEST_PEOPLE = 4, 40
 _MOST_WORK = 1e8  # multiply-adds of a sweep, over all folds; about half a second
 
 
