@@ -17,6 +17,7 @@ def test_every_strategy_is_measured(monkeypatch, capsys):
     assert all("the slowest of 2 " in line for line in lines)
 
 
+@pytest.mark.slow  # rounds of a whole crowd
 def test_everybody_is_asked_in_every_round(capsys):
     questions.everybody(8, 2)
     assert capsys.readouterr().out.startswith("8 people, 2 rounds by bald, pools of 40 pairs, with updates: ")

@@ -64,9 +64,10 @@ def penalised_loss(x, outcome, mean, var, weight, delta, kind) -> float:
 
 
 @pytest.mark.parametrize("truth", [
-    Calibration(0.3, 1.2, 0.3), Calibration(0.5, 0.5, 0.25, 1.6), Calibration(1.0, 1.0, 1.0, 0.6, 0.7),
-    Calibration(0.4, 1.5, 0.4, 1.4, 1.3, 0.5), Calibration(0.6, 1.0, 0.2, 1.0, 1.0, 0.3),
-    pytest.param(Calibration(0.4, 0.8, 0.2, 1.0, 1.0, 0.6, 0.15, 60.0), marks=pytest.mark.slow),
+    Calibration(0.3, 1.2, 0.3), Calibration(1.0, 1.0, 1.0, 0.6, 0.7), Calibration(0.6, 1.0, 0.2, 1.0, 1.0, 0.3),
+    pytest.param(Calibration(0.5, 0.5, 0.25, 1.6), marks=pytest.mark.slow),
+    pytest.param(Calibration(0.4, 1.5, 0.4, 1.4, 1.3, 0.5), marks=pytest.mark.slow),
+    pytest.param(Calibration(0.4, 0.8, 0.2, 1.0, 1.0, 0.6, 0.15), marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_the_calibration_of_simulated_answers_is_found(truth):
     n = 400_000 if truth.lapse_rate else 80_000  # lapses hide what large margins tell of the rest
