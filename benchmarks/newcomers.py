@@ -138,7 +138,7 @@ def run(name: str, seed: int, code: str) -> list[dict[str, Any]]:
     task = TASKS[name](seed)
     parts = split(task)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # losses say how good a fit is
         began = time.process_time()
         model = Population(n_jobs=1).fit(parts.train, items=task.items, users=task.users)
         seconds = time.process_time() - began

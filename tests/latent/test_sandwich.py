@@ -13,6 +13,7 @@ from predilect.latent import sandwich
 from predilect.latent.pooled import PooledAnswers, fit_pooled
 from predilect.latent.sandwich import dependence
 from predilect.likelihoods.probit import at
+from simulate import probit_answers
 from tolerances import EXACT
 
 
@@ -22,10 +23,7 @@ def crowd(n_people, n_items, n_answers, sd, seed, *, delta=0.0):
     consensus = 0.8 * rng.standard_normal(n_items)
     utilities = consensus + sd * rng.standard_normal((n_people, n_items))
     user = np.repeat(np.arange(n_people), n_answers)
-    left = rng.integers(n_items, size=len(user))
-    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
-    z = utilities[user, left] - utilities[user, right] + rng.standard_normal(len(user))
-    outcome = np.where(np.abs(z) < delta, 0, np.sign(z).astype(int))
+    left, right, outcome = probit_answers(rng, utilities, user, delta)
     frame = {"user": user, "left": left, "right": right, "outcome": outcome}
     return frame, consensus
 
@@ -72,7 +70,7 @@ def test_someone_left_out_moves_the_mode_by_what_is_reckoned():
     _, slope, curvature, _, _ = at(own.outcome, z, 0.0)
     answers = PooledAnswers(own.left, own.right, own.outcome, own.weight, 6)
     H = state.prior.information(answers, own.weight * curvature)
-    g = np.bincount(own.left, own.weight * slope, 6) - np.bincount(own.right, own.weight * slope, 6)
+    g = state.prior.gather(answers, own.weight * slope)
     moved = np.linalg.solve(np.linalg.inv(state.C_m) - H, g)
     assert np.abs(state.m - without.m - moved).max() < 0.1 * np.abs(moved).max()  # one step of Newton's
 

@@ -14,6 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from predilect._text import option, shown
+from predilect._types import IntArray
 from predilect.data.comparisons import Comparisons
 from predilect.data.read.readers import read_comparisons
 
@@ -143,11 +144,17 @@ def _look_alikes(ids: list[str]) -> list[Finding]:
     return [_about("look-alike-items", "warning", text, quoted)]
 
 
-def _groups(comparisons: Comparisons) -> list[Finding]:
+def connected_items(comparisons: Comparisons) -> IntArray:
+    """Number of each item's group, (n_items,): no answer connects one group with another, not even through others."""
     n = comparisons.n_items
     links = coo_array((np.ones(comparisons.n_rows), (comparisons.left, comparisons.right)), shape=(n, n))
-    _, label = connected_components(links.tocsr(), directed=False)
-    seen = np.zeros(n, dtype=bool)
+    label: IntArray = connected_components(links.tocsr(), directed=False)[1]
+    return label
+
+
+def _groups(comparisons: Comparisons) -> list[Finding]:
+    label = connected_items(comparisons)
+    seen = np.zeros(comparisons.n_items, dtype=bool)
     seen[comparisons.left] = seen[comparisons.right] = True
     groups, first, sizes = np.unique(label[seen], return_index=True, return_counts=True)
     if len(groups) < 2:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from predilect._json import plain
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, k_folds_answers
+from predilect.data.checks import connected_items
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import with_items_of, with_moderate_counts
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
@@ -110,13 +109,12 @@ class Trial:
         rows = self.comparisons
         if rows.n_items <= _MANY_ITEMS:
             return None
-        edges = coo_array((np.ones(rows.n_rows), (rows.left, rows.right)), shape=(rows.n_items, rows.n_items))
-        n_islands, island = connected_components(edges, directed=False)
+        island = connected_items(rows)
         of_row = island[rows.left]
         n_owned = len(np.unique(of_row.astype(np.int64) * rows.n_users + rows.user))
         if n_owned > _OWNERS * len(np.unique(of_row)):
             return None
-        number = np.cumsum(np.bincount(island, minlength=n_islands)) // _MANY_ITEMS
+        number = np.cumsum(np.bincount(island)) // _MANY_ITEMS
         return [number[of_row] == part for part in np.unique(number[of_row])]
 
     def tied_at_random(self, log_proba: FloatArray) -> FloatArray:

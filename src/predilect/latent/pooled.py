@@ -103,8 +103,10 @@ class PooledPrior(NamedTuple):
         """Utilities of the items, shape (n_items,)."""
         return m if self.Phi is None else np.asarray(self.Phi @ m)
 
-    def gather(self, of_items: FloatArray) -> FloatArray:
-        """Gradient in m from the gradient in the utilities of the items."""
+    def gather(self, rows: PooledAnswers, flow: FloatArray) -> FloatArray:
+        """Gradient Σ_p flow_p x_p in m from that in the margins of the answers, (M,)."""
+        n = rows.n_items
+        of_items = np.asarray(np.bincount(rows.left, flow, n) - np.bincount(rows.right, flow, n), dtype=float)
         return of_items if self.Phi is None else np.asarray(self.Phi.T @ of_items)
 
     def information(self, rows: PooledAnswers, weight: FloatArray) -> FloatArray:
@@ -222,7 +224,6 @@ def _report(best: _Mode, iterations: int, jitter: float, began: float) -> Report
 
 def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> _Mode:
     """Newton's method with step halving on the log posterior, which is concave."""
-    n_items = rows.n_items
 
     def log_posterior(m: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         f = prior.utilities(m)
@@ -235,9 +236,7 @@ def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatA
     iterations = 0
     while size > _NEWTON_TOLERANCE and iterations < _MAX_NEWTON:
         iterations += 1
-        flow = rows.weight * slope
-        of_items = np.bincount(rows.left, flow, n_items) - np.bincount(rows.right, flow, n_items)
-        gradient = prior.gather(np.asarray(of_items, dtype=float)) - prior.times(m)
+        gradient = prior.gather(rows, rows.weight * slope) - prior.times(m)
         step = prior.solve(rows, rows.weight * curvature, gradient)
         moved = prior.utilities(step)
         size = float(np.abs(moved[rows.left] - moved[rows.right]).max(initial=0.0))

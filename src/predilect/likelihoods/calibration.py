@@ -28,7 +28,7 @@ RANGES = {
     "threshold_factor": (1e-3, 1e3),
     "noise_factor": (1e-6, 1.0),
     "lapse_rate": (0.0, 0.5),
-    "tie_spread": (0.0, 10.0),
+    "tie_spread": (0.0, 10.0),  # a threshold e¹⁰ times the crowd's is never, or always, reached
 }
 
 

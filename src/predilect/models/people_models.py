@@ -140,13 +140,18 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
     return (traits, traits.transform(*aligned)) if traits.rotation.shape[1] else (None, None)
 
 
+def traits_of_new_users(model: Any, queries: Queries, users: Any) -> FloatArray | None:
+    """Traits of unseen users, row by row of the queries; None if they do not matter."""
+    if users is None or not queries.new_users or model.traits_ is None or model.user_features_ is None:
+        return None
+    rows = rows_of_features(queries.new_users, model.user_features_, users)
+    return queries.of_new_users(model.traits_.transform(*rows))
+
+
 def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users: Any) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the queried margins, (n,); ``new`` items and ``users`` are those not in the fit."""
     posterior: FactorPosterior = model.posterior_
-    traits = None
-    if users is not None and queries.new_users and model.traits_ is not None and model.user_features_ is not None:
-        known = rows_of_features(queries.new_users, model.user_features_, users)
-        traits = queries.of_new_users(model.traits_.transform(*known))
+    traits = traits_of_new_users(model, queries, users)
     if new is not None:
         posterior = posterior.with_items(new.matrix, new.known)
     return posterior.margins(queries.users, queries.left, queries.right, traits=traits)

@@ -15,6 +15,7 @@ from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.latent.scaled import starting_threshold
+from predilect.likelihoods.calibration import RANGES
 from predilect.people.expectation import Expectation
 from predilect.people.layout import Law, People
 from predilect.people.posterior import PopulationPosterior
@@ -23,7 +24,7 @@ from predilect.progress import Report
 
 _LARGEST_LOG_STEP = 1.0
 _MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3
-_LARGEST_SPREAD = 10.0  # a threshold e¹⁰ times the crowd's is never, or always, reached
+_LARGEST_SPREAD = RANGES["tie_spread"][1]
 
 
 def consensus_mode(m: FloatArray, precision: FloatArray, current: Expectation) -> FloatArray:

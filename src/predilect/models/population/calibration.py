@@ -14,7 +14,7 @@ from scipy.optimize import Bounds, minimize, minimize_scalar
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.data.splits import held_out_groups
+from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.likelihoods.probit import tilted
@@ -99,7 +99,6 @@ def calibration(
     columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
     objective = _Objective(outcome, mean, log_var, weight, delta, columns, start)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
-    # Then from a few of them on.
     highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
     without = highest.copy()
     if lapse_rate is None:
@@ -288,11 +287,9 @@ def predict_newcomers(
     The same answers are predicted at every step, none of them to the pair, or in the task, of one that is known; at
     most half of a person's answers become known.
     """
-    who = comparisons.user.astype(np.int64)
+    who = comparisons.user
     rows = np.flatnonzero(left_out[who])
-    rows = rows[np.lexsort((rng.random(len(rows)), who[rows]))]
-    length = np.bincount(who[rows], minlength=comparisons.n_users)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(length) - length, length)
+    place, length = shuffled_place(who[rows], comparisons.n_users, rng)
     n_known = np.minimum(max(STEPS), length // 2)[who[rows]]
     group = held_out_groups(comparisons)[rows]
     may_ask = ~np.isin(group, group[place < n_known])

@@ -20,6 +20,7 @@ from predilect.gaussian.posterior import GaussianPosterior
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Estimator, Learned
+from predilect.models.people_models import traits_of_new_users
 from predilect.models.population.prior import (
     Hyperparameters,
     check_settings,
@@ -30,7 +31,7 @@ from predilect.models.population.prior import (
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
-from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
@@ -215,10 +216,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             posterior = extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
         if isinstance(posterior, GaussianPosterior):
             return posterior.margins(queries.users, queries.left, queries.right)
-        traits, people = None, self.user_features_
-        if users is not None and self.traits_ is not None and people is not None and queries.new_users:
-            rows = rows_of_features(queries.new_users, people, users)
-            traits = queries.of_new_users(self.traits_.transform(*rows))
+        traits = traits_of_new_users(self, queries, users)
         with workers(self.n_jobs) as executor:
             mean, var = posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
         return mean, var

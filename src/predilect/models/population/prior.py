@@ -18,7 +18,7 @@ from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import squared_exponential
 from predilect.gaussian.projection import centres
-from predilect.likelihoods.calibration import Calibration
+from predilect.likelihoods.calibration import RANGES, Calibration
 from predilect.models.checks import LARGEST, _is_auto, _number
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
@@ -307,7 +307,7 @@ _RANGES = {
     "feature_weight": (0.0, 1.0),
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
-    "tie_spread": (0.0, 10.0),
+    "tie_spread": RANGES["tie_spread"],
 }
 _PARAMETERS = {"consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold"}
 _SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")

@@ -49,9 +49,8 @@ DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "featu
 
 # The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
 # comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
-_Walked = Literal[
-    "strength", "variance", "length_scale", "feature_weight"
-]  # a misspelt name in a comparison is an error
+# So that a comparison with a misspelt name is an error of type.
+_Walked = Literal["strength", "variance", "length_scale", "feature_weight"]
 _STEPS: dict[_Walked, float] = {
     "strength": math.sqrt(10.0), "variance": 2.0, "length_scale": 2.0, "feature_weight": 8.0,
 }  # fmt: skip

@@ -65,9 +65,8 @@ def population_fields(document: dict[str, Any]) -> Fields:
     if has_basis:
         fields |= {"Phi": numbers("I M"), "points": numbers("P F")}
     if document["model"] == "pooled":
-        if "dependence" in arrays:
-            fields |= {"dependence": numbers(f"{M} {M}")}
         return fields | {
+            "dependence": optional(numbers(f"{M} {M}")),
             "left": codes("R", "I"), "right": codes("R", "I"), "outcome": outcomes("R"), "weight": positive("R"),
         }  # fmt: skip
     fields |= PEOPLE_ARRAYS | {"Sigma": covariance(f"{M} {M}"), "newcomers": optional(flags("U"))}
