@@ -11,6 +11,7 @@ from predilect.gaussian.dense import (
     factorise,
     inverse_and_log_det,
     mirror,
+    sandwiched,
     semidefinite_root,
     symmetrise,
 )
@@ -46,6 +47,15 @@ def test_inverse_and_log_determinant_at_once(n):
     np.testing.assert_allclose(inverse @ A, np.eye(n), atol=EXACT)
     np.testing.assert_allclose(inverse, inverse.T, atol=EXACT)
     assert abs(log_det - np.linalg.slogdet(A)[1]) < CONVERGED
+
+
+@pytest.mark.parametrize("n", [1, 40, 700])
+def test_a_product_of_three_is_symmetric_to_the_bit(n):
+    rng = np.random.default_rng(n)
+    A, B = (symmetrise(rng.standard_normal((n, n))) for _ in range(2))
+    found = sandwiched(A, B)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(found, A @ B @ A, rtol=0.0, atol=EXACT * np.abs(found).max())
 
 
 def test_a_diagonal_matrix_is_its_own_root():

@@ -68,6 +68,20 @@ def mirror(lower: FloatArray) -> None:
         lower[start:stop, stop:] = lower[stop:, start:stop].T
 
 
+def sandwiched(A: FloatArray, B: FloatArray) -> FloatArray:
+    """A B A for symmetric A and B, exactly symmetric: of the second product of large ones only the lower triangle."""
+    n = len(A)
+    if n <= 2 * _ROWS_AT_ONCE:
+        return symmetrise(A @ B @ A)
+    BA, out = B @ A, np.zeros((n, n))
+    for start in range(0, n, _ROWS_AT_ONCE):
+        stop = min(start + _ROWS_AT_ONCE, n)
+        np.matmul(A[start:stop], BA[:, :stop], out=out[start:stop, :stop])
+        out[start:stop, start:stop] = np.tril(out[start:stop, start:stop])
+    mirror(out)
+    return out
+
+
 def factorise(matrix: FloatArray) -> Factor:
     """Cholesky factor of a symmetric matrix, with escalating, reported jitter; only the lower triangle is read.
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from predilect._types import FloatArray
-from predilect.gaussian.dense import Factor, factorise, symmetrise
+from predilect.gaussian.dense import Factor, factorise, sandwiched, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.latent.scaled import starting_threshold
 from predilect.likelihoods.calibration import RANGES
@@ -40,7 +40,7 @@ def consensus_step(m: FloatArray, precision: FloatArray, current: Expectation) -
 
 def consensus_factor(m: FloatArray, precision: FloatArray, current: Expectation) -> tuple[FloatArray, Factor]:
     """Consensus mode, and the factor of its precision C_m⁻¹."""
-    factor = factorise(symmetrise(precision + current.H))
+    factor = factorise(precision + current.H)
     return factor.solve(current.r + current.H @ m), factor
 
 
@@ -58,7 +58,7 @@ def covariance_step(
     ``prior_mean`` is s₀ K₀, ``strength`` ν₀; ``power`` 1 is the EM step. Positive definite for every power. 4 M³
     operations for 1, 6 for 2, and some 15 for others.
     """
-    new = symmetrise((n_users * Sigma + Sigma @ current.D @ Sigma + strength * prior_mean) / (n_users + strength))
+    new = (n_users * Sigma + sandwiched(Sigma, current.D) + strength * prior_mean) / (n_users + strength)
     if power == 1.0:
         return new
     factor = factorise(Sigma)
@@ -77,7 +77,7 @@ def effects_step(B: FloatArray, precision: FloatArray, current: Expectation) -> 
     Traits have mean 0, variance 1 and no correlation over people, and a person's information is taken not to depend on
     them: then Σ_u x_uj x_uk H_u is H for j = k and 0 otherwise.
     """
-    factor = factorise(symmetrise(precision + current.H))
+    factor = factorise(precision + current.H)
     return factor.solve(current.r_traits + current.H @ B), factor.inverse()
 
 
@@ -160,7 +160,7 @@ class Moments:
 
 def moments(current: Expectation, Sigma: FloatArray, n_users: int) -> Moments:
     """Moments Σ r and U Σ + Σ D Σ, since m_u = μ + Σ Xᵀα and S_u = Σ - Σ XᵀQX Σ; no person's posterior is formed."""
-    return Moments(n_users, Sigma @ current.r, symmetrise(n_users * Sigma + Sigma @ current.D @ Sigma))
+    return Moments(n_users, Sigma @ current.r, n_users * Sigma + sandwiched(Sigma, current.D))
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,15 @@ def test_few_people_on_many_items_are_predicted_no_worse_than_as_one_crowd(n_peo
     assert loss(model) < loss(Population(personal=False).fit(columns, outcome)) + 0.01
 
 
+def test_all_answers_of_few_people_are_held_as_firmly_as_those_of_a_fold():
+    # With the strength of the folds all answers were learned by heart (28 people, 140 items: log loss .649, not .586).
+    columns, outcome, _ = few_people_on_many_items(8, 70, 40, 0.75, 1)
+    model = Population(n_jobs=1).fit(columns, outcome)
+    trial = min(model.report_["prior"]["trials"], key=lambda trial: trial["strength"])
+    # A fold holds out a fifth of the answers.
+    assert model.hyperparameters_.strength == pytest.approx(1.25 * trial["strength"], rel=0.01)
+
+
 def test_a_prior_too_weak_for_its_people_is_not_among_the_trials():
     columns, outcome, _ = few_people_on_many_items(4, 60, 40, 0.3, 0)
     trials = Population(n_jobs=1).fit(columns, outcome).report_["prior"]["trials"]

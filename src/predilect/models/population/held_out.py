@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
+from predilect.gaussian.design import pair_variance
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share, tilted
 from predilect.models.population.calibration import (
@@ -24,6 +25,7 @@ from predilect.models.population.calibration import (
     variance_factor,
 )
 from predilect.models.population.fit import PopulationState, fit_population
+from predilect.models.population.pooled import search_pooled
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.layout import People, lay_out
 
@@ -61,14 +63,16 @@ class Trial:
     calibration: Calibration
 
     @classmethod
-    def of(cls, runs: Sequence[Predicted], given: Calibration | None) -> Trial:
+    def of(
+        cls, predicted: Sequence[Predicted], given: Calibration | None, states: Sequence[PopulationState] = ()
+    ) -> Trial:
         """From the predictions of the folds, at a given calibration or at the best variance factor."""
-        outcome, mean, var, weight, delta = _put_together(runs)
+        outcome, mean, var, weight, delta = _put_together(predicted)
         if given is None:
             given = Calibration(variance_factor(outcome, mean, var, weight, delta))
         threshold = given.threshold_factor * delta
         losses = -given.log_chances(lambda v: tilted(outcome, mean, v, threshold)[0], var)
-        return cls(losses, weight, [run.state for run in runs], given)
+        return cls(losses, weight, list(states), given)
 
     @property
     def converged(self) -> bool:
@@ -90,25 +94,25 @@ def is_better(trial: Trial, best: Trial) -> bool:
     return mean > max(_SIGNIFICANCE * error, SMALLEST_GAIN)
 
 
-def _put_together(runs: Sequence[Predicted]) -> tuple[Any, ...]:
+def _put_together(predicted: Sequence[Predicted]) -> tuple[Any, ...]:
     """Outcome, mean, variance, weight and tie threshold of the rows of all folds."""
     outcome, mean, var, weight, tie_factor = (
-        np.concatenate([getattr(run, name) for run in runs])
+        np.concatenate([getattr(fold, name) for fold in predicted])
         for name in ("outcome", "mean", "var", "weight", "tie_factor")
     )
-    delta = float(np.mean([run.state.delta for run in runs])) * tie_factor
+    delta = float(np.mean([fold.delta for fold in predicted])) * tie_factor
     return outcome, mean, var, weight, delta
 
 
 class Predicted(NamedTuple):
-    """Margins of the answers that a fold held out, and the fit."""
+    """Margins of the answers that a fold held out."""
 
     outcome: npt.NDArray[np.int8]
     mean: FloatArray
     var: FloatArray
     weight: FloatArray
     tie_factor: FloatArray
-    state: PopulationState
+    delta: float
 
 
 class Fold:
@@ -131,7 +135,7 @@ class Fold:
         self.delta = delta
         self.executor = executor
 
-    def run(
+    def fit(
         self,
         candidate: Candidate,
         setting: Hyperparameters,
@@ -139,13 +143,12 @@ class Fold:
         population: PopulationState | None = None,
         *,
         as_fitted: bool = False,
-    ) -> Predicted:
-        """Fit, loosely or as the model will be, and predict the rows held out."""
+    ) -> PopulationState:
+        """Fit to the other rows, loosely or as the model will be."""
         prior = candidate.prior(setting, self.space)
-        people = self._people(setting)
         most = _MAX_PASSES_MANY_FUNCTIONS if prior.n_functions > MANY_FUNCTIONS else _MAX_PASSES
-        state = fit_population(
-            people,
+        return fit_population(
+            self._people(setting),
             prior,
             delta=self.delta,
             start=warm,
@@ -157,10 +160,22 @@ class Fold:
             window=_WINDOW,
             executor=self.executor,
         )
+
+    def predict(self, candidate: Candidate, setting: Hyperparameters, state: PopulationState) -> Predicted:
+        """Margins of the rows held out, at a fit to the others."""
         test = self.test
-        posterior = state.posterior(people, prior)
+        posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
         mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
-        return Predicted(test.outcome, mean, var, test.weight, posterior.tie_factors(test.user), state)
+        return Predicted(test.outcome, mean, var, test.weight, posterior.tie_factors(test.user), state.delta)
+
+    def predict_pooled(self, setting: Hyperparameters, given: Mapping[str, float]) -> Predicted:
+        """Margins of the rows held out, of a pooled fit to the others on the basis of items."""
+        test, train = self.test, self.comparisons.take(~self._held_out)
+        state = search_pooled(train, self.space, setting, given, self.delta, None).state
+        var = pair_variance(state.C_m, test.left, test.right)
+        return Predicted(
+            test.outcome, state.m[test.left] - state.m[test.right], var, test.weight, np.ones(len(var)), state.delta
+        )
 
     def alone(
         self, candidate: Candidate, setting: Hyperparameters, state: PopulationState, most_work: float,
@@ -179,7 +194,7 @@ class Fold:
     ) -> list[Alone]:  # fmt: skip
         """Predict people ``left_out`` (n_users,), at the population of the others, step by step."""
         others = Fold(self.comparisons, left_out[self.comparisons.user], *self._given)
-        state = others.run(candidate, setting, None, start).state
+        state = others.fit(candidate, setting, None, start)
         posterior = state.posterior(others._people(setting), candidate.prior(setting, others.space))
         return predict_newcomers(self.comparisons, left_out, posterior, state.delta, rng=rng, executor=others.executor)
 
@@ -213,7 +228,7 @@ def calibrated(
     """
     parts = []
     for number, fold in enumerate(folds):
-        state = states[number] if number < len(states) else fold.run(candidate, setting, None, states[0]).state
+        state = states[number] if number < len(states) else fold.fit(candidate, setting, None, states[0])
         parts.append(fold.alone(candidate, setting, state, _MOST_WORK / len(folds), rng))
     alone = Alone.together(parts)
     found = calibration(
@@ -223,7 +238,8 @@ def calibrated(
     first, steps = folds[0], list[list[Alone]]()
     order = rng.permutation(first.comparisons.n_users)
     n_asked = 0.0
-    for part in range(_PEOPLE_PARTS if len(order) >= _FEWEST_PEOPLE else 0):
+    n_parts = 1 if len(states[0].m) > MANY_FUNCTIONS else _PEOPLE_PARTS
+    for part in range(n_parts if len(order) >= _FEWEST_PEOPLE else 0):
         if n_asked >= _ENOUGH_NEWCOMERS:
             break
         left_out = np.isin(np.arange(len(order)), order[part::_PEOPLE_PARTS])

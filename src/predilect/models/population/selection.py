@@ -22,6 +22,7 @@ from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
+from predilect.likelihoods.calibration import Calibration
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -173,8 +174,9 @@ def select_model(
         best = _Found(candidate, best.setting, search.run(candidate, best.setting, None, known))
     if "tie_spread" in free:
         best = search.with_own_thresholds(best)
+    nearly_rigid = best.setting.strength
     best = search.walk(best)
-    best = search.kept_from_heart(best)
+    best = search.kept_from_heart(best, nearly_rigid)
     best = search.or_pooled(best, delta, executor)
     if traits is not None and not traits_must:
         best = search.with_traits(best, traits)
@@ -192,11 +194,16 @@ def select_model(
             more, at = some_people(comparisons, np.random.default_rng(seeds[4]), MOST_TO_CALIBRATE)
             rows, where = with_items_of(more, space) if few else (more, space)
             folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE))
-            first_run = folds[0].run(candidate := Candidate.of(candidate.functions, where), setting, None, start_state)
-            states = [first_run.state]
+            candidate = Candidate.of(candidate.functions, where)
+            states = [folds[0].fit(candidate, setting, None, start_state)]
         setting = calibrated(
             setting, candidate, folds, states, comparisons.has_ties and delta is None, np.random.default_rng(seeds[5])
         )
+    if "strength" in free and search.has_few_people(best.candidate, best.setting):
+        # Against the prior of Σ answers weigh by their number: a strength at which a fold's are not learned by heart
+        # may let all of them be.
+        share = search.folds[0].people.n_answers / search.folds[0].comparisons.n_answers
+        setting = replace(setting, strength=setting.strength / share)
     candidate = Candidate.of(best.candidate.functions, space)
     return Selection(setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
 
@@ -227,16 +234,21 @@ class _Search:
         population: PopulationState | None = None, *, as_fitted: bool = False,
     ) -> Trial:  # fmt: skip
         """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers."""
-        runs = [
-            fold.run(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
+        states = [
+            fold.fit(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
             for i, fold in enumerate(self.folds)
         ]
-        trial = Trial.of(runs, None if "calibration" in self.free else setting.calibration)
+        predicted = [fold.predict(candidate, setting, state) for fold, state in zip(self.folds, states, strict=True)]
+        trial = Trial.of(predicted, self.given(setting), states)
         setting = replace(setting, calibration=trial.calibration)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
         if self.progress:
             self.progress(len(self.trials))
         return trial
+
+    def given(self, setting: Hyperparameters) -> Calibration | None:
+        """Calibration that is not to be learned."""
+        return None if "calibration" in self.free else setting.calibration
 
     def walk(self, best: _Found) -> _Found:
         """One hyper-parameter at a time, as long as held-out answers gain."""
@@ -280,10 +292,12 @@ class _Search:
         """Whether people are few for what may vary on its own."""
         return are_few(self.folds[0].people.n_active, candidate.prior(setting, self.space))
 
-    def kept_from_heart(self, best: _Found) -> _Found:
+    def kept_from_heart(self, best: _Found, nearly_rigid: float) -> _Found:
         """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour."""
         if "strength" not in self.free or not self.has_few_people(best.candidate, best.setting):
             return best
+        if best.trial.converged and best.setting.strength >= nearly_rigid:
+            return best  # nothing is hidden behind a loose tolerance
         trial = self.run(best.candidate, best.setting, best.trial, as_fitted=True)
         as_judged = best.trial.converged and trial.loss < best.trial.loss + SMALLEST_GAIN
         best = replace(best, trial=trial)
@@ -302,6 +316,13 @@ class _Search:
         far = best.setting.variance > _LARGEST_SCALE_NEAR_POOLED and not few
         if far or not {"strength", "variance"} <= set(self.free):
             return best
+        if best.candidate.functions is None:  # the pooled model itself takes a fraction of the passes to that limit
+            start = replace(best.setting, feature_weight=best.setting.consensus_weight)
+            fixed = {"feature_weight", "consensus_variance"} - (set(self.free) & {"consensus_variance"})
+            given = {name: getattr(start, name) for name in fixed}
+            predicted = [fold.predict_pooled(start, given) for fold in self.folds]
+            if is_better(best.trial, Trial.of(predicted, self.given(start))):
+                return best
         setting = replace(best.setting, strength=_RANGES["strength"][1], variance=_POOLED_SCALE, trait_scale=0.0)
         free = [name for name in self.free if name == "consensus_variance"]
         setting = rigid_hyperparameters(

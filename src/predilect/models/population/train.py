@@ -17,9 +17,9 @@ from predilect.data.splits import some_people
 from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
-from predilect.latent.pooled import PooledState, fit_pooled
 from predilect.latent.sandwich import dependence
 from predilect.models.population.fit import fit_population
+from predilect.models.population.pooled import may_search_weight, search_pooled
 from predilect.models.population.posterior import Believed, PooledPosterior
 from predilect.models.population.prior import BASES, Functions, Hyperparameters, inducing_points
 from predilect.models.population.selection import DEFAULTS, select_model
@@ -31,8 +31,6 @@ from predilect.progress import Report, Watcher
 _MOST_ITEMS_PERSONAL = 3000
 _MOST_ITEMS_POOLED = 10_000
 _FLAT_SCALE = 1e10  # stands for an improper flat prior, and keeps an item that never wins finite
-_POOLED_GRID = {"consensus_variance": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": (0.0, 0.5, 0.9, 0.98)}
-_ITEMS_FOR_FEATURE_SEARCH = 1500
 # The automatic choice of a basis, where items have features.
 _MOST_ITEMS_AS_BASIS = 300
 _MOST_ATTRIBUTES = 200
@@ -93,8 +91,8 @@ def train_personal(
         searchable += ["feature_weight", "length_scale"]
         if "consensus_feature_weight" not in given and None in bases:
             weight = start.feature_weight
-            if _may_search_weight(comparisons, space, given):
-                weight = _search_pooled(comparisons, space, start, given, delta, watch).weight
+            if may_search_weight(comparisons, space, given):
+                weight = search_pooled(comparisons, space, start, given, delta, watch).weight
             start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
     if comparisons.has_ties and delta is None:
@@ -199,7 +197,7 @@ def train_pooled(
     functions = _pooled_basis(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if functions is None:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
-    found = _search_pooled(comparisons, space, start, given, delta, watch, functions)
+    found = search_pooled(comparisons, space, start, given, delta, watch, functions)
     best = found.state
     chosen = replace(
         start, consensus_variance=found.variance, feature_weight=found.weight, consensus_feature_weight=None
@@ -226,59 +224,6 @@ def _pooled_basis(
     found = _bases(basis, n_inducing, space, length_scale, comparisons, random_state)[-1]
     # The pooled model has no item-specific residual on a basis: its prior would be as large as the items.
     return None if found is None else replace(found, own=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pooled:
-    state: PooledState
-    variance: float
-    weight: float
-    trials: list[dict[str, float]]
-
-
-def _search_pooled(
-    comparisons: Comparisons,
-    space: FeatureSpace,
-    start: Hyperparameters,
-    given: Mapping[str, Any],
-    delta: float | None,
-    watch: Watcher | None,
-    functions: Functions | None = None,
-) -> _Pooled:
-    """Pooled model at the s_t and w of the largest Laplace evidence: first s_t, then w."""
-    rows = comparisons.pooled()
-    Phi = None if functions is None else functions.rows(space)
-    trials: list[dict[str, float]] = []
-    results: dict[tuple[float, float], PooledState] = {}
-
-    def run(scale: float, weight: float) -> PooledState:
-        if (scale, weight) not in results:
-            if functions is None:
-                K = space.covariance(weight, start.length_scale)
-            else:
-                K = functions.prior_covariance(weight)
-            results[scale, weight] = fit_pooled(rows, K, scale, delta=delta, Phi=Phi)
-            trials.append(
-                {"consensus_variance": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
-            )
-            if watch:
-                watch("fitting the pooled model", len(trials))
-        return results[scale, weight]
-
-    scale, weight = start.consensus_variance, start.feature_weight
-    if "consensus_variance" not in given:
-        # A weak prior about 1, a factor e² wide: three answers that agree should not select the largest scale.
-        scale = max(
-            _POOLED_GRID["consensus_variance"], key=lambda s: run(s, weight).evidence - 0.5 * (math.log(s) / 2.0) ** 2
-        )
-    if _may_search_weight(comparisons, space, given) if functions is None else functions.has_weight:
-        weight = max(_POOLED_GRID["feature_weight"], key=lambda w: run(scale, w).evidence)
-    return _Pooled(run(scale, weight), scale, weight, trials)
-
-
-def _may_search_weight(comparisons: Comparisons, space: FeatureSpace, given: Mapping[str, float]) -> bool:
-    # Each further kernel costs a factorisation of all items; with very many the default must do.
-    return "feature_weight" not in given and space.informative and comparisons.n_items <= _ITEMS_FOR_FEATURE_SEARCH
 
 
 def extend(
