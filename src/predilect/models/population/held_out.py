@@ -85,13 +85,13 @@ class Trial:
         return float(np.average(self.losses, weights=self.weights))
 
 
-def is_better(trial: Trial, best: Trial) -> bool:
-    """Whether a trial gains enough on another to be believed."""
+def is_better(trial: Trial, best: Trial, n_errors: float = _SIGNIFICANCE) -> bool:
+    """Whether a trial gains enough on another to be believed: so many standard errors."""
     gain = best.losses - trial.losses
     weights = trial.weights / trial.weights.sum()
     mean = float(weights @ gain)
     error = float(np.sqrt(weights**2 @ (gain - mean) ** 2))
-    return mean > max(_SIGNIFICANCE * error, SMALLEST_GAIN)
+    return mean > max(n_errors * error, SMALLEST_GAIN)
 
 
 def _put_together(predicted: Sequence[Predicted]) -> tuple[Any, ...]:

@@ -65,7 +65,8 @@ _FEWEST_HELD_OUT = 20.0
 _ENOUGH_FOR_SCALES = 4000  # rows
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
-_PEOPLE_FOR_BASIS = (160, 500)  # a quarter of the crowd, within these
+_PEOPLE_FOR_BASIS = (400, 500)  # a quarter of the crowd, within these
+_ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-standard-error rule
 # Prior variance of a person's utility about the consensus that stands for none, and up to which that is worth a try.
 _POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
@@ -163,8 +164,7 @@ def select_model(
         trial = first.run(candidate, setting, None)
         # With fewer people than there are, items that do as well as functions will do better with all of them.
         lower_is_enough = functions is None and first is not search
-        gains = best is not None and (_is_lower if lower_is_enough else is_better)(trial, best.trial)
-        if best is None or gains:
+        if best is None or is_better(trial, best.trial, 0.0 if lower_is_enough else _ERRORS_OF_BASIS):
             best = _Found(candidate, setting, trial)
     assert best is not None
     if first is not search:
@@ -358,10 +358,6 @@ class _Search:
         setting = replace(setting, trait_scale=moment / state.B.size)
         trial = self.run(best.candidate, setting, trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
-
-
-def _is_lower(trial: Trial, best: Trial) -> bool:
-    return trial.loss < best.loss
 
 
 def _thinned(rows: Comparisons, seed: np.random.SeedSequence) -> Comparisons:
