@@ -18,6 +18,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.layout import LARGEST_STATE, Basis, Effects, Law, People, shards_of
 from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
@@ -127,8 +128,9 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
 
 
 def side_by_side(
-    persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
-) -> tuple[People, Sites]:
+    persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None,
+    likelihood: type[PairLikelihood] = Probit,
+) -> tuple[People, Sites]:  # fmt: skip
     """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out`."""
     columns = {name: np.concatenate([getattr(person, name) for person in persons]) for name in Person._fields}
     item_idx, sites = columns.pop("items"), Sites(columns.pop("precision"), columns.pop("linear"))
@@ -137,7 +139,7 @@ def side_by_side(
     shards = shards_of(answer_ptr, item_ptr, columns["weight"], n_items, largest_state, n_basis)
     people = People(
         answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=item_idx, n_items=n_items, shards=shards,
-        largest_state=largest_state, **columns,
+        largest_state=largest_state, likelihood=likelihood, **columns,
     )  # fmt: skip
     return people, sites
 
@@ -161,7 +163,7 @@ def joined(
     shards = shards_of(answer_ptr, item_ptr, columns["weight"], people.n_items, people.largest_state, n_basis)
     layout = People(
         answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=column("item_idx", places), n_items=people.n_items,
-        shards=shards, largest_state=people.largest_state, **columns,
+        shards=shards, largest_state=people.largest_state, likelihood=people.likelihood, **columns,
     )  # fmt: skip
     return layout, Sites(*(column(name, rows, sites, more_sites) for name in ("precision", "linear")))
 

@@ -19,6 +19,7 @@ from predilect.latent.pooled import PooledAnswers
 from predilect.latent.scaled import best_threshold, starting_threshold
 from predilect.latent.sparse.problem import Approximation, Problem, Scale, linearised_sites, surrogate_variance
 from predilect.latent.sparse.stochastic import Schedule, ascend, ascend_in_batches, natural_target, view
+from predilect.likelihoods.views import Probit
 from predilect.progress import Report
 
 
@@ -181,6 +182,8 @@ def solve(
     """
     if rule not in RULES:
         raise ValueError(f"the rule must be one of {', '.join(RULES)}, not {rule!r}")
+    if rule == "linearised" and problem.likelihood is not Probit:
+        raise ValueError(f"linearised sites are for the probit, not for a likelihood called {problem.likelihood.name}")
     began = time.perf_counter()
     M = problem.n_points
     scale = prior.start(M)
@@ -242,7 +245,7 @@ def fit_with_threshold(
         if progress is not None:
             progress(round_ + 1)
         m, v = found.posterior().margins(answers.left, answers.left, answers.right)
-        again = best_threshold(answers.outcome, answers.weight, m, v, threshold)
+        again = best_threshold(answers.outcome, answers.weight, m, v, threshold, answers.likelihood)
         moved, threshold = abs(math.log(again / threshold)), again
         found = fit(threshold, found)
         if moved < _TOLERANCE:

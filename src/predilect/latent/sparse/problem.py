@@ -19,7 +19,7 @@ from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.design import Sites, pair_variance, squared_differences
 from predilect.gaussian.projection import Projection
 from predilect.latent.pooled import PooledAnswers, laplacian
-from predilect.likelihoods.expectation import expected
+from predilect.likelihoods.views import PairLikelihood, Probit
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,14 +282,15 @@ SURROGATES = ("corrected", "2020")
 
 
 def expected_sites(
-    outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float
-) -> tuple[Sites, FloatArray]:
+    outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float,
+    likelihood: type[PairLikelihood] = Probit,
+) -> tuple[Sites, FloatArray]:  # fmt: skip
     """Sites of the natural gradient of E log P(outcome | z), z ~ N(m, v), and its value; arrays (n,), in noise units.
 
     τ = λ, ν = g + λ m, with g the slope in m and λ = -2 times the slope in v. modern.md (3.2), (3.5). At a fixed point
     the bound is stationary.
     """
-    value, slope, curvature = expected(outcome, m, v, delta)
+    value, slope, curvature = likelihood(delta).expected(outcome, m, v)
     return Sites(curvature, slope + curvature * m), value
 
 
@@ -328,6 +329,7 @@ class Batch:
     residual: FloatArray
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
+    likelihood: type[PairLikelihood] = Probit
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +343,7 @@ class Problem:
     weight: FloatArray
     residual: FloatArray  # (n_rows,), as in Batch
     delta: float
+    likelihood: type[PairLikelihood] = Probit
 
     @classmethod
     def of(cls, projection: Projection, answers: PooledAnswers, delta: float) -> Problem:
@@ -362,7 +365,7 @@ class Problem:
         )
         B = projection.roots()
         residual = projection.residual_pairs(left, right, B)
-        return cls(B, left, right, outcome, weight, residual, delta)
+        return cls(B, left, right, outcome, weight, residual, delta, answers.likelihood)
 
     @property
     def n_rows(self) -> int:
@@ -386,7 +389,8 @@ class Problem:
 
     def all(self) -> Batch:
         """Batch of all answers."""
-        return Batch(margins_of(self.B, self.left, self.right), self.residual, self.outcome, self.weight)
+        margins = margins_of(self.B, self.left, self.right)
+        return Batch(margins, self.residual, self.outcome, self.weight, self.likelihood)
 
     def batch(self, rows: IntArray) -> Batch:
         """Batch of some answers, in the order of ``rows``."""
@@ -395,4 +399,5 @@ class Problem:
             self.residual[rows],
             self.outcome[rows],
             self.weight[rows],
+            self.likelihood,
         )

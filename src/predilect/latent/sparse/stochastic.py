@@ -20,7 +20,6 @@ from predilect.latent.sparse.problem import (
     linearised_sites,
     natural_parameters,
 )
-from predilect.likelihoods.expectation import expected
 
 _SLACK = 1e-13  # of the bound: rounding alone may lower it by as much
 _LEAST_STEP = 2.0**-20
@@ -56,7 +55,8 @@ def view(batch: Batch, q: Approximation, scale: Scale, delta: float) -> View:
 
 
 def _at(batch: Batch, q: Approximation, scale: Scale, delta: float, mean: FloatArray, variance: FloatArray) -> View:
-    value, slope, curvature = expected(batch.outcome, mean, variance + batch.residual / scale.value, delta)
+    likelihood, var = batch.likelihood(delta), variance + batch.residual / scale.value
+    value, slope, curvature = likelihood.expected(batch.outcome, mean, var)
     bound = float(batch.weight @ value) - divergence(q, scale)
     return View(mean, variance, value, slope, curvature, bound)
 
@@ -263,5 +263,5 @@ def _sites(
     m = batch.margins.mean(q.mean)
     v = batch.margins.variance(q.factor.lower) + batch.residual / scale.value
     if Q is None:
-        return expected_sites(batch.outcome, m, v, problem.delta)
-    return linearised_sites(batch.outcome, m, Q), expected(batch.outcome, m, v, problem.delta)[0]
+        return expected_sites(batch.outcome, m, v, problem.delta, problem.likelihood)
+    return linearised_sites(batch.outcome, m, Q), problem.likelihood(problem.delta).expected(batch.outcome, m, v)[0]

@@ -14,7 +14,8 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import Calibration
-from predilect.likelihoods.probit import threshold_for_tie_share, tilted
+from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.calibration import (
     Alone,
     calibration,
@@ -61,13 +62,15 @@ class Trial:
     calibration: Calibration
 
     @classmethod
-    def of(cls, runs: Sequence[Predicted], given: Calibration | None) -> Trial:
+    def of(
+        cls, runs: Sequence[Predicted], given: Calibration | None, likelihood: type[PairLikelihood] = Probit
+    ) -> Trial:
         """From the predictions of the folds, at a given calibration or at the best variance factor."""
         outcome, mean, var, weight, delta = _put_together(runs)
         if given is None:
-            given = Calibration(variance_factor(outcome, mean, var, weight, delta))
+            given = Calibration(variance_factor(outcome, mean, var, weight, delta, likelihood))
         threshold = given.threshold_factor * delta
-        losses = -given.log_chances(lambda v: tilted(outcome, mean, v, threshold)[0], var)
+        losses = -given.log_chances(lambda v: likelihood.all_tilted(outcome, mean, v, threshold)[0], var)
         return cls(losses, weight, [run.state for run in runs], given)
 
     @property
@@ -117,11 +120,12 @@ class Fold:
     def __init__(
         self, comparisons: Comparisons, test: BoolArray, space: FeatureSpace, traits: FloatArray | None,
         delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
+        likelihood: type[PairLikelihood] = Probit,
     ) -> None:  # fmt: skip
         self.comparisons, self._held_out = comparisons, test
-        self._given = space, traits, delta, n_basis, executor
+        self._given = space, traits, delta, n_basis, executor, likelihood
         train = comparisons.take(~test)
-        self.people = lay_out(train, n_basis=n_basis)
+        self.people = lay_out(train, n_basis=n_basis, likelihood=likelihood)
         self.traits = traits
         self.test = comparisons.take(test)
         self.space = space
@@ -218,7 +222,7 @@ def calibrated(
     alone = Alone.together(parts)
     found = calibration(
         alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, alone.kind,
-        threshold_factor=None if learn_threshold else 1.0,
+        threshold_factor=None if learn_threshold else 1.0, likelihood=folds[0].people.likelihood,
     )  # fmt: skip
     first, steps = folds[0], list[list[Alone]]()
     order = rng.permutation(first.comparisons.n_users)
@@ -231,5 +235,5 @@ def calibrated(
         n_asked += steps[-1][0].weight.sum()
     if n_asked:
         together = [Alone.together(list(parts_of_step)) for parts_of_step in zip(*steps, strict=True)]
-        found = replace(found, newcomer_factor=newcomer_factor(found, together))
+        found = replace(found, newcomer_factor=newcomer_factor(found, together, first.people.likelihood))
     return replace(setting, calibration=found)

@@ -177,11 +177,12 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                     traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
                     tolerance=None if isinstance(self.tol, str) else float(self.tol),
                     max_iter=self.max_iter, random_state=self.random_state, executor=executor, watch=watch,
+                    likelihood=self._likelihood,
                 )  # fmt: skip
             else:
                 trained = train_pooled(
                     comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
-                    random_state=self.random_state, watch=watch,
+                    random_state=self.random_state, watch=watch, likelihood=self._likelihood,
                 )  # fmt: skip
         self.functions_, self.verdict_ = trained.functions, None
         self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None

@@ -19,6 +19,7 @@ from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.pooled import PooledState, fit_pooled
 from predilect.latent.sandwich import dependence
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.fit import fit_population
 from predilect.models.population.posterior import Believed, PooledPosterior
 from predilect.models.population.prior import BASES, Functions, Hyperparameters, inducing_points
@@ -75,6 +76,7 @@ def train_personal(
     random_state: int,
     executor: ThreadPoolExecutor | None,
     watch: Watcher | None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> Trained:
     """Population model with hyper-parameters selected on held-out answers.
 
@@ -94,7 +96,7 @@ def train_personal(
         if "consensus_feature_weight" not in given and None in bases:
             weight = start.feature_weight
             if _may_search_weight(comparisons, space, given):
-                weight = _search_pooled(comparisons, space, start, given, delta, watch).weight
+                weight = _search_pooled(comparisons, space, start, given, delta, watch, None, likelihood).weight
             start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
     if comparisons.has_ties and delta is None:
@@ -113,6 +115,7 @@ def train_personal(
         random_state=random_state,
         executor=executor,
         progress=None if watch is None else lambda trial: watch("choosing the prior by held-out answers", trial),
+        likelihood=likelihood,
     )
     chosen, candidate = selection.hyperparameters, selection.candidate
     prior = candidate.prior(chosen, space)
@@ -124,12 +127,14 @@ def train_personal(
     while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
         some, codes = some_people(comparisons, rng, n_people)
         begin = fit_population(
-            lay_out(some, traits=None if traits is None else traits[codes], n_basis=n_basis), prior, delta=delta,
+            lay_out(
+                some, traits=None if traits is None else traits[codes], n_basis=n_basis, likelihood=likelihood
+            ), prior, delta=delta,
             tolerance=tolerance or _STAGE_TOLERANCE, max_iter=min(max_iter, _STAGE_PASSES), population=begin,
             n_closed_form=1, site_tolerance=1e-4, executor=executor, progress=fitting,
         )  # fmt: skip
         n_people *= _GROWTH
-    people = lay_out(comparisons, traits=traits, n_basis=n_basis)
+    people = lay_out(comparisons, traits=traits, n_basis=n_basis, likelihood=likelihood)
     state = fit_population(
         people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_iter=max_iter,
         population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
@@ -190,6 +195,7 @@ def train_pooled(
     delta: float | None,
     random_state: int,
     watch: Watcher | None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> Trained:
     """Pooled model; what is not ``given`` maximises Laplace's evidence on a small grid.
 
@@ -199,7 +205,7 @@ def train_pooled(
     functions = _pooled_basis(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if functions is None:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
-    found = _search_pooled(comparisons, space, start, given, delta, watch, functions)
+    found = _search_pooled(comparisons, space, start, given, delta, watch, functions, likelihood)
     best = found.state
     chosen = replace(
         start, consensus_variance=found.variance, feature_weight=found.weight, consensus_feature_weight=None
@@ -244,6 +250,7 @@ def _search_pooled(
     delta: float | None,
     watch: Watcher | None,
     functions: Functions | None = None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> _Pooled:
     """Pooled model at the s_t and w of the largest Laplace evidence: first s_t, then w."""
     rows = comparisons.pooled()
@@ -257,7 +264,7 @@ def _search_pooled(
                 K = space.covariance(weight, start.length_scale)
             else:
                 K = functions.prior_covariance(weight)
-            results[scale, weight] = fit_pooled(rows, K, scale, delta=delta, Phi=Phi)
+            results[scale, weight] = fit_pooled(rows, K, scale, delta=delta, Phi=Phi, likelihood=likelihood)
             trials.append(
                 {"consensus_variance": scale, "feature_weight": weight, "log_evidence": results[scale, weight].evidence}
             )
