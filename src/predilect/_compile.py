@@ -52,8 +52,8 @@ def _njit(function: Callable[..., Any], **options: Any) -> Any:
 def rebound(loop: Any, other: Callable[[Any], Any], name: str) -> Any:
     """A compiled function that calls ``other(f)`` in place of each compiled f; itself where that changes none.
 
-    Compiled anew and cached on disk, with ``name`` before its own. Passed as an argument a compiled function would be
-    quick but not cached, and one with a fixed signature, which is a call by address, takes twice as long.
+    It is cached on disk under ``name`` and its own. A compiled function as an argument would keep it from the cache,
+    and one that is called by its address takes twice as long.
     """
     source = loop.py_func
     called = {key: source.__globals__.get(key) for key in source.__code__.co_names}

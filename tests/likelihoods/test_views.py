@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from logit import Logit
 from predilect.errors import DataError
-from predilect.likelihoods.views import Likelihood, Probit
+from predilect.likelihoods.views import Likelihood, PairLikelihood, Probit
 from referees.gaussian_likelihood import Gaussian
 from tolerances import EXACT, ITERATIVE
 
 CASES = [
     (Probit(), np.array([1, -1, 1, -1, 1, -1])),
     (Probit(0.4), np.array([1, 0, -1, 0, 0, 1])),
+    (Logit(), np.array([1, -1, 1, -1, 1, -1])),
+    (Logit(0.4), np.array([1, 0, -1, 0, 0, 1])),
     (Gaussian(0.3), np.array([0.2, -1.0, 3.0, 0.0, 1.0, 2.0])),
 ]
 M = np.array([-4.0, -1.0, 0.0, 0.5, 2.0, 7.0])
@@ -50,7 +53,7 @@ def test_the_slope_of_the_curvature_in_the_tails():
 def test_jensen_orders_the_views_and_without_variance_they_are_one():
     v = np.array([0.1, 1.0, 3.0, 10.0, 0.5, 2.0])
     for likelihood, y in CASES:
-        if isinstance(likelihood, Probit):
+        if isinstance(likelihood, PairLikelihood):
             assert np.all(likelihood.expected(y, M, v)[0] < likelihood.tilted(y, M, v)[0])
         for view in (likelihood.tilted, likelihood.expected):
             for one, other in zip(view(y, M, np.zeros(6)), likelihood.at(y, M), strict=True):

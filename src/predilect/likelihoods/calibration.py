@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from predilect._json import typed
 from predilect._types import BoolArray, FloatArray
+from predilect.likelihoods.probit import outcome_log_probabilities
 from predilect.likelihoods.views import PairLikelihood, Probit
 
 # Variance of the noise of an answer given with little care, in units of the fit's: five times its standard deviation.
@@ -124,7 +125,11 @@ class Calibration:
         for share, v in self.components(var, kind):
             part = likelihood.probabilities(mean, v, threshold * tie_factor)
             if silent is not None and silent.any():
-                part[silent] = np.exp(likelihood.log_probabilities(mean[silent], v[silent], threshold, self.tie_spread))
+                part[silent] = np.exp(
+                    outcome_log_probabilities(
+                        mean[silent], v[silent], threshold, self.tie_spread, likelihood.all_tilted
+                    )
+                )
             chances += share * part
         return chances
 
@@ -133,12 +138,12 @@ class Calibration:
         kind: npt.ArrayLike, likelihood: type[PairLikelihood] = Probit,
     ) -> FloatArray:  # fmt: skip
         """Logarithms of :meth:`outcome_proba`, accurate however small a probability is."""
-        threshold = float(self.threshold_factor * delta)
+        threshold, tilted = float(self.threshold_factor * delta), likelihood.all_tilted
 
         def log_likelihood(v: FloatArray) -> FloatArray:
-            log_p = likelihood.log_probabilities(mean, v, threshold * tie_factor)
+            log_p = outcome_log_probabilities(mean, v, threshold * tie_factor, 0.0, tilted)
             if silent is not None and silent.any():
-                log_p[silent] = likelihood.log_probabilities(mean[silent], v[silent], threshold, self.tie_spread)
+                log_p[silent] = outcome_log_probabilities(mean[silent], v[silent], threshold, self.tie_spread, tilted)
             return log_p
 
         return self.log_chances(log_likelihood, var, kind)

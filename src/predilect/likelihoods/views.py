@@ -85,9 +85,12 @@ class PairLikelihood:
     delta: float = 0.0  # tie threshold in units of the answer noise; ties need delta > 0
 
     @classmethod
+    @cache
     def compiled(cls, loop: Any) -> Any:
         """A compiled loop, which is written for the probit, for this likelihood."""
-        return loop if cls.tilted_scalar is tilted_scalar else _compiled(cls, loop)
+        if cls.tilted_scalar is tilted_scalar:
+            return loop
+        return cls.tilted_scalar if loop is tilted_scalar else rebound(_PLAIN.get(loop, loop), cls.compiled, cls.name)
 
     # With a threshold for each row: (log P, ∂/∂m, -∂²/∂m², ∂/∂δ, ∂²/∂δ²).
 
@@ -106,16 +109,9 @@ class PairLikelihood:
         return cls.all_tilted(outcome, z, 0.0, delta)
 
     @classmethod
-    def log_probabilities(
-        cls, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0, spread: float = 0.0
-    ) -> FloatArray:
-        """As :func:`predilect.likelihoods.probit.outcome_log_probabilities`, (n, 3)."""
-        return probit.outcome_log_probabilities(m, v, delta, spread, cls.all_tilted)
-
-    @classmethod
     def probabilities(cls, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
-        """As :func:`predilect.likelihoods.probit.outcome_probabilities`, (n, 3)."""
-        return np.exp(cls.log_probabilities(m, v, delta))
+        """Probabilities of (left, tie, right) for margins z ~ N(m, v), (n, 3)."""
+        return np.exp(probit.outcome_log_probabilities(m, v, delta, 0.0, cls.all_tilted))
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.delta) and self.delta >= 0.0):
@@ -146,20 +142,11 @@ class PairLikelihood:
         return np.asarray((self.at(outcome, z + _STEP)[2] - self.at(outcome, z - _STEP)[2]) / (2.0 * _STEP))
 
     def tilted(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
-        """Log E p for z ~ N(m, v), ∂/∂m and -∂²/∂m²."""
         value, slope, curvature, *_ = self.all_tilted(outcome, m, v, self.delta)
         return value, slope, curvature
 
     def expected(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
-        """E log p for z ~ N(m, v), ∂/∂m and -2 ∂/∂v; by quadrature."""
         return expectation.expected(outcome, m, v, self.delta, self.compiled(expectation.expected_arrays))
-
-
-@cache
-def _compiled(likelihood: type[PairLikelihood], loop: Any) -> Any:
-    if loop is tilted_scalar:
-        return likelihood.tilted_scalar
-    return rebound(_PLAIN.get(loop, loop), likelihood.compiled, likelihood.name)
 
 
 class Probit(PairLikelihood):

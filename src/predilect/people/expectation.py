@@ -44,6 +44,7 @@ def dense_pass(
     precision, linear = sites.precision[rows], sites.linear[rows]  # views: the sites change in place
     items, person = people.dense(user, law)
     prior_var = person.prior_var
+    refresh, add_evidence = (people.likelihood.compiled(loop) for loop in (refresh_sites, answers_evidence))
     state = person.condition(weight * precision, weight * linear)
     step, last, largest = 1.0, math.inf, 0.0
     for _ in range(n_sweeps):
@@ -51,9 +52,7 @@ def dense_pass(
         # they carry nearly all information, the difference has lost its digits and the bound has them.
         total = weight * precision
         share = np.maximum(1.0 - total * state.var, 1.0 / (1.0 + total * prior_var))
-        largest = people.likelihood.compiled(refresh_sites)(
-            outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step
-        )
+        largest = refresh(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step)
         if largest > last:
             step = max(0.5 * step, _SMALLEST_STEP)
         last = largest
@@ -61,9 +60,7 @@ def dense_pass(
         if largest < tolerance:
             break
     out = np.zeros(4)
-    people.likelihood.compiled(answers_evidence)(
-        outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, out
-    )
+    add_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, out)
     out[0] += 0.5 * (state.quadratic - state.log_det)
     out[3] = largest
     slope = own_delta * out[1]
