@@ -80,7 +80,7 @@ class PairLikelihood:
 
     name: ClassVar[str]
     tilted_scalar: ClassVar[Any]
-    has_normal_noise: ClassVar[bool] = False  # which is part of v then: that may be below 0, but not -1
+    has_normal_noise: ClassVar[bool] = False  # of variance 1: v may be below 0 then, with less noise
 
     delta: float = 0.0  # tie threshold in units of the answer noise; ties need delta > 0
 
@@ -99,8 +99,6 @@ class PairLikelihood:
         cls, outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0
     ) -> tuple[FloatArray, ...]:
         """Log E p for z ~ N(m, v), with its derivatives in m and δ."""
-        if np.min(v, initial=0.0) < 0.0:
-            raise DataError(f"the {cls.name} likelihood has no noise factor: a variance is {np.min(v):g}")
         return probit.tilted(outcome, m, v, delta, cls.compiled(probit.tilted_arrays))
 
     @classmethod

@@ -158,6 +158,9 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     def _check(self) -> None:
         check_settings(self)
         given_hyperparameters(self)
+        noise = self.calibration.noise_factor if isinstance(self.calibration, Calibration) else 1.0
+        if noise != 1.0 and not self._likelihood.has_normal_noise:
+            raise ValueError(f"noise_factor must be 1 for a likelihood without normal noise, not {noise:g}")
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
