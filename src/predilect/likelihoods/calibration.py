@@ -120,16 +120,13 @@ class Calibration:
         kind: npt.ArrayLike, likelihood: type[PairLikelihood] = Probit,
     ) -> FloatArray:  # fmt: skip
         """Probabilities of left, tie and right, (n, 3); averaged over the thresholds of ``silent`` people, (n,)."""
-        threshold = float(self.threshold_factor * delta)
+        threshold, tilted = float(self.threshold_factor * delta), likelihood.all_tilted
         chances = np.zeros((len(mean), 3))
         for share, v in self.components(var, kind):
             part = likelihood.probabilities(mean, v, threshold * tie_factor)
             if silent is not None and silent.any():
-                part[silent] = np.exp(
-                    outcome_log_probabilities(
-                        mean[silent], v[silent], threshold, self.tie_spread, likelihood.all_tilted
-                    )
-                )
+                log_p = outcome_log_probabilities(mean[silent], v[silent], threshold, self.tie_spread, tilted)
+                part[silent] = np.exp(log_p)
             chances += share * part
         return chances
 

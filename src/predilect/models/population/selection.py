@@ -233,9 +233,8 @@ class _Search:
             fold.run(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
             for i, fold in enumerate(self.folds)
         ]
-        trial = Trial.of(
-            runs, None if "calibration" in self.free else setting.calibration, self.folds[0].people.likelihood
-        )
+        given = None if "calibration" in self.free else setting.calibration
+        trial = Trial.of(runs, given, self.folds[0].people.likelihood)
         setting = replace(setting, calibration=trial.calibration)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
         if self.progress:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,20 +122,19 @@ def train_personal(
     prior = candidate.prior(chosen, space)
     n_basis = None if candidate.functions is None else candidate.functions.n_functions
     traits = traits if chosen.trait_scale else None
+    laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood)
     begin = selection.start
     fitting = None if watch is None else lambda done, _: watch("fitting", done)
     n_people, rng = _PEOPLE_TO_START, np.random.default_rng(random_state)
     while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
         some, codes = some_people(comparisons, rng, n_people)
         begin = fit_population(
-            lay_out(
-                some, traits=None if traits is None else traits[codes], n_basis=n_basis, likelihood=likelihood
-            ), prior, delta=delta,
+            laid_out(some, traits=None if traits is None else traits[codes]), prior, delta=delta,
             tolerance=tolerance or _STAGE_TOLERANCE, max_iter=min(max_iter, _STAGE_PASSES), population=begin,
             n_closed_form=1, site_tolerance=1e-4, executor=executor, progress=fitting,
         )  # fmt: skip
         n_people *= _GROWTH
-    people = lay_out(comparisons, traits=traits, n_basis=n_basis, likelihood=likelihood)
+    people = laid_out(comparisons, traits=traits)
     state = fit_population(
         people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_iter=max_iter,
         population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
