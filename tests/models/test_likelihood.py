@@ -25,7 +25,7 @@ ITEMS = ["ale", "bun", "cod"]
 FIXED = {
     "strength": 10.0, "variance": 1.5, "consensus_variance": 2.0, "calibration": None, "n_jobs": 1, "tol": 1e-9,
 }  # fmt: skip
-CLOSE = 5e-3  # of EP to the exact posterior of three answers; the probit's is ten times as far
+CLOSE, CLOSE_VARIANCE = 5e-4, 1e-2  # of EP to the exact posterior of three answers, from which the probit's is far
 
 
 class LogitPopulation(Population):
@@ -150,8 +150,8 @@ def test_gppl_for_each_person_alone_is_near_the_exact_posterior():
     exact = exact_margins(np.zeros(3), np.eye(3), columns, outcome)
     (mean, var), (other, _) = (item_margins(model, "zoe") for model in models)
     np.testing.assert_allclose(mean, exact[0], atol=CLOSE)
-    np.testing.assert_allclose(var, exact[1], atol=2 * CLOSE)
-    assert np.abs(other - exact[0]).max() > 0.05
+    np.testing.assert_allclose(var, exact[1], atol=CLOSE_VARIANCE)
+    assert np.abs(other - exact[0]).max() > 0.1
 
 
 def test_linearised_sites_are_refused():
@@ -167,7 +167,7 @@ def test_personal_predictions_are_near_the_exact_posterior(fitted):
     mean, var = held.margins(np.full(3, code), left, right)
     exact = exact_margins(held.law.mean, held.law.Sigma, columns, outcome)
     np.testing.assert_allclose(mean, exact[0], atol=CLOSE)
-    np.testing.assert_allclose(var, exact[1], atol=2 * CLOSE)
+    np.testing.assert_allclose(var, exact[1], atol=CLOSE_VARIANCE)
 
 
 def test_one_answer_gives_the_moments_of_the_posterior(fitted):

@@ -18,7 +18,6 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.layout import LARGEST_STATE, Basis, Effects, Law, People, shards_of
 from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
@@ -128,18 +127,17 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
 
 
 def side_by_side(
-    persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None,
-    likelihood: type[PairLikelihood] = Probit,
-) -> tuple[People, Sites]:  # fmt: skip
+    persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
+) -> tuple[People, Sites]:
     """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out`."""
-    columns = {name: np.concatenate([getattr(person, name) for person in persons]) for name in Person._fields}
+    columns: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in persons]) for name in Person._fields}
     item_idx, sites = columns.pop("items"), Sites(columns.pop("precision"), columns.pop("linear"))
     answer_ptr = np.cumsum([0, *(len(person.outcome) for person in persons)])
     item_ptr = np.cumsum([0, *(len(person.items) for person in persons)])
     shards = shards_of(answer_ptr, item_ptr, columns["weight"], n_items, largest_state, n_basis)
     people = People(
         answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=item_idx, n_items=n_items, shards=shards,
-        largest_state=largest_state, likelihood=likelihood, **columns,
+        largest_state=largest_state, **columns,
     )  # fmt: skip
     return people, sites
 

@@ -219,7 +219,8 @@ def settled(
     if not n:
         return (person._replace(tie_factor=np.ones(1)) if spread else person), 0.0
     if min(n, k) > largest_state // 8 or has_many_copies(person.weight, largest_state):
-        people, sites = side_by_side([person], len(law.mean), largest_state=largest_state, likelihood=likelihood)
+        people, sites = side_by_side([person], len(law.mean), largest_state=largest_state)
+        people = replace(people, likelihood=likelihood)
         if people.is_heavy[0]:
             start = np.log(person.tie_factor)
             theta, found, last = settle_all(people, sites, law, delta, spread, start, tolerance=SITE_TOLERANCE)
