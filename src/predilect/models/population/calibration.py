@@ -130,7 +130,7 @@ class _Objective:
     delta: FloatArray
     columns: FloatArray
     start: FloatArray
-    likelihood: type[PairLikelihood]
+    likelihood: type[PairLikelihood] = Probit
 
     def at(self, parts: FloatArray) -> FloatArray:
         """Parameters from their parts, (7,)."""
