@@ -16,7 +16,7 @@ from scipy.stats import norm
 from logit import Logit
 from predilect import GPPL, Calibration, Population
 from predilect.errors import DataError
-from predilect.likelihoods.views import LIKELIHOODS
+from predilect.likelihoods.registry import LIKELIHOODS
 from predilect.models.registry import load_model
 from predilect.people.update import settled
 from tolerances import CONVERGED, EXACT, ITERATIVE

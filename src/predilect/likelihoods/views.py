@@ -75,7 +75,7 @@ class PairLikelihood:
 
     Another one is a subclass with ``name`` and ``tilted_scalar``, a :func:`~predilect._compile.kernel` with arguments
     and results of :func:`predilect.likelihoods.probit.tilted_scalar`, from which all else follows, and an entry in
-    :data:`LIKELIHOODS`. What has a closed form may be replaced.
+    :data:`predilect.likelihoods.registry.LIKELIHOODS`. What has a closed form may be replaced.
     """
 
     name: ClassVar[str]
@@ -162,7 +162,3 @@ class Probit(PairLikelihood):
 
     def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
         return tabulated.curvature_slope(outcome, z, self.delta)
-
-
-# All that a saved model may name.
-LIKELIHOODS: dict[str, type[PairLikelihood]] = {likelihood.name: likelihood for likelihood in (Probit,)}

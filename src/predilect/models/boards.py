@@ -39,7 +39,7 @@ class Predicting(ABC):
     tie_threshold_: float
     features_: ItemFeatures | None
     space_: FeatureSpace
-    _likelihood: type[PairLikelihood] = Probit  # only some estimators ask
+    _likelihood: type[PairLikelihood] = Probit  # Population, GPPL, HierarchicalGP and GPVU take any
 
     @abstractmethod
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:

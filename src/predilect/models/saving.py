@@ -25,7 +25,7 @@ from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.dense import is_semidefinite
-from predilect.likelihoods.views import LIKELIHOODS
+from predilect.likelihoods.registry import LIKELIHOODS
 from predilect.models.checks import LARGEST, check_count
 
 Array = npt.NDArray[Any]
