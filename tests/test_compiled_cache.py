@@ -22,6 +22,10 @@ from predilect._compile import inner_kernel, kernel, ufunc
 def twice(x):
     return 2.0 * x
 
+@inner_kernel
+def thrice(x):
+    return 3.0 * x
+
 @kernel
 def total(values):
     sum = 0.0
@@ -40,6 +44,15 @@ from predilect import _compile
 _compile._ANNOUNCE_AFTER_SECONDS = float(os.environ.get("ANNOUNCE_AFTER", 1000))
 import loops
 print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(loops.total.stats.cache_hits.values()))
+"""
+REBOUND = """
+import numpy as np
+import loops
+from predilect._compile import rebound
+assert rebound(loops.total, lambda f: f, "same") is loops.total
+other = rebound(loops.total, lambda f: loops.thrice if f is loops.twice else f, "another")
+assert other(np.arange(4.0)) == 18.0
+print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(other.stats.cache_hits.values()))
 """
 DAMAGED = "cannot be read (damaged); they are compiled again."
 ANNOUNCED = "predilect: compiling its numerical loops, once per installation ..."
@@ -67,11 +80,11 @@ def run(tmp_path):
     (tmp_path / "loops.py").write_text(MODULE)
     (tmp_path / "cache").mkdir()
 
-    def start(**environment):
+    def start(program=PROGRAM, **environment):
         places = os.pathsep.join([str(tmp_path), *sys.path])
         variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": places, **environment}
         ran = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=False, timeout=100
+            [sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=False, timeout=100
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.startswith("12.0 1.5 ")
@@ -127,6 +140,11 @@ def test_a_file_gives_back_what_was_saved_in_it_or_nothing(tmp_path, caplog, mon
     files.save("key", 7)
     assert files.load("key") == 7
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+def test_a_loop_with_another_function_in_it_is_cached_beside_the_first(run):
+    assert run(REBOUND)[0] == 0
+    assert run(REBOUND)[0] == 1
 
 
 def test_compiling_is_announced_once_and_loading_is_not(run):

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import llvmlite
@@ -21,7 +22,7 @@ _ANNOUNCE_AFTER_SECONDS = 0.7
 
 _uncached: list[str] = []  # functions that no folder was found for
 _said: list[str] = []
-_dispatchers: set[Any] = set()  # all functions that are compiled here
+_dispatchers: dict[Any, dict[str, Any]] = {}  # all functions that are compiled here, with their options
 
 _NumbaCache: Any = FunctionCache  # whose types differ between versions
 _numba_events: Any = event
@@ -44,8 +45,24 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 def _njit(function: Callable[..., Any], **options: Any) -> Any:
     dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
     dispatcher._cache = _cache_of(function)
-    _dispatchers.add(dispatcher)
+    _dispatchers[dispatcher] = options
     return dispatcher
+
+
+def rebound(loop: Any, other: Callable[[Any], Any], name: str) -> Any:
+    """A compiled function that calls ``other(f)`` in place of each compiled f; itself where that changes none.
+
+    It is cached on disk under ``name`` and its own. A compiled function as an argument would keep it from the cache,
+    and one that is called by its address takes twice as long.
+    """
+    source = loop.py_func
+    called = {key: source.__globals__.get(key) for key in source.__code__.co_names}
+    changed = {key: new for key, f in called.items() if isinstance(f, type(loop)) and (new := other(f)) is not f}
+    if not changed:
+        return loop
+    copy = FunctionType(source.__code__, source.__globals__ | changed, source.__name__, source.__defaults__)
+    copy.__qualname__ = f"{name}_{source.__qualname__}"
+    return _njit(copy, **_dispatchers[loop])
 
 
 def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:

@@ -16,6 +16,7 @@ from predilect.latent.pooled import PooledAnswers
 from predilect.latent.sparse.fit import ScalePrior, fit_sparse, schedule_for
 from predilect.latent.sparse.problem import Approximation, Scale, divergence, expected_sites, surrogate_variance
 from predilect.latent.sparse.stochastic import Schedule, ascend, ascend_in_batches, natural_target, view
+from predilect.likelihoods.views import Probit
 from simulate_sparse import small
 from tolerances import EXACT, ITERATIVE, STATISTICAL
 
@@ -48,7 +49,7 @@ def test_one_batch_and_steps_of_1_are_full_variational_inference(sparse, delta):
     np.testing.assert_allclose(mean, m, atol=EXACT)
     np.testing.assert_allclose(covariance, S, atol=EXACT)
     assert done.scale.value == pytest.approx(dense.s, rel=EXACT)
-    assert view(problem.all(), done.q, done.scale, delta).bound == pytest.approx(dense.bound(m, S), rel=EXACT)
+    assert view(problem.all(), done.q, done.scale, Probit(delta)).bound == pytest.approx(dense.bound(m, S), rel=EXACT)
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -97,7 +98,7 @@ def test_batches_of_one_size_have_the_full_natural_gradient_for_their_mean():
     def target(rows, factor):
         batch = problem.batch(rows)
         m, v = batch.margins.mean(q.mean), batch.margins.variance(q.factor.lower) + batch.residual
-        return natural_target(batch, expected_sites(batch.outcome, m, v, 0.3)[0], 0.8, factor)
+        return natural_target(batch, expected_sites(batch.outcome, m, v, Probit(0.3))[0], 0.8, factor)
 
     whole = target(np.arange(n), 1.0)
     parts = [target(rows, 5.0) for rows in np.array_split(rng.permutation(n), 5)]
@@ -112,7 +113,7 @@ def test_the_bound_never_falls(seed, learned):
     problem = data.problem()
     scale = dataclasses.replace(PRIOR, learned=learned).start(problem.n_points)
     q = Approximation.prior(problem.n_points, scale.value)
-    bounds = [view(problem.all(), q, scale, problem.delta).bound]
+    bounds = [view(problem.all(), q, scale, problem.likelihood).bound]
     for _ in range(25):
         done = ascend(problem, q, scale, max_iter=1, tolerance=0.0)
         q, scale = done.q, done.scale

@@ -14,6 +14,7 @@ from scipy.special import log_ndtr, ndtr
 from predilect.latent.sparse.problem import Approximation, expected_sites, linearised_sites, surrogate_variance
 from predilect.latent.sparse.stochastic import natural_target
 from predilect.likelihoods.expectation import expected
+from predilect.likelihoods.views import Probit
 from simulate_sparse import small
 from tolerances import EXACT, ITERATIVE
 
@@ -103,7 +104,7 @@ def test_a_tie_is_half_a_win_for_each_side():
 def test_expected_sites_are_slopes_of_the_expectation(delta):
     outcome = np.array([1, -1, 1, 0] if delta else [1, -1, 1, -1], dtype=np.int8)
     m, v = np.array([0.3, 1.0, -2.0, 0.5]), np.array([0.2, 1.0, 1.5, 0.7])
-    sites, value = expected_sites(outcome, m, v, delta)
+    sites, value = expected_sites(outcome, m, v, Probit(delta))
     h = 1e-5
     in_mean = (expected(outcome, m + h, v, delta)[0] - expected(outcome, m - h, v, delta)[0]) / (2 * h)
     in_variance = (expected(outcome, m, v + h, delta)[0] - expected(outcome, m, v - h, delta)[0]) / (2 * h)

@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from logit import Logit, tilted_scalar
 from predilect.errors import DataError
-from predilect.likelihoods.views import Likelihood, Probit
+from predilect.likelihoods import probit
+from predilect.likelihoods.expectation import expected_arrays, value_and_slope
+from predilect.likelihoods.views import Likelihood, PairLikelihood, Probit
+from predilect.people.ep import answers_evidence, em_pass, refresh_sites
+from predilect.people.update import person_at_rest
 from referees.gaussian_likelihood import Gaussian
 from tolerances import EXACT, ITERATIVE
 
 CASES = [
     (Probit(), np.array([1, -1, 1, -1, 1, -1])),
     (Probit(0.4), np.array([1, 0, -1, 0, 0, 1])),
+    (Logit(), np.array([1, -1, 1, -1, 1, -1])),
+    (Logit(0.4), np.array([1, 0, -1, 0, 0, 1])),
     (Gaussian(0.3), np.array([0.2, -1.0, 3.0, 0.0, 1.0, 2.0])),
 ]
 M = np.array([-4.0, -1.0, 0.0, 0.5, 2.0, 7.0])
@@ -50,7 +57,7 @@ def test_the_slope_of_the_curvature_in_the_tails():
 def test_jensen_orders_the_views_and_without_variance_they_are_one():
     v = np.array([0.1, 1.0, 3.0, 10.0, 0.5, 2.0])
     for likelihood, y in CASES:
-        if isinstance(likelihood, Probit):
+        if isinstance(likelihood, PairLikelihood):
             assert np.all(likelihood.expected(y, M, v)[0] < likelihood.tilted(y, M, v)[0])
         for view in (likelihood.tilted, likelihood.expected):
             for one, other in zip(view(y, M, np.zeros(6)), likelihood.at(y, M), strict=True):
@@ -67,6 +74,37 @@ def test_the_gaussian_views_are_densities():
         omega @ norm.logpdf(a, b + np.sqrt(c) * x, 0.5) / omega.sum() for a, b, c in zip(y, M, v, strict=False)
     ]
     np.testing.assert_allclose(likelihood.expected(y, M[:2], v)[0], expectation, atol=EXACT)
+
+
+@pytest.mark.parametrize("likelihood", [case[0] for case in CASES if isinstance(case[0], PairLikelihood)])
+def test_probabilities_of_pairs_sum_to_1_and_nothing_is_lost_far_out(likelihood):
+    m, v = np.array([-40.0, -3.0, 0.0, 2.0, 40.0]), np.array([0.5, 4.0, 0.0, 0.7, 2.0])
+    chances = likelihood.probabilities(m, v, likelihood.delta)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0, atol=EXACT)
+    for column, y in ((0, 1), (2, -1)):
+        value, slope, curvature = likelihood.tilted(np.full(5, y), m, v)
+        np.testing.assert_allclose(np.exp(value), chances[:, column], atol=EXACT)
+        assert np.isfinite(value).all()
+        assert np.all(value[[0, 4]] != 0.0)
+        assert np.all(y * slope > 0.0)
+        assert np.all(curvature >= 0.0)
+
+
+def test_loops_of_another_likelihood_do_without_the_probits_functions():
+    def called(loop):
+        source = loop.py_func
+        for f in (source.__globals__.get(name) for name in source.__code__.co_names):
+            if isinstance(f, type(loop)):
+                yield f
+                yield from called(f)
+
+    loops = [em_pass, refresh_sites, answers_evidence, person_at_rest, probit.tilted_arrays, expected_arrays]
+    for loop in loops:
+        inside = set(called(Logit.compiled(loop)))
+        assert tilted_scalar in inside
+        assert Probit.compiled(loop) is loop
+        assert not {probit.tilted_scalar, probit.moments_scalar, value_and_slope} & inside
+        assert not [f for f in inside if f.py_func.__module__.startswith("predilect.likelihoods.special")]
 
 
 def test_refusals_say_what_came():

@@ -155,6 +155,7 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
         self.posterior_ = rounded(found, self.precision) if self.local else found
         self.items_, self.users_, self.personal_ = model.items_, model.users_, model.personal_
         self.added_users_: dict[Any, int] = {}
+        self._likelihood = model._likelihood
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
         self.n_by_item_, self.backend_ = model.n_by_item_, model.backend_
         self.features_: ItemFeatures | None = None

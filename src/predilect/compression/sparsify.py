@@ -15,7 +15,6 @@ from predilect.compression.posterior import SubsetPosterior, covariance_between,
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
 from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.views import Probit
 from predilect.people.queries import IMPLIED, NEWCOMER
 
 People = Callable[[IntArray], Iterator[Utilities]]
@@ -214,7 +213,7 @@ def _by_answers(model: Any, r: int) -> Selection:
     diagonal, column = prior
     kept: list[list[int]] = [[] for _ in range(_n_people(model))]
     missing = len(kept) * r
-    for k, *_ in filter_answers(column, diagonal, answers.outcome, Probit(model.tie_threshold_)):
+    for k, *_ in filter_answers(column, diagonal, answers.outcome, model._likelihood(model.tie_threshold_)):
         mine = kept[u[k]]
         for item in (int(a[k]), int(b[k])):
             if len(mine) < r and item not in mine:

@@ -126,6 +126,7 @@ def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
         "parameters": plain({**parameters, "loss": loss if isinstance(loss, str) else "regret"}),
         "calibration": plain(asdict(posterior.calibration)),
         "posterior": plain(values),
+        "likelihood": model._likelihood.name,
         "personal": model.personal_,
         "tie_threshold": model.tie_threshold_,
         "n_answers": model.n_answers_,

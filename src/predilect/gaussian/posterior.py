@@ -15,6 +15,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.views import PairLikelihood, Probit
 
 _DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
 
@@ -178,16 +179,18 @@ class Posterior(Protocol):
         return UNCALIBRATED
 
     def outcome_proba(
-        self, mean: FloatArray, var: FloatArray, users: IntArray, left: IntArray, right: IntArray, delta: float
-    ) -> FloatArray:
+        self, mean: FloatArray, var: FloatArray, users: IntArray, left: IntArray, right: IntArray, delta: float,
+        likelihood: type[PairLikelihood] = Probit,
+    ) -> FloatArray:  # fmt: skip
         """Probabilities of left, tie and right, (n, 3), at margins with this mean and variance; δ is ``delta``."""
-        return self.calibration.outcome_proba(mean, var, delta, *self._standing(users, left, right))
+        return self.calibration.outcome_proba(mean, var, delta, *self._standing(users, left, right), likelihood)
 
     def outcome_log_proba(
-        self, mean: FloatArray, var: FloatArray, users: IntArray, left: IntArray, right: IntArray, delta: float
-    ) -> FloatArray:
+        self, mean: FloatArray, var: FloatArray, users: IntArray, left: IntArray, right: IntArray, delta: float,
+        likelihood: type[PairLikelihood] = Probit,
+    ) -> FloatArray:  # fmt: skip
         """Logarithms of :meth:`outcome_proba`."""
-        return self.calibration.outcome_log_proba(mean, var, delta, *self._standing(users, left, right))
+        return self.calibration.outcome_log_proba(mean, var, delta, *self._standing(users, left, right), likelihood)
 
     def _standing(
         self, users: IntArray, left: IntArray, right: IntArray

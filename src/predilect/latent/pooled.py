@@ -16,7 +16,8 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.gaussian.dense import Factor, factorise, is_diagonal
 from predilect.gaussian.solve import Elimination, conjugate_gradients, jacobi
-from predilect.likelihoods.probit import at, threshold_for_tie_share
+from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.progress import Report
 
 _MAX_NEWTON = 100
@@ -44,6 +45,7 @@ class PooledAnswers:
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
     n_items: int
+    likelihood: type[PairLikelihood] = Probit
 
     @property
     def n_answers(self) -> float:
@@ -51,9 +53,9 @@ class PooledAnswers:
         return float(self.weight.sum())
 
     @classmethod
-    def of(cls, rows: Comparisons) -> PooledAnswers:
+    def of(cls, rows: Comparisons, likelihood: type[PairLikelihood] = Probit) -> PooledAnswers:
         """Pooled answers of pooled comparisons."""
-        return cls(rows.left, rows.right, rows.outcome, rows.weight, rows.n_items)
+        return cls(rows.left, rows.right, rows.outcome, rows.weight, rows.n_items, likelihood)
 
 
 class PooledPrior(NamedTuple):
@@ -164,6 +166,7 @@ def fit_pooled(
     *,
     delta: float | None = None,
     Phi: FloatArray | None = None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> PooledState:
     """Mode and Laplace approximation of m ~ N(0, s_t K), K at unit scale, given the answers of all people.
 
@@ -173,7 +176,7 @@ def fit_pooled(
     evidence one factorisation by elimination.
     """
     began = time.perf_counter()
-    rows = PooledAnswers.of(comparisons.pooled())
+    rows = PooledAnswers.of(comparisons.pooled(), likelihood)
     prior = PooledPrior.of(K, consensus_variance, Phi)
     total_steps = 0
     m = np.zeros(len(K))
@@ -227,7 +230,7 @@ def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatA
 
     def log_posterior(m: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         f = prior.utilities(m)
-        value, slope, curvature, _, _ = at(rows.outcome, f[rows.left] - f[rows.right], delta)
+        value, slope, curvature, _, _ = rows.likelihood.all_at(rows.outcome, f[rows.left] - f[rows.right], delta)
         return float(rows.weight @ value) - 0.5 * float(m @ prior.times(m)), slope, curvature
 
     m = start

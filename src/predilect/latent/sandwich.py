@@ -11,7 +11,6 @@ from predilect.data import Comparisons
 from predilect.data.checks import connected_items
 from predilect.gaussian.dense import symmetrise
 from predilect.latent.pooled import PooledAnswers, PooledState
-from predilect.likelihoods.probit import at
 
 _FEWEST_PEOPLE = 5
 _MOST_FUNCTIONS = 3000  # products of dense matrices of all items take minutes beyond
@@ -36,7 +35,7 @@ def dependence(state: PooledState, C: FloatArray, comparisons: Comparisons) -> F
         return None
     prior, Phi = state.prior, state.prior.Phi
     f = prior.utilities(state.m)
-    _, slope, curvature, _, _ = at(rows.outcome, f[rows.left] - f[rows.right], state.delta)
+    _, slope, curvature, _, _ = state.rows.likelihood.all_at(rows.outcome, f[rows.left] - f[rows.right], state.delta)
     score, information = rows.weight * slope, rows.weight * curvature
     # People with more rows than M one by one, the others in pair space, all with as many rows at once.
     busy = np.flatnonzero(counts > M)

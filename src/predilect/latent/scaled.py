@@ -16,9 +16,8 @@ from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
 from predilect.latent.pooled import PooledAnswers
 from predilect.latent.single import SingleLatent
-from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import threshold_for_tie_share
-from predilect.likelihoods.views import Probit
+from predilect.likelihoods.views import PairLikelihood, Probit
 
 _MOST_ROWS = 20_000
 _FURTHEST_THRESHOLD = 1.5  # of log δ in a step: the rest comes with the next margins
@@ -31,8 +30,9 @@ def starting_threshold(outcome: npt.NDArray[np.int8], weight: FloatArray) -> flo
 
 
 def best_threshold(
-    outcome: npt.NDArray[np.int8], weight: FloatArray, m: FloatArray, v: FloatArray, delta: float
-) -> float:
+    outcome: npt.NDArray[np.int8], weight: FloatArray, m: FloatArray, v: FloatArray, delta: float,
+    likelihood: type[PairLikelihood] = Probit,
+) -> float:  # fmt: skip
     """Tie threshold of the largest Σ w E log P(outcome | z; δ), z ~ N(m, v); arrays (n,).
 
     Coordinate ascent on the bound, found within a factor of 4.5 of ``delta``. population.md section 2 has the
@@ -42,7 +42,7 @@ def best_threshold(
     y, w, mean, var = outcome[rows], weight[rows], m[rows], v[rows]
     at = math.log(delta)
     found = minimize_scalar(
-        lambda log_delta: -float(w @ expected(y, mean, var, math.exp(log_delta))[0]),
+        lambda log_delta: -float(w @ likelihood(math.exp(log_delta)).expected(y, mean, var)[0]),
         bounds=(at - _FURTHEST_THRESHOLD, at + _FURTHEST_THRESHOLD), method="bounded", options={"xatol": 1e-4},
     )  # fmt: skip
     return math.exp(float(found.x))
@@ -73,8 +73,9 @@ class _Search:
     def fit(self, variance: float, delta: float) -> SingleLatent:
         rows = self.answers
         found = SCALED[self.method](
-            variance * self.K, rows.left, rows.right, rows.outcome, rows.weight, Probit(delta), start=self.sites
-        )
+            variance * self.K, rows.left, rows.right, rows.outcome, rows.weight, rows.likelihood(delta),
+            start=self.sites,
+        )  # fmt: skip
         self.sites = found.sites
         self.iterations += found.report.iterations
         return found
@@ -121,7 +122,9 @@ def fit_scaled(
         found = search.fit(variance, threshold)
         if learn_delta:
             at, rows = found.state, answers
-            threshold = best_threshold(rows.outcome, rows.weight, at.margin_mean, at.margin_var, threshold)
+            threshold = best_threshold(
+                rows.outcome, rows.weight, at.margin_mean, at.margin_var, threshold, rows.likelihood
+            )
         if abs(math.log(variance) - before[0]) < _TOLERANCE and abs(threshold - before[1]) <= _TOLERANCE * threshold:
             break
     latent = search.fit(variance, threshold)

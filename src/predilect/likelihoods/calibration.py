@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from predilect._json import typed
 from predilect._types import BoolArray, FloatArray
-from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
+from predilect.likelihoods.probit import outcome_log_probabilities
+from predilect.likelihoods.views import PairLikelihood, Probit
 
 # Variance of the noise of an answer given with little care, in units of the fit's: five times its standard deviation.
 # Learned, it gained nothing on any data set.
@@ -116,29 +117,30 @@ class Calibration:
 
     def outcome_proba(
         self, mean: FloatArray, var: FloatArray, delta: float, tie_factor: FloatArray | float, silent: BoolArray | None,
-        kind: npt.ArrayLike,
+        kind: npt.ArrayLike, likelihood: type[PairLikelihood] = Probit,
     ) -> FloatArray:  # fmt: skip
         """Probabilities of left, tie and right, (n, 3); averaged over the thresholds of ``silent`` people, (n,)."""
-        threshold = float(self.threshold_factor * delta)
+        threshold, tilted = float(self.threshold_factor * delta), likelihood.all_tilted
         chances = np.zeros((len(mean), 3))
         for share, v in self.components(var, kind):
-            part = outcome_probabilities(mean, v, threshold * tie_factor)
+            part = likelihood.probabilities(mean, v, threshold * tie_factor)
             if silent is not None and silent.any():
-                part[silent] = np.exp(outcome_log_probabilities(mean[silent], v[silent], threshold, self.tie_spread))
+                log_p = outcome_log_probabilities(mean[silent], v[silent], threshold, self.tie_spread, tilted)
+                part[silent] = np.exp(log_p)
             chances += share * part
         return chances
 
     def outcome_log_proba(
         self, mean: FloatArray, var: FloatArray, delta: float, tie_factor: FloatArray | float, silent: BoolArray | None,
-        kind: npt.ArrayLike,
+        kind: npt.ArrayLike, likelihood: type[PairLikelihood] = Probit,
     ) -> FloatArray:  # fmt: skip
         """Logarithms of :meth:`outcome_proba`, accurate however small a probability is."""
-        threshold = float(self.threshold_factor * delta)
+        threshold, tilted = float(self.threshold_factor * delta), likelihood.all_tilted
 
         def log_likelihood(v: FloatArray) -> FloatArray:
-            log_p = outcome_log_probabilities(mean, v, threshold * tie_factor)
+            log_p = outcome_log_probabilities(mean, v, threshold * tie_factor, 0.0, tilted)
             if silent is not None and silent.any():
-                log_p[silent] = outcome_log_probabilities(mean[silent], v[silent], threshold, self.tie_spread)
+                log_p[silent] = outcome_log_probabilities(mean[silent], v[silent], threshold, self.tie_spread, tilted)
             return log_p
 
         return self.log_chances(log_likelihood, var, kind)

@@ -13,6 +13,7 @@ one only where v is so small that x_q / √v magnifies rounding.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +79,7 @@ def value_and_slope(outcome: int, z: float, delta: float) -> tuple[float, float]
 
 
 @kernel
-def _expected_arrays(
+def expected_arrays(
     outcome: npt.NDArray[np.int8],
     m: FloatArray,
     v: FloatArray,
@@ -90,6 +91,7 @@ def _expected_arrays(
     small: float,
     out: FloatArray,
 ) -> None:
+    """The loop of :func:`expected`."""
     for p in range(m.shape[0]):
         rule = 0
         while rule < bounds.shape[0] - 1 and v[p] > bounds[rule]:
@@ -119,12 +121,12 @@ def _expected_arrays(
 
 
 def expected(
-    outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: float = 0.0
+    outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: float = 0.0, loop: Any = expected_arrays
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """E log P(outcome | z) for z ~ N(m, v), with derivatives, (n,); modern.md A.2 and (3.2).
 
     value, slope ∂/∂m, curvature -2 ∂/∂v, which is E(-∂² log P/∂z²) in (0, 1). 20 nodes for v <= 2, then 3.6 √(8 + v)
-    evenly spaced ones: 1e-7 of the value. Ties need ``delta`` > 0.
+    evenly spaced ones: 1e-7 of the value. Ties need ``delta`` > 0. ``loop``: of another likelihood.
 
     **Differs from the paper**: modern.md takes 20 Gauss-Hermite nodes up to v = 10 and 64 beyond. The jump of 1e-4 of
     every answer's value where the number of nodes changes would stop a search for hyper-parameters; and curvature is
@@ -134,7 +136,7 @@ def expected(
         np.asarray(m, dtype=float), np.asarray(v, dtype=float), np.asarray(outcome, dtype=np.int8)
     )
     out = np.empty((3, m.size))
-    _expected_arrays(
+    loop(
         np.array(y).ravel(), np.array(m).ravel(), np.array(v).ravel(), float(delta), *RULES, BOUNDS,
         _SMALL_VARIANCE, out,
     )  # fmt: skip

@@ -11,6 +11,8 @@ log E P, for expectation propagation and prediction, and :func:`at`, its value a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,9 +76,10 @@ def moments_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[floa
 
 
 @kernel
-def _tilted_arrays(
+def tilted_arrays(
     outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: FloatArray, out: FloatArray
 ) -> None:
+    """The loop of :func:`tilted`."""
     for p in range(m.shape[0]):
         value, slope, curvature, slope_delta, curvature_delta = tilted_scalar(outcome[p], m[p], v[p], delta[p])
         out[0, p] = value
@@ -107,17 +110,18 @@ def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: FloatArray, 
 
 
 def tilted(
-    outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0
+    outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0, loop: Any = tilted_arrays
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Log E P(outcome | z) for z ~ N(m, v), and its derivatives, (n,); population.md section 2.
 
-    ∂/∂m, -∂²/∂m² in (0, 1), ∂/∂δ and ∂²/∂δ². Right beyond ±40, nothing is clipped. Ties need ``delta`` > 0.
+    ∂/∂m, -∂²/∂m² in (0, 1), ∂/∂δ and ∂²/∂δ². Right beyond ±40, nothing is clipped. Ties need ``delta`` > 0. ``loop``:
+    of another likelihood.
     """
     m, v, y = np.broadcast_arrays(
         np.asarray(m, dtype=float), np.asarray(v, dtype=float), np.asarray(outcome, dtype=np.int8)
     )
     out = np.empty((5, m.size))
-    _tilted_arrays(
+    loop(
         np.array(y).ravel(),  # a copy: the loop would be compiled again for a column that is read-only
         np.ascontiguousarray(m).ravel(),
         np.ascontiguousarray(v).ravel(),
@@ -149,16 +153,19 @@ def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLi
 
 
 def outcome_log_probabilities(
-    m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0, spread: float = 0.0
-) -> FloatArray:
+    m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0, spread: float = 0.0,
+    tilted: Callable[..., tuple[FloatArray, ...]] = tilted,
+) -> FloatArray:  # fmt: skip
     """Log-probabilities of (left, tie, right) for margins z ~ N(m, v), (n, 3); nothing is clipped.
 
     ``spread`` σ > 0: an uncertain threshold with logarithm N(log δ, σ²), by a Gauss-Hermite rule of 15 nodes.
+    ``tilted``: of another likelihood.
     """
     if spread:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         parts = [
-            outcome_log_probabilities(m, v, np.asarray(delta) * math.exp(spread * node)) + math.log(weight)
+            outcome_log_probabilities(m, v, np.asarray(delta) * math.exp(spread * node), tilted=tilted)
+            + math.log(weight)
             for node, weight in zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True)
         ]
         return np.asarray(np.logaddexp.reduce(parts))

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect._compile import inner_kernel, rebound
 from predilect._types import FloatArray
 from predilect.errors import DataError
 from predilect.likelihoods import expectation, probit, tabulated
-from predilect.likelihoods import tabulated as third
+from predilect.likelihoods.probit import tilted_scalar
 
 View = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -50,11 +52,64 @@ class Likelihood(Protocol):
         ...
 
 
+@inner_kernel
+def _moments(outcome: int, m: float, v: float, delta: float) -> tuple[float, float]:
+    _, slope, curvature, _, _ = tilted_scalar(outcome, m, v, delta)
+    return slope, curvature
+
+
+@inner_kernel
+def _value_and_slope(outcome: int, z: float, delta: float) -> tuple[float, float]:
+    value, slope, _, _, _ = tilted_scalar(outcome, z, 0.0, delta)
+    return value, slope
+
+
+# What the probit has closed forms for, by its ``tilted_scalar`` alone.
+_PLAIN = {probit.moments_scalar: _moments, expectation.value_and_slope: _value_and_slope}
+_STEP = 1e-4  # of central differences
+
+
 @dataclass(frozen=True, slots=True)
-class Probit:
-    """Answer +1 (left), 0 (tie) or -1 (right), with noise of variance 1; see :mod:`predilect.likelihoods.probit`."""
+class PairLikelihood:
+    """Likelihood of an answer to a pair: +1 (left), 0 (tie) or -1 (right), with a tie threshold δ.
+
+    Another one is a subclass with ``name`` and ``tilted_scalar``, a :func:`~predilect._compile.kernel` with arguments
+    and results of :func:`predilect.likelihoods.probit.tilted_scalar`, from which all else follows, and an entry in
+    :data:`predilect.likelihoods.registry.LIKELIHOODS`. What has a closed form may be replaced.
+    """
+
+    name: ClassVar[str]
+    tilted_scalar: ClassVar[Any]
+    has_normal_noise: ClassVar[bool] = False  # of variance 1: v may be below 0 then, with less noise
 
     delta: float = 0.0  # tie threshold in units of the answer noise; ties need delta > 0
+
+    @classmethod
+    @cache
+    def compiled(cls, loop: Any) -> Any:
+        """A compiled loop, which is written for the probit, for this likelihood."""
+        if cls.tilted_scalar is tilted_scalar:
+            return loop
+        return cls.tilted_scalar if loop is tilted_scalar else rebound(_PLAIN.get(loop, loop), cls.compiled, cls.name)
+
+    # With a threshold for each row: (log P, ∂/∂m, -∂²/∂m², ∂/∂δ, ∂²/∂δ²).
+
+    @classmethod
+    def all_tilted(
+        cls, outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0
+    ) -> tuple[FloatArray, ...]:
+        """Log E p for z ~ N(m, v), with its derivatives in m and δ."""
+        return probit.tilted(outcome, m, v, delta, cls.compiled(probit.tilted_arrays))
+
+    @classmethod
+    def all_at(cls, outcome: npt.ArrayLike, z: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> tuple[FloatArray, ...]:
+        """Log p, with its derivatives in z and δ."""
+        return cls.all_tilted(outcome, z, 0.0, delta)
+
+    @classmethod
+    def probabilities(cls, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
+        """Probabilities of (left, tie, right) for margins z ~ N(m, v), (n, 3)."""
+        return np.exp(probit.outcome_log_probabilities(m, v, delta, 0.0, cls.all_tilted))
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.delta) and self.delta >= 0.0):
@@ -73,20 +128,37 @@ class Probit:
         if self.delta == 0.0 and bool(np.any(outcome == 0)):
             raise DataError(
                 f"{np.count_nonzero(outcome == 0)} outcomes are ties, to which a tie threshold of 0 gives probability "
-                "0. Give the likelihood a threshold, Probit(delta=...), or leave the ties out."
+                f"0. Give the likelihood a threshold, {type(self).__name__}(delta=...), or leave the ties out."
             )
+
+    def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
+        value, slope, curvature, *_ = self.all_at(outcome, z, self.delta)
+        return value, slope, curvature
+
+    def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
+        """∂/∂z of the curvature of :meth:`at`, by central differences."""
+        return np.asarray((self.at(outcome, z + _STEP)[2] - self.at(outcome, z - _STEP)[2]) / (2.0 * _STEP))
+
+    def tilted(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
+        value, slope, curvature, *_ = self.all_tilted(outcome, m, v, self.delta)
+        return value, slope, curvature
+
+    def expected(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
+        return expectation.expected(outcome, m, v, self.delta, self.compiled(expectation.expected_arrays))
+
+
+class Probit(PairLikelihood):
+    """Answer with normal noise of variance 1; see :mod:`predilect.likelihoods.probit`."""
+
+    __slots__ = ()
+    name = "probit"
+    tilted_scalar = tilted_scalar
+    has_normal_noise = True
+    all_tilted, all_at = staticmethod(probit.tilted), staticmethod(probit.at)
+    probabilities = staticmethod(probit.outcome_probabilities)
 
     def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
         return tabulated.at(outcome, z, self.delta)
 
     def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
-        return third.curvature_slope(outcome, z, self.delta)
-
-    def tilted(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
-        """Log E p for z ~ N(m, v), ∂/∂m and -∂²/∂m²; closed forms."""
-        value, slope, curvature, *_ = probit.tilted(outcome, m, v, self.delta)
-        return value, slope, curvature
-
-    def expected(self, outcome: npt.NDArray[np.generic], m: FloatArray, v: FloatArray) -> View:
-        """E log p for z ~ N(m, v), ∂/∂m and -2 ∂/∂v; Gauss-Hermite quadrature."""
-        return expectation.expected(outcome, m, v, self.delta)
+        return tabulated.curvature_slope(outcome, z, self.delta)

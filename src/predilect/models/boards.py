@@ -20,6 +20,7 @@ from predilect.data.features import FeatureSpace
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataWarning
 from predilect.gaussian.posterior import Posterior, Utilities, centre
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
 
 
@@ -38,6 +39,7 @@ class Predicting(ABC):
     tie_threshold_: float
     features_: ItemFeatures | None
     space_: FeatureSpace
+    _likelihood: type[PairLikelihood] = Probit  # Population, GPPL, HierarchicalGP and GPVU take any
 
     @abstractmethod
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
@@ -129,12 +131,12 @@ class Predicting(ABC):
     def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
         """Probabilities of the answers at margins with this mean and variance."""
         pairs = queries.users, queries.left, queries.right
-        return self.posterior_.outcome_proba(mean, var, *pairs, self.tie_threshold_)
+        return self.posterior_.outcome_proba(mean, var, *pairs, self.tie_threshold_, self._likelihood)
 
     def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
         """Their logarithms."""
         pairs = queries.users, queries.left, queries.right
-        return self.posterior_.outcome_log_proba(mean, var, *pairs, self.tie_threshold_)
+        return self.posterior_.outcome_log_proba(mean, var, *pairs, self.tie_threshold_, self._likelihood)
 
     def _new_items(self, queries: Queries, items: Any) -> FeatureSpace | None:
         """Feature space of the items that the model does not know; None if it knows them all."""

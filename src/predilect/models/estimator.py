@@ -299,6 +299,7 @@ class Estimator(Predicting, Ranking, BaseEstimator):
         people, h = self.user_features_, self.hyperparameters_
         document = {
             "model": self._name(),
+            "likelihood": self._likelihood.name,
             "personal": self.personal_,
             "parameters": {name: _plain(value) for name, value in self.get_params().items()},
             "hyperparameters": {field.name: _plain(getattr(h, field.name)) for field in fields(h)},

@@ -204,7 +204,7 @@ class GPVU(Estimator):
         root = Projection.of(kernel, space.matrix, space.known, None).factor
         with workers(self.n_jobs) as executor:
             found = fit_khan(
-                lay_out(answers), root, int(self.n_components),
+                lay_out(answers, likelihood=self._likelihood), root, int(self.n_components),
                 scale=None if isinstance(self.variance, str) else float(self.variance), delta=delta,
                 tolerance=3e-5 if isinstance(self.tol, str) else float(self.tol),
                 max_iter=self.max_iter, executor=executor,

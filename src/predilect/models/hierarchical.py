@@ -127,7 +127,7 @@ class HierarchicalGP(Estimator):
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, space = training.comparisons, training.space
         refuse_many_items(answers.n_items)
-        people, paper = lay_out(answers), self.preset == "paper"
+        people, paper = lay_out(answers, likelihood=self._likelihood), self.preset == "paper"
         tolerance, most = _STOP[self.preset]
         tolerance = number_or(self.tol, tolerance)
         strength = number_or(self.strength, 0.0 if paper else _STRENGTH)

@@ -25,6 +25,7 @@ from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.dense import is_semidefinite
+from predilect.likelihoods.registry import LIKELIHOODS
 from predilect.models.checks import LARGEST, check_count
 
 Array = npt.NDArray[Any]
@@ -219,6 +220,11 @@ def read_model(
             f"{path} holds a model called {kind!r:.100}, not {' or '.join(map(repr, names))}. "
             "predilect.load_model(path) opens any"
         )
+    if (likelihood := document.get("likelihood", "probit")) not in list(LIKELIHOODS):
+        raise DataError(
+            f"{path} holds a model with a likelihood called {likelihood!r:.100}; known are {', '.join(LIKELIHOODS)}. "
+            "Register it before the model is loaded"
+        )
     try:
         _refuse_deep(document["report"], _DEEPEST)
         table, sizes = fields(document)
@@ -353,6 +359,7 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
     model.items_ = _vocabulary(document["items"], "items")
     model.users_ = None if document["users"] is None else _vocabulary(document["users"], "users")
     model.added_users_ = {}
+    model._likelihood = LIKELIHOODS[document.get("likelihood", "probit")]
     model.tie_threshold_ = number_within("tie_threshold", document["tie_threshold"], 0.0, LARGEST)
     if model.tie_threshold_ == 0.0 and np.any(arrays.get("outcome", 1) == 0):
         raise ValueError("ties in a model without them")

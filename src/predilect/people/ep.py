@@ -1,4 +1,7 @@
-"""Compiled expectation propagation over a range of people: the loop in which nearly all time is spent."""
+"""Compiled expectation propagation over a range of people: the loop in which nearly all time is spent.
+
+Written for the probit: :meth:`~predilect.likelihoods.views.PairLikelihood.compiled` puts another in its place.
+"""
 
 from __future__ import annotations
 

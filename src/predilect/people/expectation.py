@@ -44,6 +44,7 @@ def dense_pass(
     precision, linear = sites.precision[rows], sites.linear[rows]  # views: the sites change in place
     items, person = people.dense(user, law)
     prior_var = person.prior_var
+    refresh, add_evidence = (people.likelihood.compiled(loop) for loop in (refresh_sites, answers_evidence))
     state = person.condition(weight * precision, weight * linear)
     step, last, largest = 1.0, math.inf, 0.0
     for _ in range(n_sweeps):
@@ -51,7 +52,7 @@ def dense_pass(
         # they carry nearly all information, the difference has lost its digits and the bound has them.
         total = weight * precision
         share = np.maximum(1.0 - total * state.var, 1.0 / (1.0 + total * prior_var))
-        largest = refresh_sites(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step)
+        largest = refresh(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step)
         if largest > last:
             step = max(0.5 * step, _SMALLEST_STEP)
         last = largest
@@ -59,7 +60,7 @@ def dense_pass(
         if largest < tolerance:
             break
     out = np.zeros(4)
-    answers_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, out)
+    add_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, out)
     out[0] += 0.5 * (state.quadratic - state.log_det)
     out[3] = largest
     slope = own_delta * out[1]
@@ -123,12 +124,13 @@ def expectation(
         )  # fmt: skip
         return _on_basis(found, law)
     M = law.Phi.shape[1] if law.has_basis else people.n_items
+    one_pass = people.likelihood.compiled(em_pass)
     ties = np.zeros((people.n_users, 2))  # each person in one shard: written, not summed
 
     def work(shard: Shard) -> _Sums:
         sums = _Sums.empty(people, law, M)
         D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
-        em_pass(
+        one_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
             people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho,
             law.mean, law.shift, delta, people.tie_factor, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r,

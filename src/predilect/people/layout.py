@@ -12,6 +12,7 @@ from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
 from predilect.people.state import person_sums
 from predilect.shards import Shard, cut
@@ -138,6 +139,7 @@ class People:
     traits: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # (n_users, n_traits)
     # multiplies the tie threshold, (n_users,)
     tie_factor: FloatArray = field(default_factory=lambda: np.zeros(0))
+    likelihood: type[PairLikelihood] = Probit  # of one answer
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
 
@@ -214,6 +216,7 @@ def lay_out(
     traits: FloatArray | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> People:
     """Layout of answers by user, O(n log n) time; DataError if a weight is below 1.
 
@@ -235,6 +238,7 @@ def lay_out(
         traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
         largest_state=largest_state,
         n_basis=n_basis,
+        likelihood=likelihood,
     )
 
 
@@ -250,6 +254,7 @@ def lay_out_columns(
     tie_factor: FloatArray | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> People:
     """:func:`lay_out` from columns of codes sorted by user; ``traits`` and ``tie_factor`` have a row for each user."""
     n_users, n = len(traits), len(user)
@@ -273,6 +278,7 @@ def lay_out_columns(
         largest_state=largest_state,
         traits=np.ascontiguousarray(traits),
         tie_factor=np.ones(n_users) if tie_factor is None else tie_factor,
+        likelihood=likelihood,
     )
 
 

@@ -130,7 +130,7 @@ def side_by_side(
     persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
 ) -> tuple[People, Sites]:
     """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out`."""
-    columns = {name: np.concatenate([getattr(person, name) for person in persons]) for name in Person._fields}
+    columns: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in persons]) for name in Person._fields}
     item_idx, sites = columns.pop("items"), Sites(columns.pop("precision"), columns.pop("linear"))
     answer_ptr = np.cumsum([0, *(len(person.outcome) for person in persons)])
     item_ptr = np.cumsum([0, *(len(person.items) for person in persons)])
@@ -161,7 +161,7 @@ def joined(
     shards = shards_of(answer_ptr, item_ptr, columns["weight"], people.n_items, people.largest_state, n_basis)
     layout = People(
         answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=column("item_idx", places), n_items=people.n_items,
-        shards=shards, largest_state=people.largest_state, **columns,
+        shards=shards, largest_state=people.largest_state, likelihood=people.likelihood, **columns,
     )  # fmt: skip
     return layout, Sites(*(column(name, rows, sites, more_sites) for name in ("precision", "linear")))
 

@@ -13,6 +13,7 @@ from predilect._compile import inner_kernel, kernel
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import tilted_scalar
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.ep import sweep
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People, has_many_copies
@@ -206,7 +207,8 @@ def is_quick(person: Person, law: Law) -> bool:
 
 
 def settled(
-    person: Person, law: Law, delta: float, *, largest_state: int, spread: float = 0.0
+    person: Person, law: Law, delta: float, *, largest_state: int, spread: float = 0.0,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> tuple[Person, float]:  # fmt: skip
     """Fixed point of expectation propagation for one person; with ``spread`` σ also of the own threshold.
 
@@ -218,6 +220,7 @@ def settled(
         return (person._replace(tie_factor=np.ones(1)) if spread else person), 0.0
     if min(n, k) > largest_state // 8 or has_many_copies(person.weight, largest_state):
         people, sites = side_by_side([person], len(law.mean), largest_state=largest_state)
+        people = replace(people, likelihood=likelihood)
         if people.is_heavy[0]:
             start = np.log(person.tie_factor)
             theta, found, last = settle_all(people, sites, law, delta, spread, start, tolerance=SITE_TOLERANCE)
@@ -230,7 +233,7 @@ def settled(
         rho = law.rho[items] if len(law.rho) else law.rho
     else:
         cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
-    theta, change = person_at_rest(
+    theta, change = likelihood.compiled(person_at_rest)(
         np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
         precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
         math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,

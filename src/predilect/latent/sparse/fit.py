@@ -19,6 +19,7 @@ from predilect.latent.pooled import PooledAnswers
 from predilect.latent.scaled import best_threshold, starting_threshold
 from predilect.latent.sparse.problem import Approximation, Problem, Scale, linearised_sites, surrogate_variance
 from predilect.latent.sparse.stochastic import Schedule, ascend, ascend_in_batches, natural_target, view
+from predilect.likelihoods.views import Probit
 from predilect.progress import Report
 
 
@@ -181,6 +182,8 @@ def solve(
     """
     if rule not in RULES:
         raise ValueError(f"the rule must be one of {', '.join(RULES)}, not {rule!r}")
+    if rule == "linearised" and not isinstance(problem.likelihood, Probit):
+        raise ValueError(f"linearised sites are for the probit, not for a likelihood called {problem.likelihood.name}")
     began = time.perf_counter()
     M = problem.n_points
     scale = prior.start(M)
@@ -198,7 +201,7 @@ def solve(
             tolerance=limit, converged=bool(converged), jitter=max(jitter, q.factor.jitter),
             seconds=time.perf_counter() - began, unit=unit, advice="allow more iterations",
         )  # fmt: skip
-        return SparseFit(projection, q, scale, problem.delta, bound, report)
+        return SparseFit(projection, q, scale, problem.likelihood.delta, bound, report)
 
     if rule == "expected":
         seen, fresh = 0, n_batches > 1 and start is None  # a start is nearer than what batches find
@@ -218,8 +221,8 @@ def solve(
     sites = linearised_sites(problem.outcome, batch.margins.mean(q.mean), Q)
     q = q.towards(*natural_target(batch, sites, scale.value), schedule.step(batched.iterations + 1, n_batches))
     return finish(
-        q, scale, view(batch, q, scale, problem.delta).bound, batched.iterations, batched.change, schedule.tolerance,
-        batched.converged, unit="relative change of the averaged bound",
+        q, scale, view(batch, q, scale, problem.likelihood).bound, batched.iterations, batched.change,
+        schedule.tolerance, batched.converged, unit="relative change of the averaged bound",
     )  # fmt: skip
 
 
@@ -242,7 +245,7 @@ def fit_with_threshold(
         if progress is not None:
             progress(round_ + 1)
         m, v = found.posterior().margins(answers.left, answers.left, answers.right)
-        again = best_threshold(answers.outcome, answers.weight, m, v, threshold)
+        again = best_threshold(answers.outcome, answers.weight, m, v, threshold, answers.likelihood)
         moved, threshold = abs(math.log(again / threshold)), again
         found = fit(threshold, found)
         if moved < _TOLERANCE:

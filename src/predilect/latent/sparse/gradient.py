@@ -50,7 +50,7 @@ def bound_gradient(projection: Projection, problem: Problem, q: Approximation, s
     n_items M² + M³ operations and as much of the kernel's gradient; what jitter was added to K_mm is held.
     """
     batch = problem.all()
-    seen = view(batch, q, scale, problem.delta)
+    seen = view(batch, q, scale, problem.likelihood)
     lower, s, u = projection.factor.lower, scale.value, q.mean
     inverse = q.factor.inverse()
     inner = 0.5 * s * (np.outer(u, u) + inverse)

@@ -19,7 +19,7 @@ from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.design import Sites, pair_variance, squared_differences
 from predilect.gaussian.projection import Projection
 from predilect.latent.pooled import PooledAnswers, laplacian
-from predilect.likelihoods.expectation import expected
+from predilect.likelihoods.views import Likelihood, PairLikelihood
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,14 +282,14 @@ SURROGATES = ("corrected", "2020")
 
 
 def expected_sites(
-    outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: float
+    outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, likelihood: Likelihood
 ) -> tuple[Sites, FloatArray]:
     """Sites of the natural gradient of E log P(outcome | z), z ~ N(m, v), and its value; arrays (n,), in noise units.
 
     τ = λ, ν = g + λ m, with g the slope in m and λ = -2 times the slope in v. modern.md (3.2), (3.5). At a fixed point
     the bound is stationary.
     """
-    value, slope, curvature = expected(outcome, m, v, delta)
+    value, slope, curvature = likelihood.expected(outcome, m, v)
     return Sites(curvature, slope + curvature * m), value
 
 
@@ -340,7 +340,7 @@ class Problem:
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
     residual: FloatArray  # (n_rows,), as in Batch
-    delta: float
+    likelihood: PairLikelihood
 
     @classmethod
     def of(cls, projection: Projection, answers: PooledAnswers, delta: float) -> Problem:
@@ -362,7 +362,7 @@ class Problem:
         )
         B = projection.roots()
         residual = projection.residual_pairs(left, right, B)
-        return cls(B, left, right, outcome, weight, residual, delta)
+        return cls(B, left, right, outcome, weight, residual, answers.likelihood(delta))
 
     @property
     def n_rows(self) -> int:

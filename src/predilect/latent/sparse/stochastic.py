@@ -20,7 +20,7 @@ from predilect.latent.sparse.problem import (
     linearised_sites,
     natural_parameters,
 )
-from predilect.likelihoods.expectation import expected
+from predilect.likelihoods.views import Likelihood
 
 _SLACK = 1e-13  # of the bound: rounding alone may lower it by as much
 _LEAST_STEP = 2.0**-20
@@ -50,13 +50,15 @@ class Ascent:
     converged: bool
 
 
-def view(batch: Batch, q: Approximation, scale: Scale, delta: float) -> View:
+def view(batch: Batch, q: Approximation, scale: Scale, likelihood: Likelihood) -> View:
     """Bound and its slopes at q, with all variances computed anew."""
-    return _at(batch, q, scale, delta, batch.margins.mean(q.mean), batch.margins.variance(q.factor.lower))
+    return _at(batch, q, scale, likelihood, batch.margins.mean(q.mean), batch.margins.variance(q.factor.lower))
 
 
-def _at(batch: Batch, q: Approximation, scale: Scale, delta: float, mean: FloatArray, variance: FloatArray) -> View:
-    value, slope, curvature = expected(batch.outcome, mean, variance + batch.residual / scale.value, delta)
+def _at(
+    batch: Batch, q: Approximation, scale: Scale, likelihood: Likelihood, mean: FloatArray, variance: FloatArray
+) -> View:
+    value, slope, curvature = likelihood.expected(batch.outcome, mean, variance + batch.residual / scale.value)
     bound = float(batch.weight @ value) - divergence(q, scale)
     return View(mean, variance, value, slope, curvature, bound)
 
@@ -86,8 +88,8 @@ def ascend(
     learned and M < n_items. **Differs from modern.md section 4**: there a pass is reverted if the bound falls by more
     than 1e-3 an answer; with one latent function a step that is short enough never lets it fall, so it may not.
     """
-    batch, delta = problem.all(), problem.delta
-    now = view(batch, q, scale, delta)
+    batch, likelihood = problem.all(), problem.likelihood
+    now = view(batch, q, scale, likelihood)
     step, change, converged, iterations = 1.0, math.inf, False, 0
     while iterations < max_iter and not converged:
         iterations += 1
@@ -97,7 +99,7 @@ def ascend(
         step = min(2.0 * step, 1.0)
         while True:
             tried_q = q.towards(*target, step)
-            tried = view(batch, tried_q, scale, delta)
+            tried = view(batch, tried_q, scale, likelihood)
             if tried.bound >= least:
                 q, now = tried_q, tried
                 break
@@ -105,14 +107,14 @@ def ascend(
             if step < _LEAST_STEP:  # no ascent beyond rounding
                 break
         if scale.learned and not hold_scale:
-            scale, now = _scaled(batch, q, scale, delta, now)
+            scale, now = _scaled(batch, q, scale, likelihood, now)
         change = now.bound - before
         converged = change <= tolerance * problem.n_answers and (step >= 0.25 or step < _LEAST_STEP)
         step = max(step, _LEAST_STEP)
     return Ascent(q, scale, now, iterations, change, converged)
 
 
-def _scaled(batch: Batch, q: Approximation, scale: Scale, delta: float, now: View) -> tuple[Scale, View]:
+def _scaled(batch: Batch, q: Approximation, scale: Scale, likelihood: Likelihood, now: View) -> tuple[Scale, View]:
     """Ascent step of s (modern.md section 6: with a residual it is no conjugate update)."""
     residual = float((batch.weight * now.curvature) @ batch.residual)
     way = math.log(scale.best(q.square, residual) / scale.value)
@@ -121,7 +123,7 @@ def _scaled(batch: Batch, q: Approximation, scale: Scale, delta: float, now: Vie
     while part >= _LEAST_STEP:
         tried = scale.at(scale.value * math.exp(part * way))
         # The bound at the tried scale; the part of the margins that the points explain stays.
-        seen = _at(batch, q, tried, delta, now.mean, now.variance)
+        seen = _at(batch, q, tried, likelihood, now.mean, now.variance)
         if seen.bound >= least:
             return tried, seen
         part *= 0.5
@@ -263,5 +265,5 @@ def _sites(
     m = batch.margins.mean(q.mean)
     v = batch.margins.variance(q.factor.lower) + batch.residual / scale.value
     if Q is None:
-        return expected_sites(batch.outcome, m, v, problem.delta)
-    return linearised_sites(batch.outcome, m, Q), expected(batch.outcome, m, v, problem.delta)[0]
+        return expected_sites(batch.outcome, m, v, problem.likelihood)
+    return linearised_sites(batch.outcome, m, Q), problem.likelihood.expected(batch.outcome, m, v)[0]

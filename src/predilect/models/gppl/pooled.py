@@ -30,7 +30,6 @@ from predilect.latent.sparse.fit import (
 )
 from predilect.latent.sparse.gradient import optimise_length_scales
 from predilect.latent.sparse.stochastic import Schedule
-from predilect.likelihoods.views import Probit
 from predilect.models.checks import LARGEST, choose_points, item_kernel, make_kernel, optimises
 from predilect.models.reading import Training
 from predilect.models.saving import Fields, covariance, number_within, numbers, optional
@@ -139,7 +138,7 @@ def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: W
     )
     projection = Projection.of(kernel, features, known, points_of(model, kernel, features, known))
     left, right = place[: answers.n_rows], place[answers.n_rows :]
-    rows = PooledAnswers(left, right, answers.outcome, answers.weight, len(unique))
+    rows = PooledAnswers(left, right, answers.outcome, answers.weight, len(unique), model._likelihood)
     found = fit_sparse_gppl(model, rows, projection, delta, watch)
     return found._replace(posterior=_posterior(found.posterior, found.kernel, users, items))
 
@@ -209,7 +208,7 @@ class Fitted(NamedTuple):
 
 def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
     """Fit of a GPPL with ``users="pooled"``."""
-    answers, space = PooledAnswers.of(training.comparisons.pooled()), training.space
+    answers, space = PooledAnswers.of(training.comparisons.pooled(), model._likelihood), training.space
     kernel = item_kernel(model, space, float(model.own_share))
     if model.inference in SCALED:
         return _fit_dense(model, answers, space, kernel, delta)
@@ -298,7 +297,7 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
         threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
         best = maximise_evidence(
             Scaled(kernel, prior.rate / prior.shape), space.matrix, answers.left, answers.right, answers.outcome,
-            answers.weight, Probit(threshold), method=model.inference,
+            answers.weight, answers.likelihood(threshold), method=model.inference,
         )  # fmt: skip
         assert isinstance(best.kernel, Scaled)
         kernel = best.kernel.kernel

@@ -225,7 +225,7 @@ def fit_separate_gppl(
     kernel = item_kernel(model, space, float(model.own_share))
     prior = scale_prior(model)
     found = fit_separate(
-        lay_out(answers), kernel, space.matrix, space.known,
+        lay_out(answers, likelihood=model._likelihood), kernel, space.matrix, space.known,
         shape=prior.shape, rate=prior.rate / (2.0 * prior.noise_var),
         scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
         learn_kernel=optimises(model) and space.informative,

@@ -17,7 +17,7 @@ from predilect.data import Comparisons
 from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
-from predilect.likelihoods.probit import tilted
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.layout import lay_out_columns
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.queries import IMPLIED
@@ -29,12 +29,13 @@ _TOLERANCE = 1e-3
 
 
 def variance_factor(
-    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike
-) -> float:
+    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
+    likelihood: type[PairLikelihood] = Probit,
+) -> float:  # fmt: skip
     """Variance factor κ of held-out margins N(mean, κ var), with a Laplace prior of log κ, scale 0.25; arrays (n,)."""
 
     def loss(log_factor: float) -> float:
-        return float(-weight @ tilted(outcome, mean, math.exp(log_factor) * var, delta)[0])
+        return float(-weight @ likelihood.all_tilted(outcome, mean, math.exp(log_factor) * var, delta)[0])
 
     return math.exp(_lowest(loss))
 
@@ -59,7 +60,7 @@ _SMALLEST_VARIANCE = 1e-12
 def calibration(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
     kind: npt.NDArray[np.int8], *, variance_power: float | None = None, threshold_factor: float | None = None,
-    noise_factor: float | None = None, lapse_rate: float | None = None,
+    noise_factor: float | None = None, lapse_rate: float | None = None, likelihood: type[PairLikelihood] = Probit,
 ) -> Calibration:  # fmt: skip
     """Calibration κ, κ₀, κ₌, e, γ, τ² and λ by penalised likelihood of held-out answers; keywords hold some fixed.
 
@@ -94,10 +95,11 @@ def calibration(
     start[_LAPSES] = (lapse_rate or 0.0) / _LAPSE_UNIT
     free = np.array([
         True, n_unseen.min() < n_unseen.max(), implied.min() < implied.max(), variance_power is None,
-        threshold_factor is None and bool(np.any(delta > 0.0)), noise_factor is None, lapse_rate is None,
+        threshold_factor is None and bool(np.any(delta > 0.0)), noise_factor is None and likelihood.has_normal_noise,
+        lapse_rate is None,
     ])  # fmt: skip
     columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
-    objective = _Objective(outcome, mean, log_var, weight, delta, columns, start)
+    objective = _Objective(outcome, mean, log_var, weight, delta, columns, start, likelihood)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
     highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
     without = highest.copy()
@@ -128,6 +130,7 @@ class _Objective:
     delta: FloatArray
     columns: FloatArray
     start: FloatArray
+    likelihood: type[PairLikelihood] = Probit
 
     def at(self, parts: FloatArray) -> FloatArray:
         """Parameters from their parts, (7,)."""
@@ -146,6 +149,7 @@ class _Objective:
         x, weight = self.at(parts), self.weight
         rate, noise = x[_LAPSES] * _LAPSE_UNIT, math.exp(x[_NOISE])
         v, threshold = np.exp(self.columns @ x[:4] + self.log_var), self.delta * math.exp(x[_THRESHOLD])
+        tilted = self.likelihood.all_tilted
         value, slope, curvature, slope_delta, _ = tilted(self.outcome, self.mean, v + (noise - 1.0), threshold)
         gradient = np.zeros(7)
         if rate == 0.0:
@@ -167,7 +171,9 @@ class _Objective:
         return loss, np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE
 
 
-def newcomer_factor(given: Calibration, steps: list[Alone]) -> float:
+def newcomer_factor(
+    given: Calibration, steps: list[Alone], likelihood: type[PairLikelihood] = Probit
+) -> float:  # fmt: skip
     """Factor κ_n of a calibration for newcomers, by the same answers at several steps, each of which counts once.
 
     The other numbers stay: those of people whom the population was learned from must not suffer.
@@ -177,7 +183,9 @@ def newcomer_factor(given: Calibration, steps: list[Alone]) -> float:
 
     def loss(log_factor: float) -> float:
         tried = replace(given, newcomer_factor=math.exp(log_factor))
-        chances = tried.log_chances(lambda v: tilted(rows.outcome, rows.mean, v, threshold)[0], rows.var, rows.kind)
+        chances = tried.log_chances(
+            lambda v: likelihood.all_tilted(rows.outcome, rows.mean, v, threshold)[0], rows.var, rows.kind
+        )
         return float(-rows.weight @ chances) / len(steps)
 
     return math.exp(_lowest(loss))
@@ -242,7 +250,7 @@ def predict_alone(
     people = lay_out_columns(
         owner, comparisons.left[place], comparisons.right[place], comparisons.outcome[place],
         comparisons.weight[place], n_items=known.n_items, traits=known.traits[who], tie_factor=known.tie_factor[who],
-        largest_state=known.largest_state, n_basis=posterior.n_basis,
+        largest_state=known.largest_state, n_basis=posterior.n_basis, likelihood=known.likelihood,
     )  # fmt: skip
     precision, linear = np.zeros(comparisons.n_rows), np.zeros(comparisons.n_rows)
     precision[~test], linear[~test] = posterior.sites.precision, posterior.sites.linear
@@ -301,6 +309,7 @@ def predict_newcomers(
             who[known], comparisons.left[known], comparisons.right[known], comparisons.outcome[known],
             comparisons.weight[known], n_items=posterior.n_items, traits=posterior.people.traits,
             largest_state=posterior.people.largest_state, n_basis=posterior.n_basis,
+            likelihood=posterior.people.likelihood,
         )  # fmt: skip
         sites = Sites.flat(len(known))
         settle(people, sites, posterior.law, delta, tolerance=_SITE_TOLERANCE, executor=executor)

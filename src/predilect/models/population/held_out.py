@@ -15,7 +15,8 @@ from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.design import pair_variance
 from predilect.likelihoods.calibration import Calibration
-from predilect.likelihoods.probit import threshold_for_tie_share, tilted
+from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.calibration import (
     Alone,
     calibration,
@@ -64,14 +65,15 @@ class Trial:
 
     @classmethod
     def of(
-        cls, predicted: Sequence[Predicted], given: Calibration | None, states: Sequence[PopulationState] = ()
-    ) -> Trial:
+        cls, predicted: Sequence[Predicted], given: Calibration | None, likelihood: type[PairLikelihood] = Probit,
+        states: Sequence[PopulationState] = (),
+    ) -> Trial:  # fmt: skip
         """From the predictions of the folds, at a given calibration or at the best variance factor."""
         outcome, mean, var, weight, delta = _put_together(predicted)
         if given is None:
-            given = Calibration(variance_factor(outcome, mean, var, weight, delta))
+            given = Calibration(variance_factor(outcome, mean, var, weight, delta, likelihood))
         threshold = given.threshold_factor * delta
-        losses = -given.log_chances(lambda v: tilted(outcome, mean, v, threshold)[0], var)
+        losses = -given.log_chances(lambda v: likelihood.all_tilted(outcome, mean, v, threshold)[0], var)
         return cls(losses, weight, list(states), given)
 
     @property
@@ -121,11 +123,12 @@ class Fold:
     def __init__(
         self, comparisons: Comparisons, test: BoolArray, space: FeatureSpace, traits: FloatArray | None,
         delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
+        likelihood: type[PairLikelihood] = Probit,
     ) -> None:  # fmt: skip
         self.comparisons, self._held_out = comparisons, test
-        self._given = space, traits, delta, n_basis, executor
+        self._given = space, traits, delta, n_basis, executor, likelihood
         train = comparisons.take(~test)
-        self.people = lay_out(train, n_basis=n_basis)
+        self.people = lay_out(train, n_basis=n_basis, likelihood=likelihood)
         self.traits = traits
         self.test = comparisons.take(test)
         self.space = space
@@ -171,7 +174,8 @@ class Fold:
     def predict_pooled(self, setting: Hyperparameters, given: Mapping[str, float]) -> Predicted:
         """Margins of the rows held out, of a pooled fit to the others on the basis of items."""
         test, train = self.test, self.comparisons.take(~self._held_out)
-        state = search_pooled(train, self.space, setting, given, self.delta, None).state
+        likelihood = self.people.likelihood
+        state = search_pooled(train, self.space, setting, given, self.delta, None, likelihood=likelihood).state
         var = pair_variance(state.C_m, test.left, test.right)
         return Predicted(
             test.outcome, state.m[test.left] - state.m[test.right], var, test.weight, np.ones(len(var)), state.delta
@@ -233,7 +237,7 @@ def calibrated(
     alone = Alone.together(parts)
     found = calibration(
         alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, alone.kind,
-        threshold_factor=None if learn_threshold else 1.0,
+        threshold_factor=None if learn_threshold else 1.0, likelihood=folds[0].people.likelihood,
     )  # fmt: skip
     first, steps = folds[0], list[list[Alone]]()
     order = rng.permutation(first.comparisons.n_users)
@@ -247,5 +251,5 @@ def calibrated(
         n_asked += steps[-1][0].weight.sum()
     if n_asked:
         together = [Alone.together(list(parts_of_step)) for parts_of_step in zip(*steps, strict=True)]
-        found = replace(found, newcomer_factor=newcomer_factor(found, together))
+        found = replace(found, newcomer_factor=newcomer_factor(found, together, first.people.likelihood))
     return replace(setting, calibration=found)

@@ -158,6 +158,9 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     def _check(self) -> None:
         check_settings(self)
         given_hyperparameters(self)
+        noise = self.calibration.noise_factor if isinstance(self.calibration, Calibration) else 1.0
+        if noise != 1.0 and not self._likelihood.has_normal_noise:
+            raise ValueError(f"noise_factor must be 1 for a likelihood without normal noise, not {noise:g}")
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
@@ -177,11 +180,12 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                     traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
                     tolerance=None if isinstance(self.tol, str) else float(self.tol),
                     max_iter=self.max_iter, random_state=self.random_state, executor=executor, watch=watch,
+                    likelihood=self._likelihood,
                 )  # fmt: skip
             else:
                 trained = train_pooled(
                     comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
-                    random_state=self.random_state, watch=watch,
+                    random_state=self.random_state, watch=watch, likelihood=self._likelihood,
                 )  # fmt: skip
         self.functions_, self.verdict_ = trained.functions, None
         self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None

@@ -11,6 +11,7 @@ from typing import Any
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.latent.pooled import PooledState, fit_pooled
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.progress import Watcher
 
@@ -37,6 +38,7 @@ def search_pooled(
     delta: float | None,
     watch: Watcher | None,
     functions: Functions | None = None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> Pooled:
     """Pooled model at the s_t and w of the largest Laplace evidence, unless ``given``: first s_t, then w."""
     rows = comparisons.pooled()
@@ -48,7 +50,7 @@ def search_pooled(
     @cache
     def run(scale: float, weight: float, delta: float | None) -> PooledState:
         K = functions.prior_covariance(weight) if functions else space.covariance(weight, start.length_scale)
-        state = fit_pooled(rows, K, scale, delta=delta, Phi=Phi)
+        state = fit_pooled(rows, K, scale, delta=delta, Phi=Phi, likelihood=likelihood)
         trials.append({"consensus_variance": scale, "feature_weight": weight, "log_evidence": state.evidence})
         if watch:
             watch("fitting the pooled model", len(trials))

@@ -23,6 +23,7 @@ from predilect.data.features import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.calibration import Calibration
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -111,6 +112,7 @@ def select_model(
     random_state: int = 0,
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> Selection:
     """Scales and shape from the evidence; then the basis, a walk on strength and scale, and traits by held-out answers.
 
@@ -134,7 +136,7 @@ def select_model(
 
     def folds_of(rows: Comparisons, codes: IntArray, where: FeatureSpace, masks: list[BoolArray]) -> list[Fold]:
         some_traits = None if traits is None else traits[codes]
-        return [Fold(rows, test, where, some_traits, delta, n_basis, executor) for test in masks]
+        return [Fold(rows, test, where, some_traits, delta, n_basis, executor, likelihood) for test in masks]
 
     def search_on(rows: Comparisons, codes: IntArray, where: FeatureSpace, seed: int) -> _Search:
         return _Search(where, folds_of(rows, codes, where, masks_of_folds(rows, seeds[seed])), free, progress)
@@ -150,8 +152,8 @@ def select_model(
         first_rows, at = some_people(some, np.random.default_rng(seeds[2]), n_first)
         first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
         first = search_on(first_rows, codes[at], first_where, 3)
-    people = lay_out(first_rows, n_basis=n_basis)
-    some_answers = lay_out(_thinned(first_rows, seeds[6]), n_basis=n_basis)
+    people = lay_out(first_rows, n_basis=n_basis, likelihood=likelihood)
+    some_answers = lay_out(_thinned(first_rows, seeds[6]), n_basis=n_basis, likelihood=likelihood)
     best: _Found | None = None
     for functions in bases:
         candidate = Candidate.of(functions, first_where)
@@ -239,7 +241,7 @@ class _Search:
             for i, fold in enumerate(self.folds)
         ]
         predicted = [fold.predict(candidate, setting, state) for fold, state in zip(self.folds, states, strict=True)]
-        trial = Trial.of(predicted, self.given(setting), states)
+        trial = Trial.of(predicted, self.given(setting), self.folds[0].people.likelihood, states)
         setting = replace(setting, calibration=trial.calibration)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
         if self.progress:
@@ -321,7 +323,7 @@ class _Search:
             fixed = {"feature_weight", "consensus_variance"} - (set(self.free) & {"consensus_variance"})
             given = {name: getattr(start, name) for name in fixed}
             predicted = [fold.predict_pooled(start, given) for fold in self.folds]
-            if is_better(best.trial, Trial.of(predicted, self.given(start))):
+            if is_better(best.trial, Trial.of(predicted, self.given(start), self.folds[0].people.likelihood)):
                 return best
         setting = replace(best.setting, strength=_RANGES["strength"][1], variance=_POOLED_SCALE, trait_scale=0.0)
         free = [name for name in self.free if name == "consensus_variance"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,9 @@ def unpack_population(
     if "B" in arrays:
         effects = Effects(arrays["B"], arrays["C_B"])
         model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
-    return unpack_crowd(arrays, len(model.items_), basis, effects, model.hyperparameters_.calibration_of_predictions)
+    calibration = model.hyperparameters_.calibration_of_predictions
+    found = unpack_crowd(arrays, len(model.items_), basis, effects, calibration)
+    return replace(found, people=replace(found.people, likelihood=model._likelihood))
 
 
 def _functions(plan: dict[str, Any], arrays: dict[str, Any]) -> Functions:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
+from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.fit import fit_population
 from predilect.models.population.pooled import may_search_weight, search_pooled
 from predilect.models.population.posterior import Believed, PooledPosterior
@@ -73,6 +75,7 @@ def train_personal(
     random_state: int,
     executor: ThreadPoolExecutor | None,
     watch: Watcher | None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> Trained:
     """Population model with hyper-parameters selected on held-out answers.
 
@@ -92,7 +95,7 @@ def train_personal(
         if "consensus_feature_weight" not in given and None in bases:
             weight = start.feature_weight
             if may_search_weight(comparisons, space, given):
-                weight = search_pooled(comparisons, space, start, given, delta, watch).weight
+                weight = search_pooled(comparisons, space, start, given, delta, watch, None, likelihood).weight
             start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
     if comparisons.has_ties and delta is None:
@@ -111,23 +114,25 @@ def train_personal(
         random_state=random_state,
         executor=executor,
         progress=None if watch is None else lambda trial: watch("choosing the prior by held-out answers", trial),
+        likelihood=likelihood,
     )
     chosen, candidate = selection.hyperparameters, selection.candidate
     prior = candidate.prior(chosen, space)
     n_basis = None if candidate.functions is None else candidate.functions.n_functions
     traits = traits if chosen.trait_scale else None
+    laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood)
     begin = selection.start
     fitting = None if watch is None else lambda done, _: watch("fitting", done)
     n_people, rng = _PEOPLE_TO_START, np.random.default_rng(random_state)
     while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
         some, codes = some_people(comparisons, rng, n_people)
         begin = fit_population(
-            lay_out(some, traits=None if traits is None else traits[codes], n_basis=n_basis), prior, delta=delta,
+            laid_out(some, traits=None if traits is None else traits[codes]), prior, delta=delta,
             tolerance=tolerance or _STAGE_TOLERANCE, max_iter=min(max_iter, _STAGE_PASSES), population=begin,
             n_closed_form=1, site_tolerance=1e-4, executor=executor, progress=fitting,
         )  # fmt: skip
         n_people *= _GROWTH
-    people = lay_out(comparisons, traits=traits, n_basis=n_basis)
+    people = laid_out(comparisons, traits=traits)
     state = fit_population(
         people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_iter=max_iter,
         population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
@@ -188,6 +193,7 @@ def train_pooled(
     delta: float | None,
     random_state: int,
     watch: Watcher | None,
+    likelihood: type[PairLikelihood] = Probit,
 ) -> Trained:
     """Pooled model; what is not ``given`` maximises Laplace's evidence on a small grid.
 
@@ -197,7 +203,7 @@ def train_pooled(
     functions = _pooled_basis(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if functions is None:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
-    found = search_pooled(comparisons, space, start, given, delta, watch, functions)
+    found = search_pooled(comparisons, space, start, given, delta, watch, functions, likelihood)
     best = found.state
     chosen = replace(
         start, consensus_variance=found.variance, feature_weight=found.weight, consensus_feature_weight=None

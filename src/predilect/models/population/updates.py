@@ -94,7 +94,8 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
         person = posterior.answers_of(code) if code < n_known else Person.silent(traits[code - n_known][None])
         rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
         persons[code] = Person.of(rows, person.traits, person.tie_factor)
-    settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread)
+    likelihood = posterior.people.likelihood
+    settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread, likelihood=likelihood)
     # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
     quick = all(is_quick(person, law) for person in persons.values())
     with nullcontext() if quick else workers(model.n_jobs) as executor:
@@ -175,7 +176,7 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
         else:
             K = functions.prior_covariance(h.feature_weight)
         model.pooled_prior_ = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi)
-    answers = PooledAnswers(*sides_of(rows.key), rows.weight, len(model.items_))
+    answers = PooledAnswers(*sides_of(rows.key), rows.weight, len(model.items_), model._likelihood)
     with workers(model.n_jobs):
         state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, model.posterior_.mean)
     if not state.report.converged:

@@ -1,0 +1,7 @@
+"""The table of likelihoods of pairs, by the names that saved models have for them."""
+
+from __future__ import annotations
+
+from predilect.likelihoods.views import PairLikelihood, Probit
+
+LIKELIHOODS: dict[str, type[PairLikelihood]] = {likelihood.name: likelihood for likelihood in (Probit,)}
