@@ -16,11 +16,10 @@ from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.models.gaspk.posterior.curvature import Curvature
-from predilect.models.gaspk.posterior.low_rank import LowRank
+from predilect.models.gaspk.posterior.low_rank import LowRank, clamped
 from predilect.models.gaspk.posterior.scores import Basis, ItemScores, centred_blocks, centred_scores, mixed
 
 _NUMBERS_AT_ONCE = 20_000_000
-_FLOOR, _ROUNDING = 1e-10, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,16 +183,15 @@ def _low_rank_blocks(low_rank: LowRank, trade_offs: FloatArray) -> FloatArray:
 
 
 def _clamped(var: FloatArray, prior: FloatArray) -> FloatArray:
-    """Variances clamped to [1e-10, prior]: the paper's formula can leave it on both sides."""
-    low = np.minimum(_FLOOR, prior)
-    outside = int(((var < low - _ROUNDING * prior) | (var > prior * (1.0 + _ROUNDING))).sum())
-    if outside:
+    """Variances clamped, with a warning: the paper's formula can leave the range on both sides."""
+    inside, n_outside = clamped(var, prior)
+    if n_outside:
         warnings.warn(
-            f"{outside} of {len(var)} variances by the paper's formula were not between 0 and the prior variance and "
+            f"{n_outside} of {len(var)} variances by the paper's formula were not between 0 and the prior variance and "
             "were clamped: it mixes the exact covariance with that of the largest eigenvectors. Use "
             'variances="consistent" or "exact", or more eigenpairs (n_eigenpairs=...)', DataWarning, stacklevel=6,
         )  # fmt: skip
-    return np.clip(var, low, prior)
+    return inside
 
 
 def _parts(n: int, numbers_each: int) -> list[slice]:

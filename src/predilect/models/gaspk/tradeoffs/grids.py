@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from predilect._json import typed
+from predilect._types import FloatArray, IntArray
 from predilect.data.intake import counted
 from predilect.errors import DataError
 from predilect.models.gaspk.tradeoffs.folding import CLOSE, as_rows, distinct_points, merge_close
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap
 from predilect.models.gaspk.tradeoffs.natural_breaks import breaks_up_to
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 LevelsOf = int | ArrayLike | None
 
 MOST_LEVELS = 25  # of a dimension, unless asked for
