@@ -56,9 +56,13 @@ class AnswerCounts:
         user = np.concatenate([comparisons.user, comparisons.user])
         item = np.concatenate([comparisons.left, comparisons.right])
         weight = np.concatenate([comparisons.weight, comparisons.weight])
-        shape = (comparisons.n_users, comparisons.n_items)
-        table = coo_array((weight, (user, item)), shape=shape).tocsr()  # adds up what is there twice
-        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, comparisons.n_items)
+        return cls.summed(user, item, weight, comparisons.n_users, comparisons.n_items)
+
+    @classmethod
+    def summed(cls, user: IntArray, item: IntArray, weight: FloatArray, n_users: int, n_items: int) -> AnswerCounts:
+        """Add up rows of weights (n,) by codes of people and items."""
+        table = coo_array((weight, (user, item)), shape=(n_users, n_items)).tocsr()
+        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, n_items)
 
     def of_person(self, user: int) -> FloatArray:
         """Answers of one person on each item, shape (n_items,); zeros for -1, an unseen user."""

@@ -11,7 +11,14 @@ import numpy.typing as npt
 
 from predilect._types import FloatArray
 from predilect.factors.answers import FactorAnswers, ItemDesign, StandardWeights
-from predilect.factors.posterior import FactorPosterior, FactorPriors, FactorState, assemble, random_start
+from predilect.factors.posterior import (
+    FactorPosterior,
+    FactorPriors,
+    FactorState,
+    assemble,
+    assemble_with_prior,
+    random_start,
+)
 from predilect.factors.sweep import Effects, blocks, refreshed, threshold_step
 from predilect.gaussian.design import Sites
 from predilect.gaussian.projection import Projection, item_covariance_gradient
@@ -171,12 +178,7 @@ def _posterior(state: FactorState, projection: Projection, effects: Effects | No
     """Posterior of a state; people without answers follow their traits."""
     if effects is None:
         return assemble(state, projection, state.mu, state.Sigma, StandardWeights())
-    weights = effects.law()
-    silent = np.flatnonzero(~effects.active)
-    mu, Sigma = state.mu.copy(), state.Sigma.copy()
-    mu[silent], spread = weights.law(state.n_components, effects.traits[silent])
-    Sigma[silent] = spread[:, :, None] * np.eye(state.n_components)
-    return assemble(state, projection, mu, Sigma, weights)
+    return assemble_with_prior(state, projection, effects.law(), effects.active, effects.traits)
 
 
 def _advance(

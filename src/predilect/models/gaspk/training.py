@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
 
 from predilect._json import plain
 from predilect._types import IntArray
@@ -324,5 +323,4 @@ def _counts(
     user = np.concatenate([old_user[np.repeat(np.arange(len(before.ptr) - 1), np.diff(before.ptr))], who, who])
     about = np.concatenate([old_item[before.item], item[more.left], item[more.right]])
     count = np.concatenate([before.count, more.weight, more.weight])
-    table = coo_array((count, (user, about)), shape=(n_users, n_items)).tocsr()
-    return AnswerCounts(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, n_items)
+    return AnswerCounts.summed(user, about, count, n_users, n_items)
