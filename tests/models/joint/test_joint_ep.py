@@ -93,7 +93,7 @@ def test_the_search_climbs_and_its_sites_are_where_the_fit_ends():
     start = kernel(2.0)
     found = tune_joint_process(start, given, delta=0.0, bounds={"users.odds": (0.5, 0.5)})
     before = fit_joint_process(start, given, delta=0.0).evidence
-    after = fit_joint_process(found.kernel, given, delta=0.0, start=found.sites, tolerance=1e-11)
+    after = fit_joint_process(found.kernel, given, delta=0.0, start=found.fit.sites, tolerance=1e-11)
     assert after.evidence > before + 0.1
     assert found.kernel.users.kernel.odds == pytest.approx(0.5, abs=EXACT)
     fresh = fit_joint_process(found.kernel, given, delta=0.0, tolerance=1e-11)

@@ -22,6 +22,7 @@ from predilect.likelihoods.probit import tilted
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.mode import Mode, Newton, TradeOffAnswers, curvature_at, find_mode, log_det_at, state_at
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
+from predilect.models.gaspk.posterior.curvature import in_parts
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.scores import Basis
@@ -241,9 +242,7 @@ def held_out_margins(
         low_rank = LowRank.of(basis, found.mode.state.B, n_eigenpairs)
         return mean, low_rank.variances(basis.trade_offs(basis.places[points]), gamma, code)[0]
     var = np.empty(answers.n_rows)
-    step = max(1, _NUMBERS_AT_ONCE // max(basis.rank, 1))
-    for start in range(0, answers.n_rows, step):
-        some = slice(start, start + step)
+    for some in in_parts(answers.n_rows, basis.rank, _NUMBERS_AT_ONCE):
         var[some] = curvature.variances(_rows(basis, answers.point[some]), gamma[some])
     return mean, var
 

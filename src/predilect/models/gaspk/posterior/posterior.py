@@ -15,7 +15,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
 from predilect.gaussian.posterior import Posterior, Utilities
-from predilect.models.gaspk.posterior.curvature import Curvature
+from predilect.models.gaspk.posterior.curvature import Curvature, in_parts
 from predilect.models.gaspk.posterior.low_rank import LowRank, clamped
 from predilect.models.gaspk.posterior.scores import Basis, ItemScores, centred_blocks, centred_scores, mixed
 
@@ -58,7 +58,7 @@ class GaSPKPosterior(Posterior):
             mean = self.low_rank.basis.at_trade_offs(trade_offs, self.w)
             return Characteristics(mean, _low_rank_blocks(self.low_rank, trade_offs))
         mean, covariance = np.empty((len(trade_offs), n_c)), np.empty((len(trade_offs), n_c, n_c))
-        for some in _parts(len(trade_offs), self.basis.rank):
+        for some in in_parts(len(trade_offs), self.basis.rank, _NUMBERS_AT_ONCE):
             rows, own = self.basis.rows(trade_offs[some])
             mean[some] = rows @ self.w
             covariance[some] = self.curvature.blocks(rows) + own[:, None, None] * np.eye(n_c)
@@ -82,7 +82,7 @@ class GaSPKPosterior(Posterior):
             value, own, g = np.empty((len(trade_offs), n_c)), np.empty(len(trade_offs)), self.gamma[users]
             order = np.argsort(codes, kind="stable")
             ends = np.searchsorted(codes[order], np.arange(len(trade_offs) + 1))
-            for some in _parts(len(trade_offs), self.basis.rank):
+            for some in in_parts(len(trade_offs), self.basis.rank, _NUMBERS_AT_ONCE):
                 rows, own[some] = self.basis.rows(trade_offs[some])
                 value[some] = rows @ self.w
                 asked = order[ends[some.start] : ends[min(some.stop, len(trade_offs))]]
@@ -192,9 +192,3 @@ def _clamped(var: FloatArray, prior: FloatArray) -> FloatArray:
             'variances="consistent" or "exact", or more eigenpairs (n_eigenpairs=...)', DataWarning, stacklevel=6,
         )  # fmt: skip
     return inside
-
-
-def _parts(n: int, numbers_each: int) -> list[slice]:
-    """Slices of trade-offs such that memory stays bounded."""
-    step = max(1, _NUMBERS_AT_ONCE // max(numbers_each, 1))
-    return [slice(start, start + step) for start in range(0, n, step)]
