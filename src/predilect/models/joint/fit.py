@@ -18,7 +18,7 @@ from predilect.gaussian.kernels import Kernel, Own, Scaled, White
 from predilect.latent.ep import ep
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
 from predilect.latent.scaled import best_threshold, starting_threshold
-from predilect.latent.single import SingleLatent
+from predilect.latent.single import Problem, SingleLatent
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import hyperparameters_by_name, make_kernel, optimises
 from predilect.models.joint.covariance import JointKernel, Table
@@ -117,10 +117,8 @@ def fit_joint_process(
     found: SingleLatent | None = None
     iterations = 0
     for done in range(_ROUNDS if learn_delta else 1):
-        found = ep(
-            K, rows.left, rows.right, answers.outcome, answers.weight, Probit(threshold), tolerance=tolerance,
-            max_iter=max_iter, start=start if found is None else found.sites,
-        )  # fmt: skip
+        problem = Problem.of(K, rows.left, rows.right, answers.outcome, answers.weight, Probit(threshold))
+        found = ep(problem, tolerance=tolerance, max_iter=max_iter, start=start if found is None else found.sites)
         iterations += found.report.iterations
         if progress:
             progress(done + 1)
