@@ -30,16 +30,6 @@ _HALF_WINDOW, _NODES_PER_UNIT = 10.0, 8  # of the quadrature, in widths of the i
 _ENTRIES_AT_ONCE = 2**20
 
 
-def answer_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
-    """Entropy of the answer in bits, the criterion of maximum entropy search: at most 1, with ties log2(3).
-
-    collaborative.md section 5, first term. Relative error of a few ulps up to |mean| / sqrt(1 + var) = 37, where the
-    entropy leaves the range of floating-point numbers, and 0 from there.
-    """
-    s = np.sqrt(1.0 + np.asarray(var, dtype=float))
-    return _entropy_at(np.asarray(mean, dtype=float) / s, np.asarray(delta, dtype=float) / s)
-
-
 def expected_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
     """Expected entropy of the answer given the margin, E h(answer | z), in bits.
 

@@ -142,10 +142,7 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
     if model.levels is not None or resolve(model).backend == "grid":
         weight = np.bincount(point, answers.weight, len(points))
         grid = Grid.of(points, weight, model.levels, antisymmetric=antisymmetric, trade_offs=trade_offs)
-        code, _ = grid.snap(points)
-        turned = np.ones(len(code), dtype=np.int8)
-        if antisymmetric:
-            code, turned = grid.fold(code)
+        code, turned = grid.rounded(points)
         places, which = np.unique(code, return_inverse=True)
         sign = sign * turned[point]
         report["grid"] = {

@@ -301,10 +301,7 @@ def _points(
     found = choices.trade_offs.points(matrix, left, right, antisymmetric=antisymmetric)
     n_old = len(choices.points)
     if choices.grid is not None and choices.places is not None:
-        code, _ = choices.grid.snap(found.points)
-        turned = np.ones(len(code), dtype=np.int8)
-        if antisymmetric:
-            code, turned = choices.grid.fold(code)
+        code, turned = choices.grid.rounded(found.points)
         places, which = np.unique(np.append(choices.places, code), return_inverse=True)
         merged = Choices(choices.trade_offs, choices.grid, choices.grid.points(places), places)
         return merged, which[n_old:][found.code], found.sign * turned[found.code], which[:n_old]
