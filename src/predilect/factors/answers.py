@@ -1,4 +1,4 @@
-"""What factor models are made of: answers, functions of the items, and the prior of people's weights."""
+"""Answers, functions of the items, and priors of people's weights, for factor models."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What conjugate gradients found, and how far they got."""
+    """Result of conjugate gradients."""
 
     x: FloatArray  # shape of the right-hand side
     iterations: int  # products with the matrix, those that check the residual left out

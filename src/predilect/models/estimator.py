@@ -99,7 +99,7 @@ _COUNTS: Fields = {"count_ptr": pointer("U+1", "Z"), "count_item": codes("Z", "I
 class Learned(NamedTuple):
     """Result of learning that an estimator keeps.
 
-    ``personal``: whether people are told apart; ``delta``: tie threshold; ``fit``: report of the iteration; ``prior``:
+    ``personal``: whether users are identified; ``delta``: tie threshold; ``fit``: report of the iteration; ``prior``:
     plain values on the choice of the prior.
     """
 
@@ -288,9 +288,9 @@ class Estimator(Predicting, Ranking, BaseEstimator):
             If the path exists and ``overwrite`` is False.
         """
         check_is_fitted(self, "posterior_")
-        write_model(Path(path), *self._at_rest()._document(), overwrite=overwrite)
+        write_model(Path(path), *self._snapshot()._document(), overwrite=overwrite)
 
-    def _at_rest(self) -> Self:
+    def _snapshot(self) -> Self:
         """Snapshot of the model as it is saved, whatever other threads do."""
         return copy.copy(self)
 

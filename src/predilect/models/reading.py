@@ -40,7 +40,7 @@ class Training:
 
     @property
     def personal(self) -> bool:
-        """Whether people can be told apart: they are named, and there are at least two."""
+        """Whether users are identified, and there are at least two."""
         return self.comparisons.has_users and self.comparisons.n_users > 1
 
 
@@ -80,7 +80,7 @@ def answers_by_item(comparisons: Comparisons) -> FloatArray:
 
 
 def feature_lines(features: ItemFeatures, space: FeatureSpace) -> list[str]:
-    """What became of the features, in sentences."""
+    """Report on the features, in sentences."""
     lines = list(features.report)
     missing = int((~space.known).sum())
     if missing:

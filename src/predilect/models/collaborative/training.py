@@ -133,7 +133,7 @@ def _advance(
             people_step(state, run.sites, answers)
         item_sweep(state, run.sites, moments(state, answers)[0], answers, design)
         if run.effects is not None and run.sweeps >= _FIRST_EFFECTS:
-            run.effects = run.effects.settled(state)
+            run.effects = run.effects.converged(state)
         before = mean
         mean, var = moments(state, answers)
         moved = float(np.max(np.abs(mean - before)))

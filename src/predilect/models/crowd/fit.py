@@ -194,7 +194,7 @@ def _advance(
         if moving and learn_delta:
             threshold_step(run.state, answers, run.slope)
         if moving and run.effects is not None:
-            run.effects = run.effects.settled(run.state)
+            run.effects = run.effects.converged(run.state)
         run.sites, slope, value = refreshed(run.state, answers, run.sites, run.step)
         bound = float(answers.weight @ value) - run.state.divergence(priors, design)
         if run.effects is not None:

@@ -33,8 +33,8 @@ from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.parameters import (
     Bases,
     Choices,
+    CodedAnswers,
     Resolved,
-    Told,
     basis_of,
     choose_backend,
     posterior_of,
@@ -161,7 +161,7 @@ def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | No
 
 
 def _trials(
-    model: Any, how: Resolved, personal: bool, choices: Told, answers: Comparisons,
+    model: Any, how: Resolved, personal: bool, choices: CodedAnswers, answers: Comparisons,
     kernel: Callable[[float], Kernel], bases: Bases, settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
 ) -> list[Trial]:  # fmt: skip
@@ -315,7 +315,7 @@ def _counts(
     model: Any, more: Comparisons, old_user: IntArray, old_item: IntArray, who: IntArray, item: IntArray, n_users: int,
     n_items: int,
 ) -> AnswerCounts:  # fmt: skip
-    """How many answers each person gave on each item."""
+    """Number of answers of each person on each item."""
     before = model.counts_
     user = np.concatenate([old_user[np.repeat(np.arange(len(before.ptr) - 1), np.diff(before.ptr))], who, who])
     about = np.concatenate([old_item[before.item], item[more.left], item[more.right]])

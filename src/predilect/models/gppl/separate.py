@@ -142,7 +142,7 @@ def fit_separate(
     zero = np.zeros(people.n_items)
     has_ties = delta != 0.0 and (delta is not None or tied > 0.0)
 
-    def settled(at: FloatArray, to: float) -> tuple[Expectation, Kernel, FloatArray, float]:
+    def converged_at(at: FloatArray, to: float) -> tuple[Expectation, Kernel, FloatArray, float]:
         nonlocal n_evaluations
         n_evaluations += 1
         there = kernel.with_theta(at[2:]) if learn_kernel else kernel
@@ -158,7 +158,7 @@ def fit_separate(
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
         at = begin.copy()
         at[free] = x
-        found, there, Sigma, threshold = settled(at, _LOOSE)
+        found, there, Sigma, threshold = converged_at(at, _LOOSE)
         if progress:
             progress(n_evaluations)
         G = 0.5 * found.D
@@ -183,7 +183,7 @@ def fit_separate(
         )  # fmt: skip
         begin[free] = result.x
         residual, converged = float(np.max(np.abs(result.jac), initial=0.0)), bool(result.success)
-    final, there, Sigma, threshold = settled(begin, 1e-9)
+    final, there, Sigma, threshold = converged_at(begin, 1e-9)
     converged = converged and final.is_sound
     posterior = PopulationPosterior(zero, np.zeros_like(Sigma), Sigma, people, sites)
     report = Report(

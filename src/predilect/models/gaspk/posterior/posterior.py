@@ -77,7 +77,7 @@ class GaSPKPosterior(Posterior):
             found = self.at(trade_offs)
             mean, var = mixed(users, codes, self.gamma, found.mean, found.covariance)
             if not known.all():
-                mean[~known], var[~known] = (part[codes[~known]] for part in self._stranger(found))
+                mean[~known], var[~known] = (part[codes[~known]] for part in self._unseen(found))
         else:
             value, own, g = np.empty((len(trade_offs), n_c)), np.empty(len(trade_offs)), self.gamma[users]
             order = np.argsort(codes, kind="stable")
@@ -98,7 +98,7 @@ class GaSPKPosterior(Posterior):
         """Whether variances are worked out with a solution each."""
         return self.low_rank is None or n_solutions <= self.exact_up_to
 
-    def _stranger(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
+    def _unseen(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(t) of an unseen user: one of the people, drawn at random."""
         second = self.second_moment
         mean = found.mean @ self.gamma.mean(axis=0)
