@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from predilect.models.gaspk.em.weights import Climb, exact_weights, expected_weights
+from predilect.models.gaspk.em.weights import Climb, likeliest_weights
 
 
 def standing(answers, F, weights, *, V=None, delta=0.0, executor=None) -> Climb:
     """Value and gap of the weights as they are; with ``V``, of the expected log-likelihood."""
-    options = {"start": weights, "delta": delta, "tolerance": 1.0, "max_steps": 0, "executor": executor}
-    return exact_weights(answers, F, **options) if V is None else expected_weights(answers, F, V, **options)
+    return likeliest_weights(answers, F, V, start=weights, delta=delta, tolerance=1.0, max_steps=0, executor=executor)
 
 
 def objective_of(*args, **options) -> float:

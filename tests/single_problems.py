@@ -9,6 +9,7 @@ import numpy as np
 from predilect.gaussian.kernels import squared_exponential
 from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
+from predilect.latent.single import Problem
 from predilect.latent.variational import variational
 from predilect.likelihoods.views import Probit
 
@@ -30,10 +31,11 @@ class Small(NamedTuple):
         return rows[self.left] if self.right is None else rows[self.left] - rows[self.right]
 
     def fit(self, method, **changes):
-        mean = changes.pop("mean", self.mean)
+        mean, space = changes.pop("mean", self.mean), changes.pop("space", None)
         keywords = {name: changes.pop(name) for name in list(changes) if name not in self._fields}
         s = self._replace(**changes)
-        return method(s.K, s.left, s.right, s.outcome, s.weight, s.likelihood, mean=mean, **keywords)
+        problem = Problem.of(s.K, s.left, s.right, s.outcome, s.weight, s.likelihood, mean=mean, space=space)
+        return method(problem, **keywords)
 
 
 def small(seed=0, n_items=6, n_answers=7, delta=0.0, scale=1.0, pairs=True, repeated=False, mean=True) -> Small:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import predilect
 
-CLASSES = [
-    node
-    for file in sorted(Path(predilect.__file__).parent.rglob("*.py"))
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-    if isinstance(node, ast.ClassDef)
-]
+
+@cache
+def classes() -> list[ast.ClassDef]:
+    files = sorted(Path(predilect.__file__).parent.rglob("*.py"))
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    return [node for node in nodes if isinstance(node, ast.ClassDef)]
 
 
 def methods(node: ast.ClassDef, *, documented: bool) -> set[str]:
@@ -28,7 +29,7 @@ def told_above(node: ast.ClassDef) -> set[str]:
     """Methods that a class above documents, or a protocol that the class keeps: most of its methods are there."""
     own = methods(node, documented=True) | methods(node, documented=False)
     found: set[str] = set()
-    for other in CLASSES:
+    for other in classes():
         if other.name in names_of_bases(node) and other is not node:
             found |= methods(other, documented=True) | told_above(other)
         elif "Protocol" in names_of_bases(other):
@@ -41,9 +42,9 @@ def told_above(node: ast.ClassDef) -> set[str]:
 def test_every_public_method_says_what_it_does():
     bare = {
         f"{node.name}.{name}"
-        for node in CLASSES
+        for node in classes()
         if not node.name.startswith("_") and "Protocol" not in names_of_bases(node)
         for name in methods(node, documented=False) - told_above(node)
     }
     assert not bare
-    assert sum(len(methods(node, documented=True)) for node in CLASSES) > 300
+    assert sum(len(methods(node, documented=True)) for node in classes()) > 300

@@ -19,7 +19,7 @@ from predilect.data import Comparisons, ItemFeatures
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
-from predilect.latent.single import SingleLatent
+from predilect.latent.single import Problem, SingleLatent
 from predilect.likelihoods.probit import tilted
 from predilect.models.gaspk.em.fit import length_scales_by_rule
 from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
@@ -69,7 +69,7 @@ class PersonClassifier:
         def fit(u: int, k: Kernel) -> tuple[FloatArray, SingleLatent]:
             own, where = np.unique(found.code[rows[u]], return_inverse=True)
             x = self.points[own]
-            return x, _METHODS[method](k(x), where, None, outcome[rows[u]], train.weight[rows[u]])
+            return x, _METHODS[method](Problem.of(k(x), where, None, outcome[rows[u]], train.weight[rows[u]]))
 
         drawn = np.random.default_rng(task.seed).permutation(train.n_users)[:MOST_PEOPLE_TRIED]
         self.evidences = {

@@ -177,6 +177,38 @@ def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path, number, code, word
     assert files_beside(tmp_path) == ["votes.csv"]
 
 
+def run_module(folder: Path, name: str, text: str, module: str) -> subprocess.CompletedProcess[str]:
+    """``python -m module`` where a file of the folder comes before all others of its name."""
+    (folder / name).write_text(text)
+    paths = os.pathsep.join([str(folder), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-m", module], check=False, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": paths},
+    )  # fmt: skip
+
+
+def test_an_interrupt_while_python_runs_a_piece_of_text_ends_in_its_exit_code(tmp_path):
+    # As ``dataclasses`` does when a module is imported.
+    text = """
+import typer
+from predilect import __main__
+from predilect.cli import main, session
+main.app = typer.Typer()
+@main.app.command()
+def command():
+    with session.session():
+        exec("raise KeyboardInterrupt")
+__main__.main()
+"""
+    ran = run_module(tmp_path, "interrupted.py", text, "interrupted")
+    assert (ran.returncode, ran.stderr) == (130, "Interrupted; nothing was written.\n")
+
+
+def test_an_interrupt_before_the_command_is_imported_ends_in_its_exit_code(tmp_path):
+    ran = run_module(tmp_path, "typer.py", "raise KeyboardInterrupt", "predilect")
+    assert (ran.returncode, ran.stderr) == (130, "")
+
+
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, Terminated])
 def test_what_breaks_while_an_interrupt_is_cleaned_up_after_is_no_error_of_its_own(interrupt, capsys):
     def interrupted():

@@ -108,7 +108,7 @@ def test_triangles_and_layouts():
     np.testing.assert_array_equal(
         found.pair_kinds(np.array([0, 0, -1]), np.array([0, 0, 0]), np.array([3, 1, 1])), [0, 1, 2 + NEWCOMER]
     )
-    np.testing.assert_array_equal(found.are_silent(np.array([0, -1])), [False, True])
+    np.testing.assert_array_equal(found.without_answers(np.array([0, -1])), [False, True])
     with pytest.raises(ValueError, match="ascend"):
         replace(found, items=np.array([3, 0, 1]))
     with pytest.raises(ValueError, match="moments"):

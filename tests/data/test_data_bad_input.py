@@ -12,6 +12,7 @@ from cli.running import run
 from predilect import Population
 from predilect._text import spoken_to
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons, read_item_map
+from predilect.data.frames import clean_ids
 from predilect.errors import DataError, DataWarning
 
 PAIR = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
@@ -34,6 +35,15 @@ def test_unknown_winner_says_where_and_what_to_do():
     assert dropped.intake.unused_items == ("c",)
     assert read(["a", "Skipped ", "tie"], ties=["skipped"]).intake.ties_by_word == {"Skipped ": 1.0, "tie": 1.0}
     assert read(["a", "skipped", "tie"], ties="skipped").n_rows == 3
+
+
+def test_a_few_ids_are_cleaned_as_many_are():
+    texts = ["a", "", " ", "\t\n", "\u2003", "\x1c", " a", "\x85", "a ", "\ufeff", None]
+    many = clean_ids(pl.Series(texts * 200), "left").to_list()
+    assert clean_ids(pl.Series(texts), "left").to_list() == many[: len(texts)]
+    assert [clean_ids(pl.Series([text], dtype=pl.String), "left")[0] for text in texts] == many[: len(texts)]
+    assert many[:4] == ["a", None, None, None]
+    assert many[6] == " a"
 
 
 @pytest.mark.parametrize("blank", [None, "", "  ", np.nan])

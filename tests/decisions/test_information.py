@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from predilect.decisions.information import answer_entropy, bald, expected_best, expected_entropy, remaining_entropy
+from predilect.decisions.information import bald, expected_best, expected_entropy, remaining_entropy
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
-from referees.information import bald_by_quadrature, bald_corrected, bald_released_code
+from referees.information import answer_entropy, bald_by_quadrature, bald_corrected, bald_released_code
 from tolerances import EXACT
 
 MEAN, VAR = (grid.ravel() for grid in np.meshgrid(np.linspace(-4.0, 4.0, 41), np.geomspace(1e-3, 50.0, 30)))

@@ -116,17 +116,6 @@ def test_columns_do_not_disturb_each_other():
     np.testing.assert_array_equal(found.x[:, 2], 0.0)
 
 
-def test_starting_at_the_solution():
-    x = np.linalg.solve(SYSTEM, RIGHT)
-    kept = x.copy()
-    found = conjugate_gradients(lambda x: SYSTEM @ x, RIGHT, start=x)
-    assert found.converged
-    assert found.iterations == 0
-    np.testing.assert_array_equal(found.x, kept)
-    near = conjugate_gradients(lambda x: SYSTEM @ x, RIGHT, start=x + 1e-6)
-    assert 0 < near.iterations < conjugate_gradients(lambda x: SYSTEM @ x, RIGHT).iterations
-
-
 def test_nothing_to_solve():
     for right in (np.zeros(60), np.zeros((60, 2)), RIGHT[:, :0]):
         found = conjugate_gradients(lambda x: SYSTEM @ x, right)
@@ -180,8 +169,6 @@ def test_what_is_not_positive_definite():
 def test_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match="a vector or a matrix"):
         conjugate_gradients(lambda x: x, np.zeros((2, 2, 2)))
-    with pytest.raises(ValueError, match="the start like it"):
-        conjugate_gradients(lambda x: x, np.zeros(2), start=np.zeros(3))
 
 
 # Pivoted Cholesky

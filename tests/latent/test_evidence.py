@@ -10,6 +10,7 @@ import pytest
 from predilect.errors import DataError, PredilectError
 from predilect.gaussian.kernels import Scaled, Stationary, squared_exponential
 from predilect.latent.evidence import METHODS, evidence_gradient, maximise_evidence
+from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
 from simulate import random_pairs
 from single_problems import small
@@ -73,7 +74,7 @@ def test_the_search_finds_a_maximum_near_the_truth(method):
     # a maximum: every neighbour is worse, and the gradient is that of the search
     for shift in np.vstack([np.eye(2), -np.eye(2)]) * 0.05:
         neighbour = found.kernel.with_theta(found.kernel.theta + shift)
-        assert METHODS[method](neighbour(data[0]), *data[1:]).evidence < found.fit.evidence
+        assert METHODS[method](Problem.of(neighbour(data[0]), *data[1:])).evidence < found.fit.evidence
     assert np.abs(found.gradient).max() < 0.01
 
 
@@ -84,7 +85,7 @@ def test_the_gradient_in_hyper_parameters(method):
     kernel = KERNEL.with_theta(theta)
 
     def evidence(theta):
-        return METHODS[method](KERNEL.with_theta(theta)(x), *columns, tolerance=1e-12)
+        return METHODS[method](Problem.of(KERNEL.with_theta(theta)(x), *columns), tolerance=1e-12)
 
     gradient = kernel.gradient(x, None, evidence_gradient(evidence(theta)))
     for k, e in enumerate(np.eye(2)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import multivariate_normal
@@ -30,10 +29,12 @@ def differences(m):
 
 
 def test_a_flat_prior_gives_probit_maximum_likelihood():
-    # statsmodels' Newton on dummies for all items but one.
+    from statsmodels.api import Probit  # not above, since it takes long to import
+
+    # Newton's method on dummies for all items but one.
     rows = crowd(1, 30, 6, 20, consensus_sd=0.7, person_sd=0.3)
     X = design(rows.left, rows.right, 6)
-    fitted = sm.Probit((rows.outcome == 1).astype(float), X[:, 1:]).fit(disp=0, tol=1e-12)
+    fitted = Probit((rows.outcome == 1).astype(float), X[:, 1:]).fit(disp=0, tol=1e-12)
     ours = fit_pooled(comparisons(rows), np.eye(6), FLAT)
     assert ours.report.converged
     np.testing.assert_allclose(differences(ours.m), differences(np.r_[0.0, fitted.params]), atol=ITERATIVE)

@@ -11,6 +11,7 @@ from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import NotPositiveDefiniteError
 from predilect.gaussian.design import Design, Sites, preference
 from predilect.latent.evidence import evidence_gradient
+from predilect.latent.single import Problem
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.views import Probit
 from referees.gaussian_likelihood import Gaussian
@@ -97,7 +98,7 @@ def test_utilities_and_pairs_are_two_views_of_one_model(method):
     s = small(4, n_items=5, n_answers=14, delta=0.2, scale=2.0)
     items = s.fit(method, **STRICT)
     G = preference(s.K, s.left, s.right)
-    pairs = method(G, np.arange(14), None, s.outcome, None, s.likelihood, mean=s.A @ s.mean, **STRICT)
+    pairs = method(Problem.of(G, np.arange(14), None, s.outcome, None, s.likelihood, mean=s.A @ s.mean), **STRICT)
     assert abs(items.evidence - pairs.evidence) < CONVERGED
     np.testing.assert_allclose(s.A @ items.mean, pairs.mean, atol=CONVERGED)
     np.testing.assert_allclose(s.A @ items.covariance() @ s.A.T, pairs.covariance(), atol=CONVERGED)
@@ -196,7 +197,7 @@ def test_identical_items_constant_items_and_items_never_compared(method):
 def test_no_answers_leave_the_prior(method):
     nothing = np.zeros(0, dtype=np.int64)
     s = small(12)
-    fit = method(s.K, nothing, nothing, nothing, mean=s.mean)
+    fit = method(Problem.of(s.K, nothing, nothing, nothing, mean=s.mean))
     assert fit.evidence == 0.0
     np.testing.assert_allclose(fit.mean, s.mean, atol=EXACT)
     np.testing.assert_allclose(fit.covariance(), s.K, atol=EXACT)

@@ -9,6 +9,7 @@ import pytest
 
 from predilect.gaussian.design import Sites
 from predilect.latent.ep import ep
+from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
 from predilect.people.empirical_bayes import GaussianPrior, Moments, consensus_covariance, fit_hierarchical, moments
 from predilect.people.layout import Law
@@ -49,10 +50,10 @@ def test_utilities_and_pairs_say_the_same():
     for u in range(ROWS.n_users):
         own = ROWS.user == u
         H = np.eye(5)[ROWS.left[own]] - np.eye(5)[ROWS.right[own]]
-        fit = ep(
-            H @ SIGMA @ H.T, np.arange(own.sum()), None, ROWS.outcome[own], likelihood=Probit(0.3), mean=H @ MU,
-            tolerance=1e-13, schedule="sequential",
-        )  # fmt: skip
+        problem = Problem.of(
+            H @ SIGMA @ H.T, np.arange(own.sum()), None, ROWS.outcome[own], likelihood=Probit(0.3), mean=H @ MU
+        )
+        fit = ep(problem, tolerance=1e-13, schedule="sequential")
         total += fit.evidence
     assert abs(total - found.evidence) < CONVERGED
 

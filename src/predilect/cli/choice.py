@@ -21,7 +21,7 @@ DEFAULT = ModelName("population")
 
 
 class Personal(StrEnum):
-    """Whether everybody gets an own ranking."""
+    """Choice of personal rankings."""
 
     auto = "auto"
     yes = "yes"

@@ -128,6 +128,7 @@ def compress(
     Example: predilect compress results --keep 20% --loss regret --out small
     """
     with session(quiet, json) as talk:
+        from predilect._json import plain
         from predilect.compression.model import compress as compressed
         from predilect.errors import DataError
         from predilect.models.registry import load_model
@@ -152,7 +153,7 @@ def compress(
         if json:
             document: dict[str, Any] = {
                 "schema": "predilect/compression", "version": 1, "of": small.report_["of"],
-                "compressed": small.report_["compressed"], "loss": _plain(small.report_["loss"]),
+                "compressed": small.report_["compressed"], "loss": plain(small.report_["loss"]),
                 "file_bytes": size, "file_bytes_full": size_full, "warnings": talk.warned, "written": str(out),
             }  # fmt: skip
             talk.document(document)
@@ -185,10 +186,3 @@ def _options_of_ucb(
 
 def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.iterdir())
-
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    from predilect._json import plain
-
-    found: dict[str, Any] = plain(values)
-    return found

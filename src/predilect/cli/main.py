@@ -16,7 +16,7 @@ from predilect.cli.check import check
 from predilect.cli.compress import compress
 from predilect.cli.predict import predict
 from predilect.cli.rank import rank
-from predilect.cli.session import BAD_INPUT, INTERRUPTED, Talk
+from predilect.cli.session import BAD_INPUT, Talk
 
 
 class _Commands(TyperGroup):
@@ -75,7 +75,7 @@ def _common(
 
 
 def run() -> None:
-    """Run the command line; the console script ``predilect`` and ``python -m predilect`` call it."""
+    """Run the command line."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell (>&-): nobody listens
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
@@ -83,7 +83,4 @@ def run() -> None:
         if isinstance(stream, TextIOWrapper):
             # Files and pipes get UTF-8 everywhere; a terminal shows what it cannot write as an escape.
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
-    try:
-        app()
-    except KeyboardInterrupt:  # before a command took over
-        sys.exit(INTERRUPTED)
+    app()

@@ -75,7 +75,7 @@ class WinnerReading(StrEnum):
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How a file of answers is read; every field is an option of each command that reads one."""
+    """Options of reading a file of answers; every field is an option of each command that reads one."""
 
     user: Annotated[
         str | None, typer.Option("--user", metavar="NAME", rich_help_panel=COLUMNS, help="Who answered.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from predilect.models.reading import Queries, read_queries, rows_of_features
 from predilect.progress import Watcher
 
 
+@dataclass(eq=False, repr=False)
 class CompressedModel(Predicting, Ranking, BaseEstimator):
     """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
 
@@ -88,31 +90,18 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
     ['milk', 'tea']
     """
 
-    posterior_: Any
+    posterior_: Any = field(init=False)
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        keep: Any = "20%",
-        loss: str | Loss = "regret",
-        criterion: str = "auto",
-        budget: int | None = None,
-        local: bool = True,
-        marginals: str = "centred",
-        precision: str = "half",
-        options: dict[str, Any] | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.keep = keep
-        self.loss = loss
-        self.criterion = criterion
-        self.budget = budget
-        self.local = local
-        self.marginals = marginals
-        self.precision = precision
-        self.options = options
-        self.random_state = random_state
+    estimator: Any = None
+    keep: Any = "20%"
+    loss: str | Loss = "regret"
+    criterion: str = "auto"
+    budget: int | None = None
+    local: bool = True
+    marginals: str = "centred"
+    precision: str = "half"
+    options: dict[str, Any] | None = None
+    random_state: int = 0
 
     def fit(
         self,

@@ -38,10 +38,10 @@ class SubsetPosterior(Posterior):
     whole: Utilities | None  # the crowd; None for a pooled model, which is then person 0
     n_answers: FloatArray  # (n_kept,), answers of the person on each kept item
     tie_factor: FloatArray  # (n_users,), factor of the tie threshold
-    stranger: Utilities | None = None  # an unseen user, where that is not law
+    unseen: Utilities | None = None  # an unseen user, where that is not law
     implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     calibration: Calibration = UNCALIBRATED
-    newcomers: BoolArray | None = None  # (n_users,), where calibration tells people apart who came after the fit
+    newcomers: BoolArray | None = None  # (n_users,), who came after the fit, where calibration distinguishes them
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -112,10 +112,10 @@ class SubsetPosterior(Posterior):
         var[both] = moments[0] + moments[1] - 2.0 * moments[2]
         open_ = np.ones(len(users), dtype=bool)
         open_[both] = False
-        strangers = np.flatnonzero(open_ & (users < 0))
-        if len(strangers):
-            somebody = self.law if self.stranger is None else self.stranger
-            mean[strangers], var[strangers] = somebody.margins(left[strangers], right[strangers])
+        unknown = np.flatnonzero(open_ & (users < 0))
+        if len(unknown):
+            somebody = self.law if self.unseen is None else self.unseen
+            mean[unknown], var[unknown] = somebody.margins(left[unknown], right[unknown])
         rest = np.flatnonzero(open_ & (users >= 0))
         if len(rest):
             of_law = self.law.margins(left[rest], right[rest])
@@ -133,7 +133,7 @@ class SubsetPosterior(Posterior):
     def person(self, user: int = -1) -> Utilities:
         user = int(self._people(np.array([user]))[0])
         if user < 0:
-            return self.law if self.stranger is None else self.stranger
+            return self.law if self.unseen is None else self.unseen
         law, (S, alpha, D) = self.law, self._pull(user)
         mu, Sigma = self.moments(user)
         if law.Phi is None:
@@ -158,8 +158,8 @@ class SubsetPosterior(Posterior):
 
     def with_items(self, n_new: int) -> SubsetPosterior:
         """With unseen items appended, each distributed like one of the population's items."""
-        stranger = None if self.stranger is None else _with_independent(self.stranger, n_new)
-        return replace(self, law=_with_independent(self.law, n_new), stranger=stranger)
+        unseen = None if self.unseen is None else _with_independent(self.unseen, n_new)
+        return replace(self, law=_with_independent(self.law, n_new), unseen=unseen)
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         """As of a population's posterior; a dropped item counts as one without an answer."""
@@ -178,7 +178,7 @@ class SubsetPosterior(Posterior):
         kind[np.append(later, True)[users]] += NEWCOMER
         return kind
 
-    def are_silent(self, users: IntArray) -> BoolArray:
+    def without_answers(self, users: IntArray) -> BoolArray:
         """Whether people have no answers on the items they keep and no known tie threshold of their own."""
         users = self._people(users)
         sums = np.concatenate([[0.0], np.cumsum(self.n_answers)])

@@ -76,10 +76,10 @@ def sparsify(
         S = selection.items[selection.ptr[user] : selection.ptr[user + 1]]
         means.append(utilities.mean[S])
         triangles.append(pack_triangle(covariance_between(utilities, S, S)))
-    law, whole, stranger = _laws(model, people)
+    law, whole, unseen = _laws(model, people)
     return SubsetPosterior(
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
-        _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), stranger,
+        _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), unseen,
         _implied(model, selection), posterior.calibration, _newcomers(model),
     )  # fmt: skip
 

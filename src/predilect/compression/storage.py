@@ -99,14 +99,14 @@ def rounded(posterior: SubsetPosterior, precision: str) -> SubsetPosterior:
     """Moments rounded to the precision of the file, so that a saved model equals the model that was made."""
     if precision == "double":
         return posterior
-    law, whole, stranger = (None if one is None else _rounded(one) for one in _laws(posterior))
+    law, whole, unseen = (None if one is None else _rounded(one) for one in _laws(posterior))
     assert law is not None
     if precision == "half":
         triangles = unhalved(halved(posterior.triangles, posterior.ptr), posterior.ptr)
     else:
         triangles = _single(posterior.triangles)
     mean = _single(posterior.mean)
-    return replace(posterior, mean=mean, triangles=triangles, law=law, whole=whole, stranger=stranger)
+    return replace(posterior, mean=mean, triangles=triangles, law=law, whole=whole, unseen=unseen)
 
 
 def stored_bytes(model: Any) -> int:
@@ -173,7 +173,7 @@ def arrays_of(model: Any) -> dict[str, Any]:
 
 
 def _laws(posterior: SubsetPosterior) -> tuple[Utilities | None, ...]:
-    return posterior.law, posterior.whole, posterior.stranger
+    return posterior.law, posterior.whole, posterior.unseen
 
 
 def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:

@@ -41,7 +41,7 @@ class Comparisons:
     weight : float64 array, shape (n_rows,)
         How many answers a row stands for; positive.
     has_users : bool
-        False if people are not told apart; then the one user is called "everyone".
+        False if users are not identified; then the one user is called "everyone".
     intake : Intake
         What was read and left out.
     backend : str
@@ -125,8 +125,8 @@ class Comparisons:
         task : str, optional
             Column that says which of a person's answers were given in one go, such as the pairs made of one
             choice from several items: held-out tests keep them together. Ids need be distinct within a person
-            only, or over all rows where people are not told apart; a missing id is an answer without a task. Guessed
-            where people are told apart and somebody has two tasks; ``task=False`` uses none. Without such a column,
+            only, or over all rows where users are not identified; a missing id is an answer without a task. Guessed
+            where users are identified and somebody has two tasks; ``task=False`` uses none. Without such a column,
             consecutive rows of one person with one winner over different items are taken for one choice, if at least
             95 % of the rows of repeated winners and most of all rows lie so, and they are not merely sorted;
             ``intake.choices_found`` counts them, and ``task=False`` refuses it.
@@ -195,7 +195,7 @@ class Comparisons:
         Raises
         ------
         DataError
-            If ids differ in kind, or only one of the two tells people apart.
+            If ids differ in kind, or only one of the two identifies users.
         """
         if self.has_users != other.has_users:
             raise DataError(
@@ -277,7 +277,7 @@ class Comparisons:
         Returns
         -------
         data frame
-            Columns user (only if people are told apart), left, right, winner ("left", "right" or "tie"),
+            Columns user (only if users are identified), left, right, winner ("left", "right" or "tie"),
             outcome (1, 0, -1), weight and, if known, task (missing for an answer without one).
             ``from_frame(..., task="task")``, or without tasks ``from_frame(...)``, reads it back to the same
             comparisons.

@@ -114,8 +114,8 @@ def some_people(
 def with_moderate_counts(comparisons: Comparisons) -> Comparisons:
     """The same answers, no row of which counts more than five typical rows (the median's).
 
-    All copies of a row are held out together, since a model that saw some of them would know the others by heart: they
-    are one surprise or none, however many they are. One person who repeats an answer 10⁴ times would otherwise decide
+    All copies of a row are held out together, since a model trained on some of them would know the others: they are one
+    surprise or none, however many they are. One person who repeats an answer 10⁴ times would otherwise decide
     how sure everybody's chances may be.
     """
     if not comparisons.n_rows:

@@ -14,6 +14,8 @@ from predilect._text import shown
 from predilect.data.frames import clean_ids, to_series
 from predilect.errors import DataError
 
+_FEW_NUMBERS, _FEW_TEXTS = 8, 300  # ids that are looked up one by one, which is quicker; measured
+
 
 class Vocabulary:
     """Sorted, unique ids; the code of an id is its position.
@@ -106,7 +108,7 @@ class Vocabulary:
             wanted = number.set((number.cast(pl.String) != raw).fill_null(True), None)
         elif not self.is_integer and raw.dtype == pl.Int64:
             wanted = raw.cast(pl.String)
-        if len(wanted) <= 8:
+        if len(wanted) <= (_FEW_NUMBERS if self.is_integer else _FEW_TEXTS):
             return np.array([self._position(value) for value in wanted], dtype=np.int32)
         if self.is_integer:
             known, value = self._ids.to_numpy(), wanted.fill_null(0).to_numpy()

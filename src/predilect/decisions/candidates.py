@@ -9,11 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from predilect._text import spoken_to
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
-from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
-from predilect.data.read.columns import guess_columns
+from predilect.data.read.columns import pair_columns
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Posterior, Utilities
 
@@ -79,12 +77,7 @@ def read_pairs(frame: Any, items: Vocabulary) -> tuple[IntArray, IntArray, pl.Se
         if min(left.min(initial=0), right.min(initial=0)) < 0:
             items.codes(frame.items.series())  # says which are not known
         return left, right, pl.Series(frame.users.labels(frame.user)) if frame.has_users else None
-    table, _ = open_frame(frame)
-    with spoken_to("pairs"):
-        roles = guess_columns(
-            column_names(table), need_winner=False, weight=False, task=False, index=index_names(table)
-        )
-    columns = {role: clean_ids(column, roles[role]) for role, column in _by_role(table, roles).items()}
+    roles, columns = pair_columns(frame)
     for role, series in columns.items():
         if series.null_count():
             row = int(series.is_null().arg_max() or 0) + 1
@@ -100,11 +93,6 @@ def read_pairs(frame: Any, items: Vocabulary) -> tuple[IntArray, IntArray, pl.Se
             f"{columns['left'][int(same[0])]!r}). Leave them out"
         )
     return left, right, columns.get("user")
-
-
-def _by_role(table: Any, roles: dict[str, str]) -> dict[str, pl.Series]:
-    columns = to_columns(table, roles.values())
-    return {role: columns[name] for role, name in roles.items()}
 
 
 def rows_of(user: Any, whose: pl.Series | None, n_rows: int) -> BoolArray:

@@ -30,16 +30,6 @@ _HALF_WINDOW, _NODES_PER_UNIT = 10.0, 8  # of the quadrature, in widths of the i
 _ENTRIES_AT_ONCE = 2**20
 
 
-def answer_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
-    """Entropy of the answer in bits, the criterion of maximum entropy search: at most 1, with ties log2(3).
-
-    collaborative.md section 5, first term. Relative error of a few ulps up to |mean| / sqrt(1 + var) = 37, where the
-    entropy leaves the range of floating-point numbers, and 0 from there.
-    """
-    s = np.sqrt(1.0 + np.asarray(var, dtype=float))
-    return _entropy_at(np.asarray(mean, dtype=float) / s, np.asarray(delta, dtype=float) / s)
-
-
 def expected_entropy(mean: npt.ArrayLike, var: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
     """Expected entropy of the answer given the margin, E h(answer | z), in bits.
 
@@ -197,21 +187,21 @@ def _expected_by_quadrature(mean: FloatArray, var: FloatArray, delta: FloatArray
 # Scores of some pairs, given how much of their variance other questions resolve.
 Score = Callable[[Any, FloatArray | None], FloatArray]
 
-_SETTLED = 1e-10  # of the largest variance: what rounding leaves of the variance between identical items
+_NO_VARIANCE = 1e-10  # of the largest variance: what rounding leaves of the variance between identical items
 _PAIRS_IN_CACHE = 2**14
 _SHORTLIST = 2**15  # eight times as many each time that a pair beyond them may be better
 _RESCORED_FIRST = 4096  # four times as many each time that these do not decide
 
 
-def are_settled(var: FloatArray) -> BoolArray:
+def no_variance(var: FloatArray) -> BoolArray:
     """Whether margins have no variance but for rounding, as those of identical items; shape (n,)."""
-    return np.asarray(var <= _SETTLED * var.max(initial=0.0))
+    return np.asarray(var <= _NO_VARIANCE * var.max(initial=0.0))
 
 
 def shuffled(var: FloatArray, rng: np.random.Generator) -> IntArray:
     """All pairs in random order, but those without variance last."""
     order = rng.permutation(len(var))
-    return np.asarray(order[np.argsort(are_settled(var)[order], kind="stable")])
+    return np.asarray(order[np.argsort(no_variance(var)[order], kind="stable")])
 
 
 def greedy(
@@ -225,10 +215,10 @@ def greedy(
     bound = np.empty(len(var))
     for start in range(0, len(var), _PAIRS_IN_CACHE):
         bound[start : start + _PAIRS_IN_CACHE] = score(slice(start, start + _PAIRS_IN_CACHE), None)
-    settled = are_settled(var)
-    n_open = len(var) - int(settled.sum())
-    last = np.flatnonzero(settled)[: max(n - n_open, 0)].astype(np.int64)
-    bound[settled] = -np.inf
+    idle = no_variance(var)
+    n_open = len(var) - int(idle.sum())
+    last = np.flatnonzero(idle)[: max(n - n_open, 0)].astype(np.int64)
+    bound[idle] = -np.inf
     if n == 1 and n_open:  # nothing to condition on
         first = np.array([np.argmax(bound)], dtype=np.int64)
         return first, bound[first]

@@ -20,7 +20,15 @@ from predilect.decisions.candidates import (
     rows_of,
     without,
 )
-from predilect.decisions.information import Score, are_settled, bald, expected_best, greedy, remaining_entropy, shuffled
+from predilect.decisions.information import (
+    Score,
+    bald,
+    expected_best,
+    greedy,
+    no_variance,
+    remaining_entropy,
+    shuffled,
+)
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Utilities
 
@@ -191,8 +199,8 @@ def suggest_each(
             offset = who * len(model.items_)
         delta = _thresholds(model, code)[who]
         scores = _scorer(strategy, mean, var, delta, sought, left + offset, right + offset)(slice(None), None)
-    settled = are_settled(var)
-    order = np.lexsort((np.arange(len(left)), -scores, settled, who))
+    idle = no_variance(var)
+    order = np.lexsort((np.arange(len(left)), -scores, idle, who))
     chosen = order[np.flatnonzero(np.diff(who[order], prepend=-1))]
     if strategy == "random":
         scores[chosen] = bald(mean[chosen], var[chosen], _thresholds(model, code)[who[chosen]])

@@ -1,4 +1,4 @@
-"""Which attributes predict: greedy forward selection by answers that are held out."""
+"""Greedy forward selection of attributes by held-out answers."""
 
 from __future__ import annotations
 

@@ -302,6 +302,17 @@ def assemble(
     )
 
 
+def assemble_with_prior(
+    state: FactorState, projection: Projection, weights: WeightPrior, active: BoolArray, traits: FloatArray
+) -> FactorPosterior:
+    """Posterior from a state; the weights of people without answers (not ``active``) follow their traits."""
+    unseen = np.flatnonzero(~active)
+    mu, Sigma = state.mu.copy(), state.Sigma.copy()
+    mu[unseen], variance = weights.law(state.n_components, traits[unseen])
+    Sigma[unseen] = variance[:, :, None] * np.eye(state.n_components)
+    return assemble(state, projection, mu, Sigma, weights)
+
+
 def moments(state: FactorState, answers: FactorAnswers) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the margin of every row: modern.md (3.1)."""
     mean, var = state.delta_0[answers.pair], state.D_0[answers.pair]

@@ -290,7 +290,7 @@ class Effects:
         total -= sum(scale_bound(self.prior, k, float(tau)) for tau in self.tau)
         return total + 0.5 * float(np.einsum("ckl,kl->", self.covariance, self.gram))
 
-    def settled(self, state: FactorState) -> Effects:
+    def converged(self, state: FactorState) -> Effects:
         """A few joint rounds of q(B), q(τ) and the weights, with μ_u moved by Σ_u times its prior mean's change.
 
         Effects and weights follow each other slowly otherwise. ``state`` is changed in place. n_users C² a round.

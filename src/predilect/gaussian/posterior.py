@@ -162,10 +162,10 @@ class Posterior(Protocol):
         return None
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
-        """How pairs stand to their users' answers, as :class:`Calibration` tells them apart, (n,)."""
+        """Kinds of pairs by their users' answers, as :class:`Calibration` distinguishes them, (n,)."""
         return np.zeros(len(users), dtype=np.int8)
 
-    def are_silent(self, users: IntArray) -> BoolArray:
+    def without_answers(self, users: IntArray) -> BoolArray:
         """Whether users have no answers, (n,), where that matters for their tie thresholds."""
         return np.zeros(len(users), dtype=bool)
 
@@ -199,7 +199,7 @@ class Posterior(Protocol):
         kind = self.pair_kinds(users, left, right) if self.calibration.depends_on_pair else 0
         if not self.calibration.tie_spread:
             return 1.0, None, kind
-        return self.tie_factors(users), self.are_silent(users), kind
+        return self.tie_factors(users), self.without_answers(users), kind
 
     # Compression
 

@@ -21,7 +21,7 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What conjugate gradients found, and how far they got."""
+    """Result of conjugate gradients."""
 
     x: FloatArray  # shape of the right-hand side
     iterations: int  # products with the matrix, those that check the residual left out
@@ -36,36 +36,33 @@ def conjugate_gradients(
     right: FloatArray,
     *,
     precondition: Product | None = None,
-    start: FloatArray | None = None,
     tolerance: float = 1e-8,
     max_iter: int | None = None,
     check: bool = True,
 ) -> Solution:
     """Solve A x = b for a symmetric positive definite A, the columns of b = ``right`` (n,) or (n, k) side by side.
 
-    ``matvec`` is A times (n, k), ``precondition`` P⁻¹ times (n, k) with P near A, such as ``jacobi``; ``start`` is
-    zeros by default, ``max_iter`` 10 n + 10. ``tolerance`` is of |b - A x| / |b| in each column; with ``check`` it is
-    computed from x once it is small, a product more; else that of the recurrence is taken at its word, which over a few
-    iterations to a loose tolerance is equal up to rounding. Not converged where the iterations ran out, or rounding
-    lets the residual fall no further. NotPositiveDefiniteError if A or P is not positive definite, or a product not
-    finite.
+    ``matvec`` is A times (n, k), ``precondition`` P⁻¹ times (n, k) with P near A, such as ``jacobi``; ``max_iter`` is
+    10 n + 10 by default. ``tolerance`` is of |b - A x| / |b| in each column; with ``check`` it is computed from x once
+    it is small, a product more; else that of the recurrence is taken at its word, which over a few iterations to a
+    loose tolerance is equal up to rounding. Not converged where the iterations ran out, or rounding lets the residual
+    fall no further. NotPositiveDefiniteError if A or P is not positive definite, or a product not finite.
 
     gaspk.md 3, step 3.3; modern.md A.5. One product with A and one with P⁻¹ an iteration. Some √condition iterations,
     fewer where eigenvalues cluster. Columns that have converged rest. When the recurrence reports convergence the
     residual is computed anew, and the search starts again from there if it was wrong, as long as that helps.
     """
     b = np.asarray(right, dtype=np.float64)
-    if b.ndim not in (1, 2) or (start is not None and start.shape != b.shape):
-        raise ValueError(f"the right-hand side must be a vector or a matrix, and the start like it, not {b.shape}")
+    if b.ndim not in (1, 2):
+        raise ValueError(f"the right-hand side must be a vector or a matrix, not of shape {b.shape}")
     one = b.ndim == 1
     b = b[:, None] if one else b
-    x = np.zeros_like(b) if start is None else np.array(start, dtype=np.float64).reshape(b.shape)
+    x = np.zeros_like(b)
     limit = 10 * len(b) + 10 if max_iter is None else max_iter
     norms = np.linalg.norm(b, axis=0)
-    x[:, norms == 0.0] = 0.0
     size = np.where(norms > 0.0, norms, 1.0)
 
-    r = b - _finite(matvec(x)) if x.any() else b.copy()
+    r = b.copy()
     residual, iterations, helps = _largest(r, size), 0, True
     while residual > tolerance and iterations < limit and helps:
         new = x.copy()

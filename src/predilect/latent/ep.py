@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._types import FloatArray
-from predilect.gaussian.condition import Conditioned, Space
+from predilect.gaussian.condition import Conditioned
 from predilect.gaussian.design import Design, Sites
 from predilect.latent.single import Problem, SingleLatent, change_of_margin, report_of
-from predilect.likelihoods.views import Likelihood, Probit
 
 _SMALLEST_STEP = 0.05
 _STEP_GROWTH = 1.2
@@ -21,21 +20,14 @@ _INNER_TOLERANCE = 1e-13
 
 
 def ep(
-    K: npt.ArrayLike,
-    left: npt.ArrayLike,
-    right: npt.ArrayLike | None,
-    outcome: npt.ArrayLike,
-    weight: npt.ArrayLike | None = None,
-    likelihood: Likelihood | None = None,
+    problem: Problem,
     *,
-    mean: npt.ArrayLike | None = None,
     schedule: Literal["parallel", "sequential"] = "parallel",
     tolerance: float = 1e-8,
     max_iter: int = 300,
     start: Sites | None = None,
-    space: Space | None = None,
 ) -> SingleLatent:
-    """Expectation propagation; parameters as in :func:`~predilect.latent.laplace.laplace`, DataError too.
+    """Expectation propagation of f ~ N(mean, K) given answers.
 
     ``tolerance`` is the largest change of a margin, in units of the answer noise, that an undamped sweep would make.
     "parallel" costs one factorisation, min(n_items, n_answers)³, a sweep; "sequential" n_answers min(n_items,
@@ -51,7 +43,6 @@ def ep(
     one sweep, and the rule needs no evidence.
     """
     began = time.perf_counter()
-    problem = Problem.of(K, left, right, outcome, weight, likelihood or Probit(), mean, space)
     sites = problem.starting_sites(start)
     state = problem.condition(sites)
     step, last, iterations = 1.0, np.inf, 0

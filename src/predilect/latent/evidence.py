@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +18,9 @@ from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
 from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
-from predilect.latent.single import Method, SingleLatent
+from predilect.latent.single import Method, Problem, SingleLatent
 from predilect.latent.variational import variational
-from predilect.likelihoods.views import Likelihood, Probit
+from predilect.likelihoods.views import Likelihood
 from predilect.progress import Report
 
 METHODS = {"laplace": laplace, "ep": ep, "variational": variational}
@@ -74,17 +73,15 @@ def maximise_evidence(
     likelihood: Likelihood | None = None,
     *,
     method: Method = "ep",
-    mean: npt.ArrayLike | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     tolerance: float = 1e-8,
     max_evaluations: int = 100,
     gradient_tolerance: float = _TOLERANCE_GRADIENT,
     evidence_tolerance: float = _TOLERANCE_EVIDENCE,
-    options: Mapping[str, Any] | None = None,
 ) -> EvidenceSearch:
     """Type-II maximum likelihood: kernel hyper-parameters by L-BFGS-B on the evidence, in their logarithms.
 
-    Data as in :func:`~predilect.latent.laplace.laplace`, x (n_items, d); ``bounds`` by the names in
+    Data as in :meth:`Problem.of <predilect.latent.single.Problem.of>`, x (n_items, d); ``bounds`` by the names in
     ``kernel.names``, equal ends hold one. DataError if they name no hyper-parameter or exclude its start,
     PredilectError if evidence or gradient is not finite. modern.md 10, vvm.md 4: each evaluation starts from the sites
     of the last one. The evidence may have several local maxima; the start decides between them.
@@ -92,7 +89,6 @@ def maximise_evidence(
     began = time.perf_counter()
     if method not in METHODS:
         raise DataError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
-    likelihood = likelihood or Probit()
     theta = np.asarray(kernel.theta, dtype=np.float64)
     box = _box(kernel, bounds or {})
     free = box[:, 0] < box[:, 1]
@@ -103,10 +99,8 @@ def maximise_evidence(
         nonlocal sites, n_evaluations
         n_evaluations += 1
         there = kernel.with_theta(at)
-        fit = METHODS[method](
-            there(x), left, right, outcome, weight, likelihood, mean=mean, tolerance=tolerance, start=sites,
-            **(options or {}),
-        )  # fmt: skip
+        problem = Problem.of(there(x), left, right, outcome, weight, likelihood)
+        fit = METHODS[method](problem, tolerance=tolerance, start=sites)
         gradient = np.asarray(there.gradient(x, None, evidence_gradient(fit)))
         if not (np.isfinite(fit.evidence) and np.isfinite(gradient).all()):
             raise PredilectError(_not_finite(kernel, at, fit.evidence, gradient))

@@ -5,44 +5,26 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._types import FloatArray
-from predilect.gaussian.condition import Space
 from predilect.gaussian.design import Sites
 from predilect.latent.single import Problem, SingleLatent, report_of
-from predilect.likelihoods.views import Likelihood, Probit
 
 _MAX_HALVINGS = 40
 
 
 def laplace(
-    K: npt.ArrayLike,
-    left: npt.ArrayLike,
-    right: npt.ArrayLike | None,
-    outcome: npt.ArrayLike,
-    weight: npt.ArrayLike | None = None,
-    likelihood: Likelihood | None = None,
-    *,
-    mean: npt.ArrayLike | None = None,
-    tolerance: float = 1e-8,
-    max_iter: int = 100,
-    start: Sites | None = None,
-    space: Space | None = None,
+    problem: Problem, *, tolerance: float = 1e-8, max_iter: int = 100, start: Sites | None = None
 ) -> SingleLatent:
     """Laplace's approximation of f ~ N(mean, K) given answers.
 
-    ``K`` (n_items, n_items) may be singular. The margin of an answer is f(left) - f(right), or f(left) if ``right`` is
-    None, as in classification; ``weight`` counts identical answers; the default likelihood is the probit without ties.
     ``tolerance``: largest last step of a margin, relative to 1 + the largest margin. The mode does not depend on the
-    sites of ``start``. ``space``: where matrices live, "items" or "answers", by default the smaller. DataError if the
-    input does not fit together.
+    sites of ``start``.
 
     ψ(f) = Σ w log p(y | A f) - ½ (f - mean)ᵀ K⁻¹ (f - mean) with f = mean + K α, which is concave; a step is halved
     while it lowers ψ (modern.md A.5). log Z = ψ(f̂) - ½ log |B|. A factorisation of min(n_items, n_answers)³ a step.
     """
     began = time.perf_counter()
-    problem = Problem.of(K, left, right, outcome, weight, likelihood or Probit(), mean, space)
     prior, y, w = problem.prior, problem.outcome, problem.weight
 
     def sites_at(z: FloatArray) -> tuple[float, Sites]:

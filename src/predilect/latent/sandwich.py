@@ -1,4 +1,4 @@
-"""How much the answers of one person hang together: the sandwich covariance of a pooled model, by the jackknife."""
+"""Sandwich covariance of a pooled model, for answers of one person that depend on each other, by the jackknife."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from predilect.gaussian.design import Sites
 from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
 from predilect.latent.pooled import PooledAnswers
-from predilect.latent.single import SingleLatent
+from predilect.latent.single import Problem, SingleLatent
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.likelihoods.views import PairLikelihood, Probit
 
@@ -72,10 +72,10 @@ class _Search:
 
     def fit(self, variance: float, delta: float) -> SingleLatent:
         rows = self.answers
-        found = SCALED[self.method](
-            variance * self.K, rows.left, rows.right, rows.outcome, rows.weight, rows.likelihood(delta),
-            start=self.sites,
-        )  # fmt: skip
+        problem = Problem.of(
+            variance * self.K, rows.left, rows.right, rows.outcome, rows.weight, rows.likelihood(delta)
+        )
+        found = SCALED[self.method](problem, start=self.sites)
         self.sites = found.sites
         self.iterations += found.report.iterations
         return found

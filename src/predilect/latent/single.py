@@ -14,7 +14,7 @@ from predilect.errors import DataError
 from predilect.gaussian.condition import Conditioned, LatentPrior, Space
 from predilect.gaussian.design import Design, Sites
 from predilect.gaussian.posterior import GaussianPosterior
-from predilect.likelihoods.views import Likelihood
+from predilect.likelihoods.views import Likelihood, Probit
 from predilect.progress import Report
 
 Method = Literal["laplace", "ep", "variational"]
@@ -36,15 +36,19 @@ class Problem:
         left: npt.ArrayLike,
         right: npt.ArrayLike | None,
         outcome: npt.ArrayLike,
-        weight: npt.ArrayLike | None,
-        likelihood: Likelihood,
+        weight: npt.ArrayLike | None = None,
+        likelihood: Likelihood | None = None,
+        *,
         mean: npt.ArrayLike | None = None,
         space: Space | None = None,
     ) -> Problem:
-        """Problem from checked input; arguments as in :func:`~predilect.latent.laplace.laplace`.
+        """Problem from checked input.
 
-        DataError if shapes do not fit, codes are out of range, numbers are not finite, weights are not positive, or the
-        likelihood does not have such an outcome.
+        ``K`` (n_items, n_items) may be singular. The margin of an answer is f(left) - f(right), or f(left) if ``right``
+        is None, as in classification; ``weight`` counts identical answers; the default likelihood is the probit without
+        ties. ``space``: where matrices live, "items" or "answers", by default the smaller. DataError if shapes do not
+        fit, codes are out of range, numbers are not finite, weights are not positive, or the likelihood does not have
+        such an outcome.
         """
         K = np.asarray(K, dtype=np.float64)
         if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.isfinite(K).all():
@@ -62,6 +66,7 @@ class Problem:
         if not (np.isfinite(w).all() and (w > 0.0).all()):
             row = int(np.flatnonzero(~(np.isfinite(w) & (w > 0.0)))[0])
             raise DataError(f"weights must be positive finite numbers (first that is not: row {row}, {w[row]}).")
+        likelihood = likelihood or Probit()
         likelihood.check(y)
         m = None if mean is None else np.asarray(mean, dtype=np.float64)
         if m is not None and (m.shape != (n_items,) or not np.isfinite(m).all()):

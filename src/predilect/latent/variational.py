@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-import numpy.typing as npt
-
-from predilect.gaussian.condition import Conditioned, Space
+from predilect.gaussian.condition import Conditioned
 from predilect.gaussian.design import Sites
 from predilect.latent.single import Problem, SingleLatent, change_of_margin, report_of
-from predilect.likelihoods.views import Likelihood, Probit
 
 _SMALLEST_STEP = 1e-8
 _SMALLEST_SWING = 0.05  # a step is made shorter than this only because the bound falls, not because margins oscillate
@@ -30,20 +27,9 @@ class _Point(NamedTuple):
 
 
 def variational(
-    K: npt.ArrayLike,
-    left: npt.ArrayLike,
-    right: npt.ArrayLike | None,
-    outcome: npt.ArrayLike,
-    weight: npt.ArrayLike | None = None,
-    likelihood: Likelihood | None = None,
-    *,
-    mean: npt.ArrayLike | None = None,
-    tolerance: float = 1e-8,
-    max_iter: int = 500,
-    start: Sites | None = None,
-    space: Space | None = None,
+    problem: Problem, *, tolerance: float = 1e-8, max_iter: int = 500, start: Sites | None = None
 ) -> SingleLatent:
-    """Gaussian variational inference; parameters as in :func:`~predilect.latent.laplace.laplace`, DataError too.
+    """Gaussian variational inference of f ~ N(mean, K) given answers.
 
     ``tolerance`` is the largest change of a margin, in units of the answer noise, that a full step would make; the
     sites hold λ = E(-ℓ'') and g + λ m_z, ``evidence`` is the lower bound.
@@ -57,7 +43,6 @@ def variational(
     doubled again afterwards. A factorisation of min(n_items, n_answers)³ a step.
     """
     began = time.perf_counter()
-    problem = Problem.of(K, left, right, outcome, weight, likelihood or Probit(), mean, space)
     w = problem.weight
 
     def at(sites: Sites) -> _Point:

@@ -1,4 +1,4 @@
-"""What every fitted model answers: predictions, rankings and utilities."""
+"""Predictions, rankings and utilities of every fitted model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from predilect.models.reading import Queries, new_item_space, read_answers, read
 class Predicting(ABC):
     """Base of estimators: predictions from the margins of their posterior.
 
-    ``personal_``: whether people are told apart; ``added_users_``: codes of people who came after the fit; ``space_``:
+    ``personal_``: whether users are identified; ``added_users_``: codes of people who came after the fit; ``space_``:
     the features of the items; ``features_``: how they are encoded.
     """
 

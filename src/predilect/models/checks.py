@@ -28,7 +28,7 @@ from predilect.gaussian.kernels import (
     White,
     median_length_scales,
 )
-from predilect.gaussian.kernels.stationary import FORMS, SHAPES
+from predilect.gaussian.kernels.stationary import DISTANCE_RULES, FORMS, SHAPES, median_distance_scales
 from predilect.gaussian.projection import inducing_points
 
 __all__ = ["LARGEST"]
@@ -148,10 +148,13 @@ def check_search(model: Any, *, medians: Iterable[str] = MEDIAN_RULES) -> None:
     check_count("random_state", model.random_state, 0)
 
 
-def make_kernel(model: Any, kernel: Any, features: FloatArray, length_scale: Any = None) -> Kernel:
+def make_kernel(
+    model: Any, kernel: Any, features: FloatArray, length_scale: Any = None, *, median: str | None = None
+) -> Kernel:
     """Kernel of a model's parameters, at the start of a search of length-scales; ``features`` (n, d) of what has some.
 
-    ``length_scale`` is the model's by default. ValueError if there are several, but not one for each feature.
+    ``length_scale`` is the model's by default, ``median`` the rule that is the model's "auto". ValueError if there are
+    several length-scales, but not one for each feature.
     """
     if isinstance(kernel, Kernel):
         return kernel
@@ -162,8 +165,9 @@ def make_kernel(model: Any, kernel: Any, features: FloatArray, length_scale: Any
     elif isinstance(scales, str):
         rule = model.median
         if rule == "auto":
-            rule = "code" if getattr(model, "preset", None) == "paper" else "root"
-        scales = median_length_scales(features, rule, model.random_state)
+            rule = median or ("code" if getattr(model, "preset", None) == "paper" else "root")
+        chosen = median_distance_scales if rule in DISTANCE_RULES else median_length_scales
+        scales = chosen(features, rule, model.random_state)
     else:
         scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(scales) not in (1, n_features):

@@ -56,9 +56,13 @@ class AnswerCounts:
         user = np.concatenate([comparisons.user, comparisons.user])
         item = np.concatenate([comparisons.left, comparisons.right])
         weight = np.concatenate([comparisons.weight, comparisons.weight])
-        shape = (comparisons.n_users, comparisons.n_items)
-        table = coo_array((weight, (user, item)), shape=shape).tocsr()  # adds up what is there twice
-        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, comparisons.n_items)
+        return cls.summed(user, item, weight, comparisons.n_users, comparisons.n_items)
+
+    @classmethod
+    def summed(cls, user: IntArray, item: IntArray, weight: FloatArray, n_users: int, n_items: int) -> AnswerCounts:
+        """Add up rows of weights (n,) by codes of people and items."""
+        table = coo_array((weight, (user, item)), shape=(n_users, n_items)).tocsr()
+        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, n_items)
 
     def of_person(self, user: int) -> FloatArray:
         """Answers of one person on each item, shape (n_items,); zeros for -1, an unseen user."""
@@ -95,7 +99,7 @@ _COUNTS: Fields = {"count_ptr": pointer("U+1", "Z"), "count_item": codes("Z", "I
 class Learned(NamedTuple):
     """Result of learning that an estimator keeps.
 
-    ``personal``: whether people are told apart; ``delta``: tie threshold; ``fit``: report of the iteration; ``prior``:
+    ``personal``: whether users are identified; ``delta``: tie threshold; ``fit``: report of the iteration; ``prior``:
     plain values on the choice of the prior.
     """
 
@@ -284,9 +288,9 @@ class Estimator(Predicting, Ranking, BaseEstimator):
             If the path exists and ``overwrite`` is False.
         """
         check_is_fitted(self, "posterior_")
-        write_model(Path(path), *self._at_rest()._document(), overwrite=overwrite)
+        write_model(Path(path), *self._snapshot()._document(), overwrite=overwrite)
 
-    def _at_rest(self) -> Self:
+    def _snapshot(self) -> Self:
         """Snapshot of the model as it is saved, whatever other threads do."""
         return copy.copy(self)
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, eigenpairs, symmetrise
-from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
-from predilect.latent.scaled import starting_threshold
 from predilect.models.checks import (
     KernelHyperparameters,
     check_count,
@@ -29,10 +23,9 @@ from predilect.models.estimator import Estimator, Learned
 from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
 from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields, numbers
-from predilect.people.empirical_bayes import Moments, consensus_covariance, moments, sites_tolerance, threshold_step
-from predilect.people.layout import Law, People, lay_out
+from predilect.people.empirical_bayes import Moments, consensus_covariance, em_over_people
+from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle
 from predilect.progress import Report, Watcher
 from predilect.shards import workers
 
@@ -68,53 +61,29 @@ def best_factors(
     return shift, root.lower @ (vectors[:, :n_components] * size), scale
 
 
-def fit_khan(
-    people: People,
-    root: Factor,
-    n_components: int,
-    *,
-    scale: float | None = None,
-    delta: float | None = None,
-    tolerance: float = 1e-5,
-    max_iter: int = 200,
-    executor: ThreadPoolExecutor | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> KhanFit:
-    """EM for μ, V, g and, where there are ties, δ, starting at V = 0; at most n_items - 1 factors; K = root rootᵀ.
+def fit_khan(people: People, root: Factor, n_components: int, *, scale: float | None = None, **options: Any) -> KhanFit:
+    """EM for μ, V and g, starting at V = 0; at most n_items - 1 factors; K = root rootᵀ.
+
+    ``options`` as of :func:`~predilect.people.empirical_bayes.em_over_people`.
 
     baselines.md B7 (Khan, Ko and Seeger 2014). **Differs from the paper**: expectation propagation, and an M step that
     has integrated the weights w_u out. The paper's, which holds them at their posterior, climbs less in a step, and
     stays at V = 0. An iteration takes the time of the E step and some 15 n_items³ operations.
     """
-    began = time.perf_counter()
-    learn_delta = delta is None and bool(np.any(people.outcome == 0))
-    threshold = starting_threshold(people.outcome, people.weight) if delta is None else delta
     K, n_items = root.lower @ root.lower.T, people.n_items
     n_components = min(n_components, n_items - 1)
-    mu, V, g = np.zeros(n_items), np.zeros((n_items, n_components)), 1.0 if scale is None else scale
-    Sigma, sites = g * K, Sites.flat(people.n_rows)
-    loose = sites_tolerance(tolerance)
-    last, rise, iterations = -math.inf, math.inf, 0
-    while True:
-        found = settle(people, sites, Law(Sigma, mu), threshold, tolerance=loose, executor=executor)
-        rise, last = (found.evidence - last) / people.n_answers, found.evidence
-        if abs(rise) <= tolerance or iterations == max_iter:
-            break
-        iterations += 1
-        if progress:
-            progress(iterations)
-        shift, V, g = best_factors(moments(found, Sigma, people.n_active), root, n_components, scale)
-        mu, Sigma = mu + shift, symmetrise(V @ V.T + g * K)
-        if learn_delta:
-            threshold = threshold_step(threshold, found)
-    final = settle(people, sites, Law(Sigma, mu), threshold, executor=executor)
-    report = Report(
-        method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
-        converged=abs(rise) <= tolerance and final.is_sound, jitter=root.jitter, seconds=time.perf_counter() - began,
-        unit="nats an answer", advice="allow more iterations (max_iter=...), or loosen the tolerance",
-    )  # fmt: skip
-    posterior = PopulationPosterior(mu, consensus_covariance(Sigma, final, 1.0), Sigma, people, sites)
-    return KhanFit(posterior, V, g, threshold, final.evidence, report)
+    V, g = np.zeros((n_items, n_components)), 1.0 if scale is None else scale
+
+    def maximum(mu: FloatArray, found: Moments) -> tuple[FloatArray, FloatArray]:
+        nonlocal V, g
+        shift, V, g = best_factors(found, root, n_components, scale)
+        return mu + shift, symmetrise(V @ V.T + g * K)
+
+    found = em_over_people(people, g * K, maximum, lambda mu, Sigma: 0.0, **options)
+    C = consensus_covariance(found.Sigma, found.expectation, 1.0)
+    posterior = PopulationPosterior(found.mu, C, found.Sigma, people, found.sites)
+    report = replace(found.report, jitter=root.jitter)
+    return KhanFit(posterior, V, g, found.delta, found.expectation.evidence, report)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
-from predilect.factors.answers import LinearWeights, ProcessWeights, StandardWeights, WeightPrior
+from predilect.factors.answers import CrowdWeights, LinearWeights, ProcessWeights, StandardWeights, WeightPrior
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
@@ -18,6 +18,7 @@ from predilect.gaussian.posterior import GaussianPosterior
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.models.checks import LARGEST, kernel_from_dict, kernel_to_dict
+from predilect.models.estimator import Estimator
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.models.saving import (
     Field,
@@ -148,13 +149,31 @@ def traits_of_new_users(model: Any, queries: Queries, users: Any) -> FloatArray 
     return queries.of_new_users(model.traits_.transform(*rows))
 
 
-def factor_margins(model: Any, queries: Queries, new: FeatureSpace | None, users: Any) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the queried margins, (n,); ``new`` items and ``users`` are those not in the fit."""
-    posterior: FactorPosterior = model.posterior_
-    traits = traits_of_new_users(model, queries, users)
-    if new is not None:
-        posterior = posterior.with_items(new.matrix, new.known)
-    return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
+class FactorEstimator(Estimator):
+    """Base of estimators with functions of the items that people share and weigh."""
+
+    item_features = True  # whether features of items count: an argument of subclasses
+    posterior_: FactorPosterior
+    traits_: Traits | None
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior, new = self.posterior_, self._new_items(queries, items)
+        traits = traits_of_new_users(self, queries, users)
+        if new is not None:
+            posterior = posterior.with_items(new.matrix, new.known & self.item_features)
+        return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return pack_factor(self.posterior_, self.traits_)
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return factor_fields(document["posterior"]["weights"], has_traits="trait_mean" in document["arrays"])
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
+        known = self.space_.known & self.item_features
+        posterior, self.traits_ = unpack_factor(values, arrays, self.hyperparameters_.kernel, self.space_.matrix, known)
+        return posterior
 
 
 def describe_features(model: Any, *, item_features: bool = True) -> list[str]:
@@ -186,6 +205,8 @@ def pack_factor(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict
         arrays["weight_variance"] = w.variance
     elif isinstance(w, LinearWeights):
         arrays |= {"B": w.effects, "C_B": w.covariance}
+    elif isinstance(w, CrowdWeights):
+        arrays |= {"B": w.effects, "C_B": w.covariance, "weight_variance": w.spread}
     elif isinstance(w, ProcessWeights):
         values["user_kernel"] = kernel_to_dict(w.projection.kernel)
         arrays |= {
@@ -246,6 +267,8 @@ def _weights(values: dict[str, Any], arrays: dict[str, Any]) -> WeightPrior:
         return StandardWeights(arrays.get("weight_variance"))
     if kind == "LinearWeights":
         return LinearWeights(arrays["B"], arrays["C_B"])
+    if kind == "CrowdWeights":
+        return CrowdWeights(arrays["B"], arrays["C_B"], arrays["weight_variance"])
     if kind != "ProcessWeights":
         raise ValueError(f"there are no weights called {kind!r}")
     rows = arrays["user_rows"]

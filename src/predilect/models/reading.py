@@ -15,7 +15,7 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
-from predilect.data.read.columns import guess_columns, guess_one, refuse_index
+from predilect.data.read.columns import guess_one, pair_columns, refuse_index
 from predilect.errors import DataError
 
 
@@ -40,7 +40,7 @@ class Training:
 
     @property
     def personal(self) -> bool:
-        """Whether people can be told apart: they are named, and there are at least two."""
+        """Whether users are identified, and there are at least two."""
         return self.comparisons.has_users and self.comparisons.n_users > 1
 
 
@@ -80,7 +80,7 @@ def answers_by_item(comparisons: Comparisons) -> FloatArray:
 
 
 def feature_lines(features: ItemFeatures, space: FeatureSpace) -> list[str]:
-    """What became of the features, in sentences."""
+    """Report on the features, in sentences."""
     lines = list(features.report)
     missing = int((~space.known).sum())
     if missing:
@@ -122,13 +122,8 @@ def read_queries(
         left, right = (pl.Series(X.items.labels(codes)) for codes in (X.left, X.right))
         user = pl.Series(X.users.labels(X.user)) if X.has_users else None
     else:
-        table, _ = open_frame(X)
-        names = column_names(table)
-        with spoken_to("pairs"):
-            roles = guess_columns(names, need_winner=False, weight=False, task=False, index=index_names(table))
-        columns = to_columns(table, roles.values())
-        left, right = (clean_ids(columns[roles[side]], roles[side]) for side in ("left", "right"))
-        user = clean_ids(columns[roles["user"]], roles["user"]) if "user" in roles else None
+        roles, columns = pair_columns(X)
+        left, right, user = columns["left"], columns["right"], columns.get("user")
         for side, series in (("left", left), ("right", right)):
             if series.null_count():
                 row = int(series.is_null().arg_max() or 0) + 1

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked for and given: personal rankings, features of items, features of people."""
+    """Personal rankings asked for, and features of items and of people given."""
 
     personal: bool
     items: bool

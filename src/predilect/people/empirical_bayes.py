@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -210,6 +211,61 @@ class GaussianPrior:
         return len(Sigma) * self.n_seen / (self.strength * float(np.sum(half**2)))
 
 
+class Population(NamedTuple):
+    """Population distribution N(``mu``, ``Sigma``) that EM found, with sites and expectations there."""
+
+    mu: FloatArray
+    Sigma: FloatArray
+    sites: Sites
+    delta: float
+    expectation: Expectation
+    report: Report
+
+
+def em_over_people(
+    people: People,
+    Sigma: FloatArray,
+    maximum: Callable[[FloatArray, Moments], tuple[FloatArray, FloatArray]],
+    log_prior: Callable[[FloatArray, FloatArray], float],
+    *,
+    delta: float | None = None,
+    tolerance: float = 1e-5,
+    max_iter: int = 200,
+    executor: ThreadPoolExecutor | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Population:
+    """EM for μ, from 0, Σ and, where there are ties, δ, until the objective rises by less than ``tolerance``.
+
+    ``maximum(mu, moments)`` is the M step, ``log_prior(mu, Sigma)`` the prior's part of the objective in nats;
+    ``tolerance`` is in nats an answer. Sites are run to convergence in every E step.
+    """
+    began = time.perf_counter()
+    learn_delta = delta is None and bool(np.any(people.outcome == 0))
+    threshold = starting_threshold(people.outcome, people.weight) if delta is None else delta
+    mu, sites = np.zeros(people.n_items), Sites.flat(people.n_rows)
+    loose = sites_tolerance(tolerance)
+    last, rise, iterations = -math.inf, math.inf, 0
+    while True:
+        found = settle(people, sites, Law(Sigma, mu), threshold, tolerance=loose, executor=executor)
+        objective = found.evidence + log_prior(mu, Sigma)
+        rise, last = (objective - last) / people.n_answers, objective
+        if abs(rise) <= tolerance or iterations == max_iter:
+            break
+        iterations += 1
+        if progress:
+            progress(iterations)
+        mu, Sigma = maximum(mu, moments(found, Sigma, people.n_active))
+        if learn_delta:
+            threshold = threshold_step(threshold, found)
+    final = settle(people, sites, Law(Sigma, mu), threshold, executor=executor)
+    report = Report(
+        method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
+        converged=abs(rise) <= tolerance and final.is_sound, jitter=0.0, seconds=time.perf_counter() - began,
+        unit="nats an answer", advice="allow more iterations (max_iter=...), or loosen the tolerance",
+    )  # fmt: skip
+    return Population(mu, Sigma, sites, threshold, final, report)
+
+
 @dataclass(frozen=True, slots=True)
 class HierarchicalFit:
     """Fitted hierarchical model; ``evidence`` is Σ_u log Z_u, ``objective`` adds the log prior, in nats."""
@@ -223,53 +279,31 @@ class HierarchicalFit:
 
 
 def fit_hierarchical(
-    people: People,
-    prior: GaussianPrior,
-    *,
-    scale: float,
-    learn_scale: bool = False,
-    delta: float | None = None,
-    tolerance: float = 1e-5,
-    max_iter: int = 200,
-    executor: ThreadPoolExecutor | None = None,
-    progress: Callable[[int], None] | None = None,
+    people: People, prior: GaussianPrior, *, scale: float, learn_scale: bool = False, **options: Any
 ) -> HierarchicalFit:
-    """EM for μ, Σ and, where there are ties, δ, until the objective rises by less than ``tolerance`` nats an answer.
+    """EM for μ and Σ under a prior at its ``scale``, learned or not; ``options`` as of :func:`em_over_people`.
 
     baselines.md B3 (Birlutiu, Groot and Heskes), in the space of utilities, which gives the same likelihood as margins
     of pairs and needs no inverse. **Differs from the paper**: expectation propagation, run to convergence in every E
     step; the prior. An iteration takes Σ_u n_u min(n_u, k_u)² + k_u³ for n_u answers on k_u items, and some n_items³.
     """
-    began = time.perf_counter()
-    learn_delta = delta is None and bool(np.any(people.outcome == 0))
-    threshold = starting_threshold(people.outcome, people.weight) if delta is None else delta
-    mu, Sigma, sites = np.zeros(people.n_items), scale * prior.K, Sites.flat(people.n_rows)
-    loose = sites_tolerance(tolerance)
-    last, rise, iterations = -math.inf, math.inf, 0
-    while True:
-        found = settle(people, sites, Law(Sigma, mu), threshold, tolerance=loose, executor=executor)
-        objective = found.evidence + prior.log_density(mu, Sigma, scale)
-        rise, last = (objective - last) / people.n_answers, objective
-        if abs(rise) <= tolerance or iterations == max_iter:
-            break
-        iterations += 1
-        if progress:
-            progress(iterations)
-        mu, Sigma = prior.maximum(mu, moments(found, Sigma, people.n_active), scale)
+
+    def maximum(mu: FloatArray, found: Moments) -> tuple[FloatArray, FloatArray]:
+        nonlocal scale
+        mu, Sigma = prior.maximum(mu, found, scale)
         if learn_scale:
             scale = prior.best_scale(Sigma)
-        if learn_delta:
-            threshold = threshold_step(threshold, found)
-    final = settle(people, sites, Law(Sigma, mu), threshold, executor=executor)
-    report = Report(
-        method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
-        converged=abs(rise) <= tolerance and final.is_sound, jitter=0.0, seconds=time.perf_counter() - began,
-        unit="nats an answer", advice="allow more iterations (max_iter=...), or loosen the tolerance",
-    )  # fmt: skip
+        return mu, Sigma
+
+    def log_prior(mu: FloatArray, Sigma: FloatArray) -> float:
+        return prior.log_density(mu, Sigma, scale)
+
+    found = em_over_people(people, scale * prior.K, maximum, log_prior, **options)
+    mu, Sigma, final = found.mu, found.Sigma, found.expectation
     C = consensus_covariance(Sigma, final, prior.consensus_strength or 1.0)
-    posterior = PopulationPosterior(mu, C, Sigma, people, sites)
-    objective = final.evidence + prior.log_density(mu, Sigma, scale)
-    return HierarchicalFit(posterior, scale, threshold, final.evidence, objective, report)
+    posterior = PopulationPosterior(mu, C, Sigma, people, found.sites)
+    objective = final.evidence + log_prior(mu, Sigma)
+    return HierarchicalFit(posterior, scale, found.delta, final.evidence, objective, found.report)
 
 
 def sites_tolerance(tolerance: float) -> float:

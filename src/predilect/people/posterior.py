@@ -40,7 +40,7 @@ class Person(NamedTuple):
     tie_factor: FloatArray = _LIKE_THE_CROWD  # multiplies the tie threshold, (1,)
 
     @classmethod
-    def silent(cls, traits: FloatArray) -> Person:
+    def without_answers(cls, traits: FloatArray) -> Person:
         """User without answers."""
         nothing, flat = np.zeros(0, dtype=np.int32), np.zeros(0)
         return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, flat, flat, traits)
@@ -285,18 +285,18 @@ class PopulationPosterior(Posterior):
     def are_newcomers(self, users: IntArray) -> BoolArray:
         """Whether the population was learned without users, (n,): unseen, without answers, or added after the fit."""
         users = np.asarray(users, dtype=np.int64)
-        found = self.are_silent(users) | (users >= self.people.n_users)
+        found = self.without_answers(users) | (users >= self.people.n_users)
         if self.newcomers is not None:
             found[~found] = self.newcomers[users[~found]]
         return np.asarray(found)
 
-    def are_silent(self, users: IntArray) -> BoolArray:
+    def without_answers(self, users: IntArray) -> BoolArray:
         """Whether users, by code, have no answers: their posterior is the population distribution."""
         users = np.asarray(users, dtype=np.int64)
-        silent = np.ones(len(users), dtype=bool)
+        unseen = np.ones(len(users), dtype=bool)
         for rows, people, _, codes in self._where(users):
-            silent[rows] = (codes < 0) | (np.diff(people.answer_ptr)[codes] == 0)
-        return silent
+            unseen[rows] = (codes < 0) | (np.diff(people.answer_ptr)[codes] == 0)
+        return unseen
 
     def tie_factors(self, users: IntArray) -> FloatArray:
         """Factors of users' tie thresholds, by code; 1 for an unseen user (-1)."""
@@ -384,5 +384,5 @@ class PopulationPosterior(Posterior):
         """Layout of some of the changed users."""
         persons = [self.overlay[user] for user in users]
         if not persons:  # with traits of the right number
-            persons = [Person.silent(np.zeros((1, self.people.traits.shape[1])))]
+            persons = [Person.without_answers(np.zeros((1, self.people.traits.shape[1])))]
         return side_by_side(persons, self.n_items, largest_state=self.people.largest_state, n_basis=self.n_basis)

@@ -151,14 +151,14 @@ def margins_in(
 ) -> tuple[FloatArray, FloatArray]:
     """Margins of users of one layout."""
     mean, var = np.empty(len(users)), np.empty(len(users))
-    silent = (users < 0) | (people.answer_ptr[users + 1] == people.answer_ptr[users])
-    rows = np.flatnonzero(silent)
+    unseen = (users < 0) | (people.answer_ptr[users + 1] == people.answer_ptr[users])
+    rows = np.flatnonzero(unseen)
     if len(rows):
         known = people.traits[users[rows]] * (users[rows] >= 0)[:, None]
         if traits is not None:
             known = np.where((users[rows] < 0)[:, None], traits[rows], known)
         mean[rows], var[rows] = _margins_without_answers(posterior, left[rows], right[rows], known)
-    heavy = ~silent & people.is_heavy[users]
+    heavy = ~unseen & people.is_heavy[users]
     for user in np.unique(users[heavy]).tolist():
         rows = np.flatnonzero(users == user)
         if posterior.basis is None:
@@ -166,7 +166,7 @@ def margins_in(
         else:
             found = person_in(posterior, people, sites, user).margins(left[rows], right[rows])
         mean[rows], var[rows] = found
-    known_rows = np.flatnonzero(~silent & ~heavy)
+    known_rows = np.flatnonzero(~unseen & ~heavy)
     if not len(known_rows):
         return mean, var
     order = known_rows[np.argsort(users[known_rows], kind="stable")]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._plots import can_plot
+from predilect._plots import can_plot, new_figure, write_figure
 from predilect._text import amount, one_line, shortened
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
@@ -92,27 +92,20 @@ _LONGEST_NAME = 40
 
 def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Path]) -> None:
     """Draw the best 150 items of a board into files, by their suffix; the same board gives the same bytes."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     shown = board.head(_MOST_ITEMS)
     if len(shown) < len(board):
         title += f", the best {len(shown)} of {len(board)}"
     n = len(shown)
     row = 0.26 if n <= 40 else 0.19  # inches
-    with rc_context({"svg.hashsalt": "predilect", "svg.fonttype": "none"}), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # A letter that the font lacks is drawn as a box; the table beside the picture has the name.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure(figsize=(8.0, 1.5 + row * max(n, 4)), layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = new_figure(8.0, 1.5 + row * max(n, 4))
         axes = figure.add_subplot()
         _draw(axes, shown, font_size=9 if n <= 40 else 7.5)
         axes.set_title(one_line(title), fontsize=11, loc="left", parse_math=False)
         axes.set_xlabel(f"score and 95 % interval ({scale.unit}; 0 is the mean of the items)", fontsize=9)
-        for path in paths:
-            figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
-            figure.set_layout_engine("none")  # the first drawing has arranged everything
+        write_figure(figure, paths)
 
 
 def _draw(axes: Any, board: pl.DataFrame, font_size: float) -> None:

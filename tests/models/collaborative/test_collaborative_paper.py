@@ -10,6 +10,7 @@ from predilect.factors.answers import FactorAnswers
 from predilect.gaussian.kernels import Scaled, Stationary, Sum, White
 from predilect.gaussian.projection import Projection
 from predilect.latent.ep import ep
+from predilect.latent.single import Problem
 from predilect.likelihoods.probit import tilted
 from predilect.likelihoods.views import Probit
 from predilect.models.collaborative.functions import ExactWeights, PseudoFunctions, spanning_pairs
@@ -49,7 +50,9 @@ def test_one_function_that_everybody_weighs_alike_is_gp_classification(preset, d
             max_iter=500,
         )  # fmt: skip
     a = data.answers
-    referee = ep(data.K, a.left[a.pair], a.right[a.pair], a.outcome, a.weight, Probit(delta), tolerance=1e-12)
+    referee = ep(
+        Problem.of(data.K, a.left[a.pair], a.right[a.pair], a.outcome, a.weight, Probit(delta)), tolerance=1e-12
+    )
     assert found.report.converged
     np.testing.assert_allclose(found.evidence, referee.evidence, atol=ITERATIVE)
     np.testing.assert_allclose(found.sites.precision, referee.sites.precision, atol=ITERATIVE)

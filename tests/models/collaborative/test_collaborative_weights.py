@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from predilect.models.collaborative.functions import CrowdWeights
+from predilect.factors.answers import CrowdWeights
 from tolerances import EXACT
 
 

@@ -25,7 +25,7 @@ from predilect.models.gaspk.em.fit import (
     try_candidates,
 )
 from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
-from predilect.models.gaspk.em.weights import exact_weights, heuristic_weights, random_weights
+from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.scores import DenseBasis
 from predilect.models.gaspk.posterior.solver import ByProducts
@@ -101,7 +101,7 @@ def test_where_it_stops_the_mode_that_is_kept_leaves_weights_where_they_are(esti
     if estimator == "heuristic":
         new = heuristic_weights(answers, again.F)
     else:
-        new = exact_weights(answers, again.F, start=found.gamma).weights
+        new = likeliest_weights(answers, again.F, start=found.gamma).weights
     np.testing.assert_allclose(np.abs(new - found.gamma).max(), found.report.residual, atol=1e-3)
     assert found.report.residual < Settings().tolerance
     assert found.gamma.min() >= 0.0  # however far steps go

@@ -51,8 +51,6 @@ def test_solutions_are_those_of_the_dense_matrix(options, n_together):
     one = solve(basis, B, right[:, :, 0], preconditioner=P, tolerance=1e-12)
     assert one.x == pytest.approx(expected[:, :, 0], abs=EXACT)
     assert solve(basis, packed, right[:, :, 0], tolerance=1e-12).x == pytest.approx(expected[:, :, 0], abs=EXACT)
-    again = solve(basis, B, right, preconditioner=P, start=expected, tolerance=1e-10)
-    assert again.iterations == 0
     if n_together > basis.rank:
         assert found.iterations == 1  # P is H
     assert solve(basis, B, right, tolerance=1e-12).x == pytest.approx(expected, abs=EXACT)

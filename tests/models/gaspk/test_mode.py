@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from predilect.latent.laplace import laplace
+from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em import mode as answers_module
 from predilect.models.gaspk.em import mode as solve
@@ -71,7 +72,7 @@ def test_blocks_of_the_curvature_are_semidefinite_and_of_the_rank_of_their_peopl
 def test_one_characteristic_is_classification_of_the_points(antisymmetric):
     at = problem(n_c=1, antisymmetric=antisymmetric)
     found, y = fit(at), at.answers
-    referee = laplace(at.kernel(at.points), y.point, None, y.outcome, y.weight, tolerance=1e-12)
+    referee = laplace(Problem.of(at.kernel(at.points), y.point, None, y.outcome, y.weight), tolerance=1e-12)
     np.testing.assert_allclose(found.F[:, 0], referee.mean, atol=CONVERGED)
     np.testing.assert_allclose(found.psi - 0.5 * log_det_at(found.state, 0), referee.evidence, atol=CONVERGED)
     covariance = at.basis.root @ curvature_at(found.state).mixed(np.ones(1)) @ at.basis.root.T
@@ -83,7 +84,7 @@ def test_given_the_weights_it_is_classification_of_the_answers(n):
     at = problem(n=n, n_points=14)
     found, y = fit(at), at.answers
     G = (at.gamma[y.user] @ at.gamma[y.user].T) * at.kernel(at.points[y.point])
-    referee = laplace(G, np.arange(y.n_rows), None, y.outcome, y.weight, tolerance=1e-12)
+    referee = laplace(Problem.of(G, np.arange(y.n_rows), None, y.outcome, y.weight), tolerance=1e-12)
     curvature = curvature_at(found.state)
     assert isinstance(curvature, ByAnswers if n == 12 else ByCoordinates)
     np.testing.assert_allclose(found.margin, referee.mean, atol=CONVERGED)

@@ -13,7 +13,7 @@ from gaspk_weights import objective_of, standing
 from predilect.errors import DataError, PredilectError
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.mode import TradeOffAnswers
-from predilect.models.gaspk.em.weights import exact_weights, expected_weights, heuristic_weights, random_weights
+from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
 from predilect.shards import workers
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 
@@ -28,6 +28,10 @@ class Columns:
     outcome: np.ndarray
     weight: np.ndarray
     n_users: int
+
+    @property
+    def by_point(self):
+        return self  # in any order
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,7 @@ def start_of(p: Problem, seed=9):
 
 def estimate(p: Problem, expected: bool, start=None, **options):
     start = start_of(p) if start is None else start
-    if expected:
-        return expected_weights(p.answers, p.F, p.V, start=start, delta=p.delta, **options)
-    return exact_weights(p.answers, p.F, start=start, delta=p.delta, **options)
+    return likeliest_weights(p.answers, p.F, p.V if expected else None, start=start, delta=p.delta, **options)
 
 
 def referee(p: Problem, user: int, gamma, expected: bool):
@@ -209,7 +211,7 @@ def test_without_answers_weights_are_uniform(estimator):
     nobody = Columns(np.empty(0, int), np.empty(0, int), np.empty(0, np.int8), np.empty(0), 3)
     assert np.all(estimator(replace(p, answers=nobody)) == 1.0 / N_C)
     assert estimator(replace(p, answers=replace(nobody, n_users=0))).shape == (0, N_C)
-    assert np.all(exact_weights(nobody, p.F, start=np.eye(N_C)[:3]).weights == 1.0 / N_C)
+    assert np.all(likeliest_weights(nobody, p.F, start=np.eye(N_C)[:3]).weights == 1.0 / N_C)
 
 
 def test_permuted_characteristics_permute_weights(estimator):
@@ -354,20 +356,20 @@ def test_what_does_not_fit_is_refused():
         (replace(a, outcome=0 * a.outcome), "ties"),
     ]:
         with pytest.raises(DataError, match=message):
-            exact_weights(bad, p.F, start=start)
+            likeliest_weights(bad, p.F, start=start)
         with pytest.raises(DataError, match=message):
             heuristic_weights(bad, p.F)
     for bad, message in [(start[1:], "shape"), (2.0 * start, "add up to 1"), (start * np.nan, "add up to 1")]:
         with pytest.raises(DataError, match=message):
-            exact_weights(a, p.F, start=bad)
+            likeliest_weights(a, p.F, start=bad)
     with pytest.raises(DataError, match="covariances of shape"):
-        expected_weights(a, p.F, p.V[1:], start=start)
+        likeliest_weights(a, p.F, p.V[1:], start=start)
     F = p.F.copy()
     F[3, 1] = np.inf
     with pytest.raises(PredilectError, match="1 values of the characteristics are not finite"):
         heuristic_weights(a, F)
     with pytest.raises(PredilectError, match="covariances are not finite"):
-        expected_weights(a, p.F, p.V * np.nan, start=start)
+        likeliest_weights(a, p.F, p.V * np.nan, start=start)
 
 
 def test_columns_that_nobody_may_change():

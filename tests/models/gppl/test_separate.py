@@ -8,6 +8,7 @@ import pytest
 from predilect.gaussian.kernels import Scaled, matern
 from predilect.gaussian.projection import Projection, item_covariance
 from predilect.latent.ep import ep
+from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
 from predilect.models.gppl.separate import fit_separate
 from simulate import crowd, laid_out
@@ -32,7 +33,7 @@ def alone(user, scale=SCALE):
     """The same person by expectation propagation over all items."""
     own = ROWS.user == user
     columns = (ROWS.left[own], ROWS.right[own], ROWS.outcome[own], ROWS.weight[own])
-    return ep(K / scale, *columns, Probit(DELTA), tolerance=1e-12)
+    return ep(Problem.of(K / scale, *columns, Probit(DELTA)), tolerance=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from predilect.gaussian.kernels import Own, Scaled, Stationary
 from predilect.latent.ep import ep
 from predilect.latent.evidence import evidence_gradient
 from predilect.latent.scaled import starting_threshold
+from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, fit_joint_process, tune_joint_process
@@ -62,9 +63,8 @@ def test_gradient_of_the_evidence(nuggets):
     rows = given.rows(joint)
 
     def fit(at):
-        return ep(
-            at(rows.codes), rows.left, rows.right, given.outcome, given.weight, tolerance=1e-12, likelihood=PROBIT
-        )
+        problem = Problem.of(at(rows.codes), rows.left, rows.right, given.outcome, given.weight, PROBIT)
+        return ep(problem, tolerance=1e-12)
 
     found = joint.gradient(rows.codes, None, evidence_gradient(fit(joint)))
     expected = slope(lambda theta: fit(joint.with_theta(theta)).evidence, joint.theta)
@@ -76,7 +76,10 @@ def test_answer_space_is_the_space_of_people_and_items():
     given, joint = answers(30, 2), kernel(2.0)
     rows = given.rows(joint)
     fits = [
-        ep(joint(rows.codes), rows.left, rows.right, given.outcome, given.weight, tolerance=1e-13, space=space)
+        ep(
+            Problem.of(joint(rows.codes), rows.left, rows.right, given.outcome, given.weight, space=space),
+            tolerance=1e-13,
+        )
         for space in ("answers", "items")
     ]
     assert abs(fits[0].evidence - fits[1].evidence) < EXACT
@@ -84,7 +87,7 @@ def test_answer_space_is_the_space_of_people_and_items():
     np.testing.assert_allclose(fits[0].state.margin_var, fits[1].state.margin_var, atol=EXACT)
     # Rows that are margins, as where answers have nuggets, are answer space too.
     margins = np.column_stack([given.user, given.left, given.right]).astype(float)
-    direct = ep(joint(margins), np.arange(30), None, given.outcome, given.weight, tolerance=1e-13)
+    direct = ep(Problem.of(joint(margins), np.arange(30), None, given.outcome, given.weight), tolerance=1e-13)
     assert abs(direct.evidence - fits[0].evidence) < EXACT
 
 
@@ -93,7 +96,7 @@ def test_the_search_climbs_and_its_sites_are_where_the_fit_ends():
     start = kernel(2.0)
     found = tune_joint_process(start, given, delta=0.0, bounds={"users.odds": (0.5, 0.5)})
     before = fit_joint_process(start, given, delta=0.0).evidence
-    after = fit_joint_process(found.kernel, given, delta=0.0, start=found.sites, tolerance=1e-11)
+    after = fit_joint_process(found.kernel, given, delta=0.0, start=found.fit.sites, tolerance=1e-11)
     assert after.evidence > before + 0.1
     assert found.kernel.users.kernel.odds == pytest.approx(0.5, abs=EXACT)
     fresh = fit_joint_process(found.kernel, given, delta=0.0, tolerance=1e-11)

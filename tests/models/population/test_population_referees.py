@@ -17,8 +17,7 @@ from predilect import Comparisons, Population
 from predilect.errors import DataWarning
 from simulate_features import FeaturedCrowd, featured_crowd
 
-# One worker for all: the crowds are fitted once a module, which takes most of a minute each, more on a busy machine.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("population referees"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 # n_users, n_items, answers a person, s₀, w, δ.
 CROWDS = {
@@ -32,7 +31,8 @@ N_CROWDS = 40  # the mean coverage of contrasts then has a standard error of .01
 Z = 1.959964
 
 
-@pytest.fixture(scope="module", params=CROWDS)
+# One worker for the crowds of a kind: they are fitted once, which takes most of a minute, more on a busy machine.
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CROWDS])
 def crowds(request):
     """Truths, the hyper-parameters learned, and the hyper-parameters known."""
     n_users, n_items, per_person, scale, weight, delta = CROWDS[request.param]
@@ -41,7 +41,8 @@ def crowds(request):
         truth = featured_crowd(seed, n_users, n_items, scale=scale, feature_weight=weight, delta=delta)
         columns, outcome = truth.answers(per_person)
         items = truth.items if weight > 0.0 else None
-        models = [Population(n_jobs=1, **given).fit(columns, outcome, items=items) for given in ({}, truth.true)]
+        known = truth.true | {"calibration": None}  # there is nothing to calibrate at the true setting
+        models = [Population(n_jobs=1, **given).fit(columns, outcome, items=items) for given in ({}, known)]
         found.append((truth, *models))
     return found
 

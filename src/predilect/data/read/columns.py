@@ -1,10 +1,14 @@
-"""Column names in common use for each role."""
+"""Column names in common use for each role, and the columns of pairs by them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from predilect._text import option, shown
+import polars as pl
+
+from predilect._text import option, shown, spoken_to
+from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.errors import DataError
 
 USER = (
@@ -93,6 +97,17 @@ def guess_columns(
             )
     _refuse_shared(found, names)
     return found
+
+
+def pair_columns(frame: Any) -> tuple[dict[str, str], dict[str, pl.Series]]:
+    """Names, and ids, of the columns left, right and perhaps user of a frame of pairs, by role; raises DataError."""
+    table, _ = open_frame(frame)
+    with spoken_to("pairs"):
+        roles = guess_columns(
+            column_names(table), need_winner=False, weight=False, task=False, index=index_names(table)
+        )
+    columns = to_columns(table, roles.values())
+    return roles, {role: clean_ids(columns[name], name) for role, name in roles.items()}
 
 
 def refuse_index(index: Sequence[str], names: Sequence[str], role: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class Combinable:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Several:
     """Base of sums and products: the hyper-parameters of each kernel, one after the other."""
+
+    _operation: ClassVar[np.ufunc]
 
     kernels: tuple[Kernel, ...]
     # prefix of the names of each kernel's hyper-parameters: "items.length_scale[2]". By default the name of
@@ -68,6 +70,25 @@ class _Several:
         parts = np.split(np.asarray(theta, dtype=np.float64), ends[:-1])
         return replace(self, kernels=tuple(k.with_theta(part) for k, part in zip(self.kernels, parts, strict=True)))
 
+    def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
+        """Sum or product over the kernels of k(x_i, y_j), shape (n, m)."""
+        return self._fold(kernel(x, y) for kernel in self.kernels)
+
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        """Sum or product of k(x_i, x_i), shape (n,)."""
+        return self._fold(kernel.diagonal(x) for kernel in self.kernels)
+
+    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Sum or product of k(x_i, y_i), shape (n,)."""
+        return self._fold(kernel.pairs(x, y) for kernel in self.kernels)
+
+    def _fold(self, parts: Iterator[FloatArray]) -> FloatArray:
+        """Reduction of the parts in the memory of the first, which has no other owner."""
+        whole = next(parts)
+        for part in parts:
+            self._operation(whole, part, out=whole)
+        return whole
+
 
 class Sum(_Several, Combinable):
     """Sum of kernels, Σ_k: of independent functions; similarity in one respect suffices ("soft OR").
@@ -84,18 +105,7 @@ class Sum(_Several, Combinable):
     """
 
     __slots__ = ()
-
-    def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
-        """Σ_k k(x_i, y_j), shape (n, m)."""
-        return _fold(np.add, (kernel(x, y) for kernel in self.kernels))
-
-    def diagonal(self, x: FloatArray) -> FloatArray:
-        """Σ_k k(x_i, x_i), shape (n,)."""
-        return _fold(np.add, (kernel.diagonal(x) for kernel in self.kernels))
-
-    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Σ_k k(x_i, y_i), shape (n,)."""
-        return _fold(np.add, (kernel.pairs(x, y) for kernel in self.kernels))
+    _operation = np.add
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
         """Gradients of the kernels, one after the other."""
@@ -121,18 +131,7 @@ class Product(_Several, Combinable):
     """
 
     __slots__ = ()
-
-    def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
-        """Π_k k(x_i, y_j), shape (n, m)."""
-        return _fold(np.multiply, (kernel(x, y) for kernel in self.kernels))
-
-    def diagonal(self, x: FloatArray) -> FloatArray:
-        """Π_k k(x_i, x_i), shape (n,)."""
-        return _fold(np.multiply, (kernel.diagonal(x) for kernel in self.kernels))
-
-    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Π_k k(x_i, y_i), shape (n,)."""
-        return _fold(np.multiply, (kernel.pairs(x, y) for kernel in self.kernels))
+    _operation = np.multiply
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
         """The gradient of each kernel with the product of the others in its weights."""
@@ -279,14 +278,6 @@ def _label(kernel: Kernel) -> str:
     if len(kernel.columns) > 2 and kernel.columns == tuple(range(first, last + 1)):
         return f"features[{first}-{last}]"
     return f"features[{','.join(map(str, kernel.columns))}]"
-
-
-def _fold(operation: np.ufunc, parts: Iterator[FloatArray]) -> FloatArray:
-    """Reduction of the parts in the memory of the first, which has no other owner."""
-    whole = next(parts)
-    for part in parts:
-        operation(whole, part, out=whole)
-    return whole
 
 
 def _products_of_others(parts: list[FloatArray], weights: FloatArray) -> list[FloatArray]:

@@ -18,19 +18,16 @@ from predilect.models.collaborative.training import (
     PRESETS,
     CollaborativeHyperparameters,
     fit_collaborative,
-    pack_collaborative,
-    unpack_collaborative,
 )
-from predilect.models.estimator import Estimator, Learned
-from predilect.models.people_models import describe_features, factor_fields, factor_margins
-from predilect.models.reading import Queries, Training
-from predilect.models.saving import Fields
+from predilect.models.estimator import Learned
+from predilect.models.people_models import FactorEstimator, describe_features
+from predilect.models.reading import Training
 from predilect.progress import Watcher
 from predilect.shards import workers
 
 
 @dataclass(eq=False, repr=False)
-class CollaborativeGP(Estimator):
+class CollaborativeGP(FactorEstimator):
     """Collaborative Gaussian processes: f_u(i) = Σ_d w_ud h_d(i), with D functions shared by all users.
 
     The functions h_d are Gaussian processes of the features of items, and w_ud is the weight of each for a user. An
@@ -180,9 +177,6 @@ class CollaborativeGP(Estimator):
             if getattr(self, name) > 1.0:
                 raise ValueError(f"{name} must be 1 at most, not {getattr(self, name)!r}")
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        return factor_margins(self, queries, self._new_items(queries, items), users)
-
     def describe(self) -> list[str]:
         importances = self.component_importances_
         used = int((importances > USED * importances.max()).sum())
@@ -193,15 +187,3 @@ class CollaborativeGP(Estimator):
         if n_rejected := self.report_["prior"]["n_rejected"]:
             lines.append(f"{n_rejected} messages of answers had no proper cavity.")
         return lines
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return pack_collaborative(self.posterior_, self.traits_)
-
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return factor_fields(document["posterior"]["weights"], has_traits="trait_mean" in document["arrays"])
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
-        space, kernel = self.space_, self.hyperparameters_.kernel
-        posterior, self.traits_ = unpack_collaborative(values, arrays, kernel, space.matrix, space.known)
-        return posterior

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from predilect._types import FloatArray
-from predilect.factors.answers import FactorAnswers, ProcessWeights, WeightPrior
+from predilect.factors.answers import CrowdWeights, FactorAnswers, ProcessWeights, WeightPrior
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.design import Sites
 from predilect.latent.scaled import starting_threshold
 from predilect.latent.single import change_of_margin
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
-    CrowdWeights,
     Process,
     Values,
     importances,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,24 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import Traits
 from predilect.errors import DataError
-from predilect.factors.answers import FactorAnswers, ItemDesign
-from predilect.factors.posterior import FactorPosterior, FactorState, assemble, moments, random_start
+from predilect.factors.answers import CrowdWeights, FactorAnswers, ItemDesign
+from predilect.factors.posterior import (
+    FactorPosterior,
+    FactorState,
+    assemble,
+    assemble_with_prior,
+    moments,
+    random_start,
+)
 from predilect.factors.sweep import Effects, item_sweep, people_step
 from predilect.gaussian.design import Sites
-from predilect.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White, median_length_scales
-from predilect.gaussian.kernels.stationary import DISTANCE_RULES, median_distance_scales
+from predilect.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White
+from predilect.gaussian.kernels.stationary import median_distance_scales
 from predilect.gaussian.projection import Projection
 from predilect.latent.single import change_of_margin
-from predilect.models.checks import KernelHyperparameters, choose_points
+from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
-    CrowdWeights,
     ExactFunctions,
     ExactWeights,
     Process,
@@ -38,7 +44,7 @@ from predilect.models.collaborative.functions import (
 from predilect.models.collaborative.paper import fit_paper
 from predilect.models.collaborative.sites import answer_evidence, refreshed_sites
 from predilect.models.estimator import Learned
-from predilect.models.people_models import pack_factor, traits_of_people, unpack_factor
+from predilect.models.people_models import traits_of_people
 from predilect.models.reading import Training
 from predilect.progress import Report, Watcher
 
@@ -127,7 +133,7 @@ def _advance(
             people_step(state, run.sites, answers)
         item_sweep(state, run.sites, moments(state, answers)[0], answers, design)
         if run.effects is not None and run.sweeps >= _FIRST_EFFECTS:
-            run.effects = run.effects.settled(state)
+            run.effects = run.effects.converged(state)
         before = mean
         mean, var = moments(state, answers)
         moved = float(np.max(np.abs(mean - before)))
@@ -149,17 +155,12 @@ def _divergence(run: _Run) -> float:
 
 
 def _posterior(run: _Run, projection: Projection, rows: FloatArray) -> FactorPosterior:
-    """Posterior of a state; people without answers follow their traits."""
+    """Posterior of a state; people without answers follow their traits, ``rows`` without the intercept."""
     state, effects = run.state, run.effects
     if effects is None:
         return assemble(state, projection, state.mu, state.Sigma, CrowdWeights.average(state.mu, state.Sigma[:, :, 0]))
-    D = state.n_components
-    weights = CrowdWeights(effects.mean, effects.covariance, np.ones(D))
-    silent = np.flatnonzero(~effects.active)
-    mu, Sigma = state.mu.copy(), state.Sigma.copy()
-    mu[silent], spread = weights.law(D, rows[silent, 1:])
-    Sigma[silent] = spread[:, :, None] * np.eye(D)
-    return assemble(state, projection, mu, Sigma, weights)
+    weights = CrowdWeights(effects.mean, effects.covariance, np.ones(state.n_components))
+    return assemble_with_prior(state, projection, weights, effects.active, rows[:, 1:])
 
 
 PRESETS = ("modern", "paper")
@@ -225,7 +226,7 @@ def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, kno
     seen[comparisons.left] = seen[comparisons.right] = True
     rows = features[known & seen] if (known & seen).any() else features[known]
     shape = _SHAPE[model.preset] if model.kernel == "auto" else model.kernel
-    kernel: Kernel = Stationary(_length_scales(model, rows, features.shape[1]), shape, model.kernel_form)
+    kernel = make_kernel(model, shape, rows, median=_MEDIAN[model.preset])
     own = _OWN_SHARE[model.preset] if isinstance(model.own_share, str) else float(model.own_share)
     if own > 0.0 and _is_exact(model, known):
         kernel = Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own"))
@@ -235,22 +236,6 @@ def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, kno
             "Use n_inducing=None, or own_share=0"
         )
     return kernel if model.variance == 1.0 else Scaled(kernel, float(model.variance))
-
-
-def _length_scales(model: Any, rows: FloatArray, n_features: int) -> FloatArray:
-    if not n_features or not len(rows):
-        return np.ones(1)
-    if isinstance(model.length_scale, str):
-        rule = _MEDIAN[model.preset] if model.median == "auto" else model.median
-        chosen = median_distance_scales if rule in DISTANCE_RULES else median_length_scales
-        return chosen(rows, rule, model.random_state)
-    scales = np.atleast_1d(np.asarray(model.length_scale, dtype=np.float64))
-    if len(scales) not in (1, n_features):
-        raise ValueError(
-            f"length_scale holds {len(scales)} numbers, but the features make {n_features} columns. Give one number "
-            "for all, or one for each column"
-        )
-    return scales
 
 
 def _is_exact(model: Any, known: BoolArray) -> bool:
@@ -313,23 +298,3 @@ def _traits(model: Any, training: Training) -> tuple[Traits | None, FloatArray |
     deviation = matrix[known].std(axis=0)
     traits = Traits(traits.mean, np.diag(1.0 / np.where(deviation > 0.0, deviation, 1.0))[:, deviation > 0.0])
     return traits, traits.transform(matrix, known)
-
-
-def pack_collaborative(posterior: FactorPosterior, traits: Traits | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of a posterior, as those of the factor model."""
-    values, arrays = pack_factor(posterior, traits)
-    law = posterior.weights
-    if isinstance(law, CrowdWeights):
-        arrays |= {"B": law.effects, "C_B": law.covariance, "weight_variance": law.spread}
-    return values, arrays
-
-
-def unpack_collaborative(
-    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
-) -> tuple[FactorPosterior, Traits | None]:
-    """The posterior that :func:`pack_collaborative` packed; ValueError if the arrays do not fit each other."""
-    if values["weights"] != CrowdWeights.__name__:
-        return unpack_factor(values, arrays, kernel, features, known)
-    posterior, traits = unpack_factor(values | {"weights": "StandardWeights"}, arrays, kernel, features, known)
-    law = CrowdWeights(arrays["B"], arrays["C_B"], arrays["weight_variance"])
-    return replace(posterior, weights=law), traits

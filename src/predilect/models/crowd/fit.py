@@ -11,7 +11,14 @@ import numpy.typing as npt
 
 from predilect._types import FloatArray
 from predilect.factors.answers import FactorAnswers, ItemDesign, StandardWeights
-from predilect.factors.posterior import FactorPosterior, FactorPriors, FactorState, assemble, random_start
+from predilect.factors.posterior import (
+    FactorPosterior,
+    FactorPriors,
+    FactorState,
+    assemble,
+    assemble_with_prior,
+    random_start,
+)
 from predilect.factors.sweep import Effects, blocks, refreshed, threshold_step
 from predilect.gaussian.design import Sites
 from predilect.gaussian.projection import Projection, item_covariance_gradient
@@ -171,12 +178,7 @@ def _posterior(state: FactorState, projection: Projection, effects: Effects | No
     """Posterior of a state; people without answers follow their traits."""
     if effects is None:
         return assemble(state, projection, state.mu, state.Sigma, StandardWeights())
-    weights = effects.law()
-    silent = np.flatnonzero(~effects.active)
-    mu, Sigma = state.mu.copy(), state.Sigma.copy()
-    mu[silent], spread = weights.law(state.n_components, effects.traits[silent])
-    Sigma[silent] = spread[:, :, None] * np.eye(state.n_components)
-    return assemble(state, projection, mu, Sigma, weights)
+    return assemble_with_prior(state, projection, effects.law(), effects.active, effects.traits)
 
 
 def _advance(
@@ -192,7 +194,7 @@ def _advance(
         if moving and learn_delta:
             threshold_step(run.state, answers, run.slope)
         if moving and run.effects is not None:
-            run.effects = run.effects.settled(run.state)
+            run.effects = run.effects.converged(run.state)
         run.sites, slope, value = refreshed(run.state, answers, run.sites, run.step)
         bound = float(answers.weight @ value) - run.state.divergence(priors, design)
         if run.effects is not None:

@@ -5,26 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
-from predilect.data.features import FeatureSpace
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES
 from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
 from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
-from predilect.models.estimator import Estimator, Learned
-from predilect.models.people_models import describe_features, factor_fields, factor_margins, pack_factor, unpack_factor
-from predilect.models.reading import Queries, Training
-from predilect.models.saving import Fields
+from predilect.models.estimator import Learned
+from predilect.models.people_models import FactorEstimator, describe_features
+from predilect.models.reading import Training
 from predilect.progress import Watcher
 from predilect.shards import workers
 
 
 @dataclass(eq=False, repr=False)
-class CrowdGPPL(Estimator):
+class CrowdGPPL(FactorEstimator):
     """Preference learning from crowds: f_u(i) = t(i) + Σ_c w_uc v_c(i).
 
     The consensus t and the components v_c are Gaussian processes of the features of items, t ~ N(0, K/s_t) and v_c ~
@@ -178,12 +175,6 @@ class CrowdGPPL(Estimator):
         for name in ("noise_variance", "forgetting_rate"):
             check_positive(name, getattr(self, name))
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        new = self._new_items(queries, items)
-        if new is not None and not self.item_features:
-            new = FeatureSpace(new.matrix, np.zeros_like(new.known))
-        return factor_margins(self, queries, new, users)
-
     def relation(self) -> str:
         n = len(self.users_ or [None])
         return f"The crowd's utilities, and how each of {n} people differs along components"
@@ -197,15 +188,3 @@ class CrowdGPPL(Estimator):
         if bound := self.report_["prior"].get("at_bound"):
             lines.append(f"The search of length-scales ended at its bounds: {', '.join(bound)}.")
         return lines
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return pack_factor(self.posterior_, self.traits_)
-
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return factor_fields(document["posterior"]["weights"], has_traits="trait_mean" in document["arrays"])
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
-        known = self.space_.known & self.item_features
-        posterior, self.traits_ = unpack_factor(values, arrays, self.hyperparameters_.kernel, self.space_.matrix, known)
-        return posterior

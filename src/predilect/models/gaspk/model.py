@@ -274,7 +274,7 @@ class GaSPK(Estimator):
         return gaspk_fields(document["arrays"])
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> GaSPKPosterior:
-        posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays, None)
+        posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays)
         self.trade_offs_, self.grid_ = self.choices_.trade_offs, self.choices_.grid
         self.turn_ = Turn()
         return posterior

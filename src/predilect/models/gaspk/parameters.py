@@ -110,7 +110,7 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CodedAnswers:
     """Rows of comparisons as answers about the points."""
 
     point: IntArray  # (n_rows,)
@@ -127,7 +127,7 @@ class Told:
         )  # fmt: skip
 
 
-def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[Choices, Told]:
+def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[Choices, CodedAnswers]:
     """Trade-offs of the answers, and the grid if asked for; DataError if attributes or grid do not serve."""
     answers, features = training.comparisons, training.features
     trade_offs = fit_trade_offs(
@@ -142,10 +142,7 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
     if model.levels is not None or resolve(model).backend == "grid":
         weight = np.bincount(point, answers.weight, len(points))
         grid = Grid.of(points, weight, model.levels, antisymmetric=antisymmetric, trade_offs=trade_offs)
-        code, _ = grid.snap(points)
-        turned = np.ones(len(code), dtype=np.int8)
-        if antisymmetric:
-            code, turned = grid.fold(code)
+        code, turned = grid.rounded(points)
         places, which = np.unique(code, return_inverse=True)
         sign = sign * turned[point]
         report["grid"] = {
@@ -157,7 +154,7 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
     outcome = (answers.outcome * sign).astype(np.int8)
     report["n_trade_offs"] = len(points)
     choices = Choices(trade_offs, grid, points, places)
-    return choices, Told(point.astype(np.int64), outcome, len(points), report)
+    return choices, CodedAnswers(point.astype(np.int64), outcome, len(points), report)
 
 
 _SCORED = 4000  # trade-offs that boards are made of

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._plots import can_plot
+from predilect._plots import can_plot, new_figure, write_figure
 from predilect._text import one_line, shortened
 from predilect._types import FloatArray
 from predilect.data.frames import column_names, open_frame, to_columns
@@ -76,17 +76,6 @@ def weights_of_points(model: Any) -> FloatArray:
     return np.bincount(model.answers_.point, model.answers_.weight, len(model.choices_.points)).astype(np.float64)
 
 
-def new_figure(n_rows: int, maps: bool, width: float = 8.0, height: float | None = None) -> Any:
-    """A figure of rows of panels that opens no window; sizes in inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    tall = (0.9 if maps else 0.7) + 1.75 * n_rows if height is None else height
-    figure = Figure(figsize=(width, tall), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def colour_bar(figure: Any, mesh: Any, panels: Any, label: str, location: str = "right") -> None:
     """A scale of the colours of a mesh beside or below panels."""
     bar = figure.colorbar(mesh, ax=panels, location=location, shrink=0.9, aspect=30, pad=0.02)
@@ -109,14 +98,8 @@ def _locator(n: int) -> Any:
 
 
 def finished(figure: Any, path: str | Path | Sequence[Path] | None) -> Any:
-    """The figure, written to files if any are named; the same figure gives the same bytes."""
-    from matplotlib import rc_context
-
-    paths = [] if path is None else [path] if isinstance(path, str | Path) else path
-    for file in map(Path, paths):
-        with rc_context({"svg.hashsalt": "predilect", "svg.fonttype": "none"}):
-            figure.savefig(file, dpi=150, metadata={"Date": None} if file.suffix == ".svg" else None)
-        figure.set_layout_engine("none")  # the first drawing has arranged everything
+    """The figure, written to files if any are named."""
+    write_figure(figure, map(Path, [] if path is None else [path] if isinstance(path, str | Path) else path))
     return figure
 
 
@@ -167,7 +150,7 @@ def plot_indifference(
         fixed[name] = np.full(len(grid[one.label]), float(value))
     chances = _table(accept(model, {**grid, **fixed}, user))["p_left"].reshape(len(up.values), -1)
 
-    figure = new_figure(1, True, width=5.4, height=4.4)
+    figure = new_figure(5.4, 4.4)
     panel = figure.subplots()
     norm = {"vmin": 0.0, "vmax": 1.0}
     mesh = panel.pcolormesh(across.values, up.values, chances, cmap="PuOr", shading="gouraud", rasterized=True, **norm)
@@ -263,7 +246,7 @@ def plot_characteristics(
     weight = posterior.gamma.mean(axis=0)
     shown = _rows(which, weight)
     one, two = _axes(model, x, y)
-    figure = new_figure(len(shown), two is not None)
+    figure = new_figure(8.0, (0.7 if two is None else 0.9) + 1.75 * len(shown))
     panels = figure.subplots(len(shown), 3, squeeze=False, sharex=True, sharey=two is not None)
     largest = np.bincount(posterior.gamma.argmax(axis=1), minlength=len(weight))
     heights = np.zeros(1) if two is None else two.values

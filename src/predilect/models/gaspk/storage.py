@@ -15,7 +15,7 @@ from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, poste
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.scores import Basis, DenseBasis
 from predilect.models.gaspk.tradeoffs.grids import Grid
-from predilect.models.gaspk.tradeoffs.map import TauFunction, TradeOffMap
+from predilect.models.gaspk.tradeoffs.map import TradeOffMap
 from predilect.models.saving import Fields, amounts, codes, number_within, numbers, optional, outcomes, positive
 
 _COLUMNS = ("user", "point", "outcome", "weight")
@@ -55,15 +55,15 @@ def pack_gaspk(
 
 
 def unpack_gaspk(
-    model: Any, values: dict[str, Any], arrays: dict[str, Any], function: TauFunction | None
+    model: Any, values: dict[str, Any], arrays: dict[str, Any]
 ) -> tuple[GaSPKPosterior, Choices, TradeOffAnswers]:
-    """The inverse of :func:`pack_gaspk`; ``model`` has hyper-parameters and tie threshold, ``function`` a custom tau.
+    """The inverse of :func:`pack_gaspk`; ``model`` has hyper-parameters and tie threshold.
 
-    Raises ValueError if the arrays do not fit each other, DataError if a function is needed and not given.
+    Raises ValueError if the arrays do not fit each other, DataError if trade-offs were made by a function.
     """
     h = model.hyperparameters_
     grid = None if values["grid"] is None else Grid.from_dict(values["grid"])
-    trade_offs = TradeOffMap.from_dict(values["trade_offs"], function)
+    trade_offs = TradeOffMap.from_dict(values["trade_offs"])
     points, gamma, w, places = arrays["points"], arrays["gamma"], arrays["m"], arrays.get("places")
     if trade_offs.n_dimensions != points.shape[1] or (grid is None) != (places is None):
         raise ValueError(f"trade-offs of {trade_offs.n_dimensions} numbers, but points of {points.shape[1]}")

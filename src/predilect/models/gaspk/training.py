@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
 
 from predilect._json import plain
 from predilect._types import IntArray
@@ -34,8 +33,8 @@ from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.parameters import (
     Bases,
     Choices,
+    CodedAnswers,
     Resolved,
-    Told,
     basis_of,
     choose_backend,
     posterior_of,
@@ -162,7 +161,7 @@ def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | No
 
 
 def _trials(
-    model: Any, how: Resolved, personal: bool, choices: Told, answers: Comparisons,
+    model: Any, how: Resolved, personal: bool, choices: CodedAnswers, answers: Comparisons,
     kernel: Callable[[float], Kernel], bases: Bases, settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
 ) -> list[Trial]:  # fmt: skip
@@ -302,10 +301,7 @@ def _points(
     found = choices.trade_offs.points(matrix, left, right, antisymmetric=antisymmetric)
     n_old = len(choices.points)
     if choices.grid is not None and choices.places is not None:
-        code, _ = choices.grid.snap(found.points)
-        turned = np.ones(len(code), dtype=np.int8)
-        if antisymmetric:
-            code, turned = choices.grid.fold(code)
+        code, turned = choices.grid.rounded(found.points)
         places, which = np.unique(np.append(choices.places, code), return_inverse=True)
         merged = Choices(choices.trade_offs, choices.grid, choices.grid.points(places), places)
         return merged, which[n_old:][found.code], found.sign * turned[found.code], which[:n_old]
@@ -319,10 +315,9 @@ def _counts(
     model: Any, more: Comparisons, old_user: IntArray, old_item: IntArray, who: IntArray, item: IntArray, n_users: int,
     n_items: int,
 ) -> AnswerCounts:  # fmt: skip
-    """How many answers each person gave on each item."""
+    """Number of answers of each person on each item."""
     before = model.counts_
     user = np.concatenate([old_user[np.repeat(np.arange(len(before.ptr) - 1), np.diff(before.ptr))], who, who])
     about = np.concatenate([old_item[before.item], item[more.left], item[more.right]])
     count = np.concatenate([before.count, more.weight, more.weight])
-    table = coo_array((count, (user, about)), shape=(n_users, n_items)).tocsr()
-    return AnswerCounts(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, n_items)
+    return AnswerCounts.summed(user, about, count, n_users, n_items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from predilect._types import FloatArray
@@ -268,7 +268,25 @@ class GPPL(Estimator):
         return unpack_sparse(values, arrays, h.kernel, space.matrix, space.known)
 
 
-class GPClassifier(GPPL):
+@dataclass(eq=False, repr=False)
+class _Baseline(GPPL):
+    """GPPL with an item-specific share, and without what concerns inducing points, batches and features of users."""
+
+    kernel: str | Kernel = "squared-exponential"
+    own_share: float = 0.0
+    users: str = field(default="pooled", init=False)
+    user_kernel: str | Kernel = field(default="matern-3/2", init=False)
+    n_inducing: int | str | None = field(default=None, init=False)
+    sites: str = field(default="expected", init=False)
+    surrogate: str = field(default="corrected", init=False)
+    noise_variance: float = field(default=0.5, init=False)
+    batch_size: int | str = field(default="auto", init=False)
+    forgetting_rate: float = field(default=0.9, init=False)
+    delay: float = field(default=1.0, init=False)
+
+
+@dataclass(eq=False, repr=False)
+class GPClassifier(_Baseline):
     """Gaussian-process classification of pairs with the preference kernel, pooled over users.
 
     f ~ N(0, K/s), so margins of pairs (i, j) and (k, l) covary by k(i, k) + k(j, l) - k(i, l) - k(j, k). The algebra is
@@ -276,24 +294,17 @@ class GPClassifier(GPPL):
 
     Parameters
     ----------
+    kernel : str or Kernel, default "squared-exponential"
     inference : {"ep", "laplace", "variational"}, default "ep"
-    kernel, kernel_form, length_scale, median, variance, scale_prior
-        As in :class:`~predilect.models.gppl.model.SingleUserGP`.
-    own_share : float, default 0.0
-        Share of the prior variance of a utility that is item-specific.
-    tie_threshold : float or "auto", default "auto"
-        δ; "auto" learns it if there are ties, and is 0 otherwise.
     tol : float or "auto", default "auto"
         For "variational": stop when the bound rises by less, in nats per answer; "auto": 1e-6. The others run to
         convergence.
     max_iter : int, default 200
         For "variational".
-    n_jobs : int, optional
-        Not used: there is one function.
-    random_state : int, default 0
-        Seed of the draws behind rank intervals.
-    strict : bool, default False
-        Raise ConvergenceError instead of warning.
+    own_share : float, default 0.0
+        Share of the prior variance of a utility that is item-specific.
+    kernel_form, length_scale, median, variance, scale_prior, tie_threshold, n_jobs, random_state, strict
+        As in :class:`~predilect.GPPL`. There is one function, so ``n_jobs`` is not used.
 
     Attributes
     ----------
@@ -316,36 +327,15 @@ class GPClassifier(GPPL):
 
     _INFERENCE: ClassVar[tuple[str, ...]] = ("ep", "laplace", "variational")
 
-    def __init__(
-        self,
-        inference: str = "ep",
-        kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "isotropic",
-        length_scale: Any = "median",
-        median: str = "auto",
-        own_share: float = 0.0,
-        variance: float | str = "auto",
-        scale_prior: tuple[float, float] = (1.0, 1.0),
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(
-            kernel=kernel, kernel_form=kernel_form, length_scale=length_scale, median=median, n_inducing=None,
-            inference=inference, variance=variance, scale_prior=scale_prior, tie_threshold=tie_threshold, tol=tol,
-            max_iter=max_iter, n_jobs=n_jobs, random_state=random_state, strict=strict,
-        )  # fmt: skip
-        self.own_share = own_share
+    inference: str = "ep"
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         refuse_many_items(training.comparisons.n_items)
         return super()._learn(training, delta, watch)
 
 
-class SingleUserGP(GPPL):
+@dataclass(eq=False, repr=False)
+class SingleUserGP(_Baseline):
     """Gaussian-process classification of each user's pairs separately, by expectation propagation ("SU").
 
     f_u ~ N(0, K/s) for every user, independent of each other; the kernel and s are shared.
@@ -353,23 +343,16 @@ class SingleUserGP(GPPL):
     Parameters
     ----------
     kernel : str or Kernel, default "squared-exponential"
-        Of item features; items without features are uncorrelated with all others.
-    kernel_form, length_scale, median
-        As in :class:`~predilect.GPPL`.
-    own_share : float, default 0.5
-        Share of the prior variance of a utility that is item-specific. The paper's is 0.
     variance : float or "auto", default "auto"
-        s, or learn it. The paper's is 1.
-    scale_prior : pair of float, default (1.0, 1.0)
-        Shape and rate of the Gamma prior of s.
-    tie_threshold : float or "auto", default "auto"
-        δ; "auto" learns it if there are ties, and is 0 otherwise.
+        1/s, or learn it. The paper's is 1.
     tol : float or "auto", default "auto"
         Stop when the evidence rises by less, in nats per answer; "auto": 1e-5.
     max_iter : int, default 100
         Of the search for s, δ and length-scales.
-    n_jobs, random_state, strict
-        As in :class:`~predilect.Population`.
+    own_share : float, default 0.5
+        Share of the prior variance of a utility that is item-specific. The paper's is 0.
+    kernel_form, length_scale, median, scale_prior, tie_threshold, n_jobs, random_state, strict
+        As in :class:`~predilect.GPPL`.
 
     Attributes
     ----------
@@ -379,9 +362,10 @@ class SingleUserGP(GPPL):
 
     Notes
     -----
-    baselines.md B2 (Houlsby et al. 2012). **Differs from the paper**: s is learned, and items have an item-specific
-    share of the variance; an unseen user is predicted as a random one of those who answered, where the paper says 1/2.
-    Features of users are not used. Σ_u n_u min(n_u, k_u)² operations per evaluation, for n_u answers on k_u items.
+    baselines.md B2 (Houlsby et al. 2012). The setting ``users="separate"`` of :class:`~predilect.GPPL`, also for one
+    person. **Differs from the paper**: s is learned, and items have an item-specific share of the variance; an unseen
+    user is predicted as a random one of those who answered, where the paper says 1/2. Features of users are not used.
+    Σ_u n_u min(n_u, k_u)² operations per evaluation, for n_u answers on k_u items.
 
     Examples
     --------
@@ -395,25 +379,7 @@ class SingleUserGP(GPPL):
     _IS_SEPARATE: ClassVar[bool] = True
     _LEARNED: ClassVar[dict[str, str]] = {"separate": "learned from their own answers alone"}
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "isotropic",
-        length_scale: Any = "median",
-        median: str = "auto",
-        own_share: float = 0.5,
-        variance: float | str = "auto",
-        scale_prior: tuple[float, float] = (1.0, 1.0),
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(
-            users="separate", kernel=kernel, kernel_form=kernel_form, length_scale=length_scale, median=median,
-            variance=variance, scale_prior=scale_prior, tie_threshold=tie_threshold, tol=tol, max_iter=max_iter,
-            n_jobs=n_jobs, random_state=random_state, strict=strict,
-        )  # fmt: skip
-        self.own_share = own_share
+    max_iter: int = 100
+    own_share: float = 0.5
+    users: str = field(default="separate", init=False)
+    inference: str = field(default="auto", init=False)

@@ -102,18 +102,6 @@ _VARIANCE, _DELTA, _REACH = (math.log(1e-4), math.log(1e6)), (math.log(1e-4), ma
 _LOOSE = 1e-6  # of sites, while hyper-parameters move
 
 
-@dataclass(frozen=True, slots=True)
-class SeparateFit:
-    """Fitted separate processes; s is the inverse prior variance of a utility, ``evidence`` Σ_u log Z_u in nats."""
-
-    posterior: SeparatePosterior
-    kernel: Kernel
-    scale: float
-    delta: float
-    evidence: float
-    report: Report
-
-
 def fit_separate(
     people: People,
     kernel: Kernel,
@@ -129,7 +117,7 @@ def fit_separate(
     max_iter: int = 100,
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
-) -> SeparateFit:
+) -> Fitted:
     """Posterior of each person under f_u ~ N(0, K/s), K by :func:`~predilect.gaussian.projection.item_covariance`.
 
     s is given or the mode, in log s, of its posterior under Gamma(shape, rate); δ is given or learned where there are
@@ -154,7 +142,7 @@ def fit_separate(
     zero = np.zeros(people.n_items)
     has_ties = delta != 0.0 and (delta is not None or tied > 0.0)
 
-    def settled(at: FloatArray, to: float) -> tuple[Expectation, Kernel, FloatArray, float]:
+    def converged_at(at: FloatArray, to: float) -> tuple[Expectation, Kernel, FloatArray, float]:
         nonlocal n_evaluations
         n_evaluations += 1
         there = kernel.with_theta(at[2:]) if learn_kernel else kernel
@@ -170,7 +158,7 @@ def fit_separate(
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
         at = begin.copy()
         at[free] = x
-        found, there, Sigma, threshold = settled(at, _LOOSE)
+        found, there, Sigma, threshold = converged_at(at, _LOOSE)
         if progress:
             progress(n_evaluations)
         G = 0.5 * found.D
@@ -195,7 +183,7 @@ def fit_separate(
         )  # fmt: skip
         begin[free] = result.x
         residual, converged = float(np.max(np.abs(result.jac), initial=0.0)), bool(result.success)
-    final, there, Sigma, threshold = settled(begin, 1e-9)
+    final, there, Sigma, threshold = converged_at(begin, 1e-9)
     converged = converged and final.is_sound
     posterior = PopulationPosterior(zero, np.zeros_like(Sigma), Sigma, people, sites)
     report = Report(
@@ -205,7 +193,7 @@ def fit_separate(
         advice="allow more iterations (max_iter=...), or fix the scale",
     )  # fmt: skip
     everybody = SeparatePosterior.of(posterior, final.H, final.D, final.r)
-    return SeparateFit(everybody, there, math.exp(-begin[0]), threshold, final.evidence, report)
+    return Fitted(everybody, math.exp(-begin[0]), there, threshold, final.evidence, report, {})
 
 
 SEPARATE_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "spread": covariance("I I")}
@@ -224,7 +212,7 @@ def fit_separate_gppl(
         )
     kernel = item_kernel(model, space, float(model.own_share))
     prior = scale_prior(model)
-    found = fit_separate(
+    return fit_separate(
         lay_out(answers, likelihood=model._likelihood), kernel, space.matrix, space.known,
         shape=prior.shape, rate=prior.rate / (2.0 * prior.noise_var),
         scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
@@ -233,7 +221,6 @@ def fit_separate_gppl(
         max_iter=model.max_iter, executor=executor,
         progress=None if watch is None else lambda done: watch("choosing the prior by the evidence", done),
     )  # fmt: skip
-    return Fitted(found.posterior, found.scale, found.kernel, found.delta, found.evidence, found.report, {})
 
 
 def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:

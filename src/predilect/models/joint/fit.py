@@ -16,9 +16,9 @@ from predilect.errors import DataError, DataWarning
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel, Own, Scaled, White
 from predilect.latent.ep import ep
-from predilect.latent.evidence import maximise_evidence
+from predilect.latent.evidence import EvidenceSearch, maximise_evidence
 from predilect.latent.scaled import best_threshold, starting_threshold
-from predilect.latent.single import SingleLatent
+from predilect.latent.single import Problem, SingleLatent
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import hyperparameters_by_name, make_kernel, optimises
 from predilect.models.joint.covariance import JointKernel, Table
@@ -74,16 +74,6 @@ class JointFit:
     report: Report
 
 
-@dataclass(frozen=True, slots=True)
-class JointSearch:
-    """Selected hyper-parameters, the sites there, the search report, and what stopped at a bound."""
-
-    kernel: JointKernel
-    sites: Sites
-    report: Report
-    at_bound: tuple[str, ...]
-
-
 def tune_joint_process(
     kernel: JointKernel,
     answers: JointAnswers,
@@ -91,20 +81,18 @@ def tune_joint_process(
     delta: float | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     max_evaluations: int = 100,
-) -> JointSearch:
+) -> EvidenceSearch:
     """Type-II maximum likelihood of a joint process by L-BFGS on EP's evidence; DataError as :func:`fit_joint_process`.
 
     vvm.md 2.3 and 4, baselines.md B4: d log Z = ½ tr[(b bᵀ - R) dG]. Each evaluation is an EP from the last one's
     sites, of about five factorisations of the smaller of answers and (person, item).
     """
     rows = answers.rows(kernel)
-    found = maximise_evidence(
+    return maximise_evidence(
         kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight, Probit(_threshold(answers, delta)),
         method="ep", bounds=bounds, tolerance=_SEARCH_TOLERANCE, max_evaluations=max_evaluations,
         gradient_tolerance=_SEARCH_GRADIENT, evidence_tolerance=_SEARCH_EVIDENCE,
     )  # fmt: skip
-    assert isinstance(found.kernel, JointKernel)
-    return JointSearch(found.kernel, found.fit.sites, found.report, found.at_bound)
 
 
 def fit_joint_process(
@@ -129,10 +117,8 @@ def fit_joint_process(
     found: SingleLatent | None = None
     iterations = 0
     for done in range(_ROUNDS if learn_delta else 1):
-        found = ep(
-            K, rows.left, rows.right, answers.outcome, answers.weight, Probit(threshold), tolerance=tolerance,
-            max_iter=max_iter, start=start if found is None else found.sites,
-        )  # fmt: skip
+        problem = Problem.of(K, rows.left, rows.right, answers.outcome, answers.weight, Probit(threshold))
+        found = ep(problem, tolerance=tolerance, max_iter=max_iter, start=start if found is None else found.sites)
         iterations += found.report.iterations
         if progress:
             progress(done + 1)
@@ -214,7 +200,7 @@ def tune(model: Any, kernel: JointKernel, answers: JointAnswers, delta: float | 
         bounds={name: (at[name], at[name]) for name in fixed}, max_evaluations=model.max_evaluations,
     )  # fmt: skip
     search = {"n_tuning": len(some), "search": found.report.to_dict(), "at_bound": list(found.at_bound)}
-    return Tuned(kernel.with_theta(found.kernel.theta), found.sites if len(some) == n_users else None, search)
+    return Tuned(kernel.with_theta(found.kernel.theta), found.fit.sites if len(some) == n_users else None, search)
 
 
 def _with_share(kernel: Kernel, share: float) -> Kernel:

@@ -252,6 +252,7 @@ _NUGGET = math.exp(-2.0)  # where the authors start
 _VARIANCE = 10.0  # where the inverse prior variance starts
 
 
+@dataclass(eq=False, repr=False)
 class BonillaGP(JointGP):
     """Joint Gaussian process ("BO"): (k_u + σ_u² 1[same]) ⊗ (k_x / s + σ_x² 1[same]), by expectation propagation.
 
@@ -288,35 +289,13 @@ class BonillaGP(JointGP):
     ['tea', 'milk']
     """
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "squared-exponential",
-        user_kernel: str | Kernel = "squared-exponential",
-        kernel_form: str = "product",
-        length_scale: Any = "optimise",
-        median: str = "auto",
-        nugget: str = "user",
-        user_nugget: float = _NUGGET,
-        item_nugget: float = _NUGGET,
-        variance: float | str = "auto",
-        n_tuning: int | None = 25,
-        max_evaluations: int = 50,
-        tie_threshold: float | str = "auto",
-        tol: float | str = "auto",
-        max_iter: int = 300,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(
-            kernel=kernel, user_kernel=user_kernel, kernel_form=kernel_form, length_scale=length_scale, median=median,
-            n_tuning=n_tuning, max_evaluations=max_evaluations, tie_threshold=tie_threshold, tol=tol,
-            max_iter=max_iter, n_jobs=n_jobs, random_state=random_state, strict=strict,
-        )  # fmt: skip
-        self.nugget = nugget
-        self.user_nugget = user_nugget
-        self.item_nugget = item_nugget
-        self.variance = variance
+    n_tuning: int | None = 25
+    nugget: str = "user"
+    user_nugget: float = _NUGGET
+    item_nugget: float = _NUGGET
+    user_share: float | str = field(default="auto", init=False)  # by the nuggets, as the noise is 1
+    item_share: float | str = field(default="auto", init=False)
+    noise: float = field(default=3.0, init=False)
 
     def _start(self) -> Start:
         check_choice("nugget", self.nugget, NUGGETS)

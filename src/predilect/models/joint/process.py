@@ -234,7 +234,7 @@ class KeptProcess(JointProcess):
 
     @classmethod
     def unpack(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> KeptProcess:
-        """What :meth:`pack` packed; ValueError, TypeError or KeyError for damaged input."""
+        """Inverse of :meth:`pack`; ValueError, TypeError or KeyError for damaged input."""
         nuggets = typed(tuple[float, float] | None, values["nuggets"], "nuggets")
         for nugget in nuggets or ():
             number_within("nuggets", nugget, 0.0, LARGEST)

@@ -27,11 +27,11 @@ _JOIN = (
 class Batch(NamedTuple):
     """Answers in the codes of a model, sorted by person, each (person, key) once; arrays of shape (n,)."""
 
-    users: IntArray  # codes, of new people from the number of known ones on; 0 where people are not told apart
+    users: IntArray  # codes, of new people from the number of known ones on; 0 where users are not identified
     key: IntArray
     weight: FloatArray
     new: list[Any]  # ids of new people, in the order of their codes
-    names: list[Any]  # who answered, row by row; empty where people are not told apart
+    names: list[Any]  # who answered, row by row; empty where users are not identified
 
     def rows(self, start: int, stop: int) -> Batch:
         """Consecutive answers."""

@@ -96,7 +96,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     ----------
     posterior_ : PopulationPosterior or PooledPosterior
     items_, users_ : Vocabulary
-        ``users_`` is None where people are not told apart. People who came with :meth:`update` join it in
+        ``users_`` is None where users are not identified. People who came with :meth:`update` join it in
         :meth:`consolidate`; until then they are in ``added_users_``, a dict of their codes.
     personal_ : bool
     hyperparameters_ : Hyperparameters
@@ -230,7 +230,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
 
     def answers_of_people(self, start: int, stop: int) -> FloatArray:
-        posterior = self._at_rest().posterior_  # people lie in the order of users_ then
+        posterior = self._snapshot().posterior_  # people lie in the order of users_ then
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
 

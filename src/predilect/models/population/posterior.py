@@ -16,7 +16,7 @@ from predilect.models.population.prior import Functions, Hyperparameters
 
 @dataclass(frozen=True, slots=True)
 class Believed:
-    """What the prior of a pooled model is made from; not its covariance, which is as large as the posterior's."""
+    """Prior of a pooled model, without its covariance, which is as large as the posterior's."""
 
     hyperparameters: Hyperparameters
     space: FeatureSpace

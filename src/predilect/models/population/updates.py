@@ -91,7 +91,7 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     cuts = np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1
     for start, stop in pairwise([0, *cuts.tolist(), len(batch.users)]):
         code = batch.users[start].item()
-        person = posterior.answers_of(code) if code < n_known else Person.silent(traits[code - n_known][None])
+        person = posterior.answers_of(code) if code < n_known else Person.without_answers(traits[code - n_known][None])
         rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
         persons[code] = Person.of(rows, person.traits, person.tie_factor)
     likelihood = posterior.people.likelihood
@@ -365,6 +365,6 @@ class Updating:
         with self.turn_:
             change(self, read_batch(self, more, y, weight=weight, may_add=sign > 0, **answer), sign, users)
 
-    def _at_rest(self) -> Self:
+    def _snapshot(self) -> Self:
         """Snapshot of the model with everybody in one layout."""
         return copy.copy(self.consolidate()).consolidate()

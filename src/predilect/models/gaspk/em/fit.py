@@ -21,7 +21,8 @@ from predilect.latent.scaled import best_threshold, starting_threshold
 from predilect.likelihoods.probit import tilted
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.mode import Mode, Newton, TradeOffAnswers, curvature_at, find_mode, log_det_at, state_at
-from predilect.models.gaspk.em.weights import exact_weights, expected_weights, heuristic_weights, random_weights
+from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
+from predilect.models.gaspk.posterior.curvature import in_parts
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.scores import Basis
@@ -146,10 +147,8 @@ def _weights(
         return gamma
     if estimator == "heuristic":
         return heuristic_weights(answers, mode.F, delta=delta)
-    if estimator == "exact":
-        return exact_weights(answers, mode.F, start=gamma, delta=delta, executor=executor).weights
-    V = curvature_at(mode.state).blocks(mode.state.basis.dense())
-    return expected_weights(answers, mode.F, V, start=gamma, delta=delta, executor=executor).weights
+    V = curvature_at(mode.state).blocks(mode.state.basis.dense()) if estimator == "expected" else None
+    return likeliest_weights(answers, mode.F, V, start=gamma, delta=delta, executor=executor).weights
 
 
 LENGTH_RULES = ("median", "median-sqrt-half", "per-dimension")
@@ -241,11 +240,9 @@ def held_out_margins(
     if n_eigenpairs is not None and isinstance(curvature, ByProducts) and isinstance(basis, GridBasis):
         points, code = np.unique(answers.point, return_inverse=True)
         low_rank = LowRank.of(basis, found.mode.state.B, n_eigenpairs)
-        return mean, low_rank.variances(basis.trade_offs(basis.places[points]), gamma, code).values
+        return mean, low_rank.variances(basis.trade_offs(basis.places[points]), gamma, code)[0]
     var = np.empty(answers.n_rows)
-    step = max(1, _NUMBERS_AT_ONCE // max(basis.rank, 1))
-    for start in range(0, answers.n_rows, step):
-        some = slice(start, start + step)
+    for some in in_parts(answers.n_rows, basis.rank, _NUMBERS_AT_ONCE):
         var[some] = curvature.variances(_rows(basis, answers.point[some]), gamma[some])
     return mean, var
 

@@ -113,7 +113,7 @@ _MORE = 0.1  # accuracy of the equations, relative to the next step's expected s
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where the curvature is evaluated."""
+    """Point at which the curvature of the log-likelihood is evaluated."""
 
     basis: Basis
     answers: TradeOffAnswers

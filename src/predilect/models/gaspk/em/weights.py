@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from predilect.errors import DataError, PredilectError
 from predilect.likelihoods.expectation import BOUNDS, RULES
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.compiled_weights import add_log_likelihoods, climb
+from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.shards import Shard, cut, map_shards
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -39,35 +40,6 @@ _NO_RULE = np.zeros((1, 1)), np.ones((1, 1)), np.ones(1, dtype=np.int64)
 _BOTH_SIDES = _mirrored(*RULES)
 
 
-class Answers(Protocol):
-    """Columns of answers about points, sorted by person."""
-
-    @property
-    def user(self) -> IntArray:
-        """Codes of people, shape (n,), ascending."""
-        ...
-
-    @property
-    def point(self) -> IntArray:
-        """Codes of points, shape (n,)."""
-        ...
-
-    @property
-    def outcome(self) -> npt.NDArray[np.int8]:
-        """+1, 0 (a tie) or -1, shape (n,)."""
-        ...
-
-    @property
-    def weight(self) -> FloatArray:
-        """Identical answers that a row stands for, shape (n,)."""
-        ...
-
-    @property
-    def n_users(self) -> int:
-        """Number of people, with and without answers."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Climb:
     """Weights on the simplex with their certificate of optimality; converged if no ``gap`` exceeds the tolerance."""
@@ -84,20 +56,19 @@ def random_weights(n_users: int, n_c: int, rng: np.random.Generator) -> FloatArr
     return np.asarray(draws / draws.sum(axis=1, keepdims=True))
 
 
-def heuristic_weights(answers: Answers, F: FloatArray, *, delta: float = 0.0) -> FloatArray:
+def heuristic_weights(answers: TradeOffAnswers, F: FloatArray, *, delta: float = 0.0) -> FloatArray:
     """Softmax over characteristics of the log-likelihood that each by itself gives to a person's answers.
 
     ``F`` (n_points, n_c) are the characteristics in units of the answer noise. Raises DataError for columns that do not
     fit together or ties with delta = 0, PredilectError if ``F`` is not finite.
 
     gaspk.md 2.1, algorithm 4. Weights saturate: with 30 answers of pure noise the largest of 10 is .78 on average. Time
-    n n_c additions, and up to 2 n_points n_c evaluations where ``answers.by_point`` groups answers about one point (n
-    n_c otherwise). **Differs from the paper**: line 3 lacks Φ and the restriction to the person's answers; the product
-    of probabilities, which underflows, is a sum of logarithms.
+    n n_c additions, and up to 2 n_points n_c evaluations. **Differs from the paper**: line 3 lacks Φ and the
+    restriction to the person's answers; the product of probabilities, which underflows, is a sum of logarithms.
     """
     F = _checked(answers, F, delta)[1]
     total = np.zeros((answers.n_users, F.shape[1]))
-    at = getattr(answers, "by_point", answers)
+    at = answers.by_point
     add_log_likelihoods(
         _plain(at.user, np.int64), _plain(at.point, np.int64), _plain(at.outcome, np.int8),
         _plain(at.weight, np.float64), float(delta), F, total,
@@ -105,9 +76,10 @@ def heuristic_weights(answers: Answers, F: FloatArray, *, delta: float = 0.0) ->
     return np.asarray(softmax(total, axis=1))
 
 
-def exact_weights(
-    answers: Answers,
+def likeliest_weights(
+    answers: TradeOffAnswers,
     F: FloatArray,
+    V: FloatArray | None = None,
     *,
     start: FloatArray,
     delta: float = 0.0,
@@ -115,93 +87,20 @@ def exact_weights(
     max_steps: int = 100,
     executor: ThreadPoolExecutor | None = None,
 ) -> Climb:
-    """Each person's maximum-likelihood weights on the simplex, for known characteristics ``F`` (n_points, n_c).
+    """Each person's weights on the simplex of largest Σ_i weight_i E log p(y_i | γᵀf(t_i)), f(t_i) ~ N(F_i, V_i).
 
-    ``start`` (n_users, n_c): whoever is within the tolerance (nats an answer) there stays; where answers do not
-    determine the weights, the result is near it. Raises as :func:`heuristic_weights`, for ``start`` too.
+    ``F`` (n_points, n_c), ``V`` (n_points, n_c, n_c); without ``V`` the characteristics are known, and the weights
+    those of maximum likelihood. ``start`` (n_users, n_c): whoever is within the tolerance (nats an answer) there stays;
+    where answers do not determine the weights, the result is near it. Raises as :func:`heuristic_weights`, for
+    ``start`` too.
 
-    gaspk.md 2.1, the "exact" M step with γ >= 0 and Φ. A step costs n n_c² and a few n_c³ a person; memory O(n_users
-    n_c) beyond the columns. Newton's method with an active set took 6 steps at most (10 answers, 10 characteristics of
-    size 2), where exponentiated gradients took 156 on average, and for some people over 2000.
+    gaspk.md 2.1, the "exact" M step with γ >= 0 and Φ, and with ``V`` the M step proper. Concave: γᵀf is linear in γ
+    for every f, and an average of concave functions is concave; the quadrature, of one rule a point, keeps that. A step
+    costs n n_c² and a few n_c³ a person, times 20 evaluations an answer with ``V`` where the largest variance v is at
+    most 2, and 3.6 √(8 + v) beyond; memory O(n_users n_c) beyond the columns. Newton's method with an active set took 6
+    steps at most (10 answers, 10 characteristics of size 2), where exponentiated gradients took 156 on average, and for
+    some people over 2000.
     """
-    return _climb(answers, F, None, start, delta, tolerance, max_steps, executor)
-
-
-def expected_weights(
-    answers: Answers,
-    F: FloatArray,
-    V: FloatArray,
-    *,
-    start: FloatArray,
-    delta: float = 0.0,
-    tolerance: float = 1e-6,
-    max_steps: int = 100,
-    executor: ThreadPoolExecutor | None = None,
-) -> Climb:
-    """Weights of largest Σ_i weight_i E log p(y_i | γᵀf(t_i)), f(t_i) ~ N(F_i, V_i), with V (n_points, n_c, n_c).
-
-    gaspk.md 2.1, the M step proper; otherwise as :func:`exact_weights`. Concave too: γᵀf is linear in γ for every f,
-    and an average of concave functions is concave; the quadrature, of one rule a point, keeps that. It costs 20
-    evaluations an answer and step where the largest variance v is at most 2, and 3.6 √(8 + v) beyond.
-    """
-    return _climb(answers, F, V, start, delta, tolerance, max_steps, executor)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """The columns as compiled loops want them, and where each person's rows begin."""
-
-    point: IntArray
-    outcome: npt.NDArray[np.int8]
-    weight: FloatArray
-    user_ptr: IntArray
-
-
-def _checked(answers: Answers, F: FloatArray, delta: float) -> tuple[_Rows, FloatArray]:
-    n = len(answers.user)
-    F = _plain(F, np.float64)
-    rows = _Rows(
-        _plain(answers.point, np.int64), _plain(answers.outcome, np.int8), _plain(answers.weight, np.float64),
-        np.searchsorted(answers.user, np.arange(answers.n_users + 1)).astype(np.int64),
-    )  # fmt: skip
-    if F.ndim != 2 or F.shape[1] == 0 or not len(rows.point) == len(rows.outcome) == len(rows.weight) == n:
-        raise DataError(
-            "expected columns of one length and characteristics of shape (n_points, n_c); the columns have "
-            f"{n}, {len(rows.point)}, {len(rows.outcome)} and {len(rows.weight)} rows, the characteristics {F.shape}."
-        )
-    user = answers.user
-    if n and ((user[1:] < user[:-1]).any() or user[0] < 0 or user[-1] >= answers.n_users):
-        raise DataError(f"answers must be sorted by person, with codes from 0 to {answers.n_users - 1}.")
-    if n and (rows.point.min() < 0 or rows.point.max() >= len(F)):
-        raise DataError(f"answers are about points up to {rows.point.max()}; there are {len(F)}.")
-    Probit(delta).check(rows.outcome)
-    _require_finite(F, "the characteristics")
-    return rows, F
-
-
-def _plain(values: npt.NDArray[Any], kind: type[Scalar]) -> npt.NDArray[Scalar]:
-    """One type, in C order and writable: a loop would be compiled again for anything else."""
-    return np.require(values, kind, ["C", "W"])
-
-
-def _require_finite(values: FloatArray, what: str) -> None:
-    if not np.isfinite(values).all():
-        raise PredilectError(
-            f"{np.count_nonzero(~np.isfinite(values))} values of {what} are not finite. Likely causes: attributes of "
-            "very different sizes, or a kernel that overflows. Standardise the attributes."
-        )
-
-
-def _climb(
-    answers: Answers,
-    F: FloatArray,
-    V: FloatArray | None,
-    start: FloatArray,
-    delta: float,
-    tolerance: float,
-    max_steps: int,
-    executor: ThreadPoolExecutor | None,
-) -> Climb:
     rows, F = _checked(answers, F, delta)
     n_users, n_c = answers.n_users, F.shape[1]
     C = np.empty((0, n_c, n_c)) if V is None else _plain(V, np.float64)
@@ -234,3 +133,48 @@ def _climb(
     shards = cut(n_answers + 1.0, _ANSWERS_PER_SHARD, _MOST_SHARDS) if n_users else []
     n_steps = max(map_shards(work, shards, executor, n_ahead=_MOST_SHARDS), default=0)
     return Climb(weights, value, gap, n_steps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The columns as compiled loops want them, and where each person's rows begin."""
+
+    point: IntArray
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+    user_ptr: IntArray
+
+
+def _checked(answers: TradeOffAnswers, F: FloatArray, delta: float) -> tuple[_Rows, FloatArray]:
+    n = len(answers.user)
+    F = _plain(F, np.float64)
+    rows = _Rows(
+        _plain(answers.point, np.int64), _plain(answers.outcome, np.int8), _plain(answers.weight, np.float64),
+        np.searchsorted(answers.user, np.arange(answers.n_users + 1)).astype(np.int64),
+    )  # fmt: skip
+    if F.ndim != 2 or F.shape[1] == 0 or not len(rows.point) == len(rows.outcome) == len(rows.weight) == n:
+        raise DataError(
+            "expected columns of one length and characteristics of shape (n_points, n_c); the columns have "
+            f"{n}, {len(rows.point)}, {len(rows.outcome)} and {len(rows.weight)} rows, the characteristics {F.shape}."
+        )
+    user = answers.user
+    if n and ((user[1:] < user[:-1]).any() or user[0] < 0 or user[-1] >= answers.n_users):
+        raise DataError(f"answers must be sorted by person, with codes from 0 to {answers.n_users - 1}.")
+    if n and (rows.point.min() < 0 or rows.point.max() >= len(F)):
+        raise DataError(f"answers are about points up to {rows.point.max()}; there are {len(F)}.")
+    Probit(delta).check(rows.outcome)
+    _require_finite(F, "the characteristics")
+    return rows, F
+
+
+def _plain(values: npt.NDArray[Any], kind: type[Scalar]) -> npt.NDArray[Scalar]:
+    """One type, in C order and writable: a loop would be compiled again for anything else."""
+    return np.require(values, kind, ["C", "W"])
+
+
+def _require_finite(values: FloatArray, what: str) -> None:
+    if not np.isfinite(values).all():
+        raise PredilectError(
+            f"{np.count_nonzero(~np.isfinite(values))} values of {what} are not finite. Likely causes: attributes of "
+            "very different sizes, or a kernel that overflows. Standardise the attributes."
+        )

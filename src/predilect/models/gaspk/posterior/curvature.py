@@ -293,7 +293,7 @@ class ByCoordinates:
         if self.n_c >= MANY:
             return quadratic_forms_by_pairs(rows, self._pairs, self.n_c)
         out = np.empty((len(rows), self.n_c, self.n_c))
-        for part in _parts(len(rows), self.rank):
+        for part in in_parts(len(rows), self.rank):
             out[part] = quadratic_forms(rows[part], self.inverse)
         return out
 
@@ -304,7 +304,7 @@ class ByCoordinates:
     def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
         """Variances of mixtures; q (rank n_c)² operations."""
         out = np.empty(len(rows))
-        for part in _parts(len(rows), 2 * self.rank * self.n_c):
+        for part in in_parts(len(rows), 2 * self.rank * self.n_c):
             directions = (rows[part][:, :, None] * gamma[part][:, None, :]).reshape(-1, self.rank * self.n_c)
             out[part] = np.einsum("ij,ij->j", *(2 * (self.factor.solve_lower(directions.T),)))
         return out
@@ -350,7 +350,7 @@ class ByAnswers:
         """Covariances of the characteristics; q n_c n² operations."""
         n_c = self.gamma.shape[1]
         out = np.empty((len(rows), n_c, n_c))
-        for part in _parts(len(rows), len(self.Phi) * n_c):
+        for part in in_parts(len(rows), len(self.Phi) * n_c):
             cross = (self.root[:, None] * (self.Phi @ rows[part].T))[:, :, None] * self.gamma[:, None, :]
             half = self.factor.solve_lower(cross.reshape(len(self.Phi), -1)).reshape(cross.shape)
             own = np.einsum("ij,ij->i", rows[part], rows[part])
@@ -360,7 +360,7 @@ class ByAnswers:
     def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
         """Variances of mixtures; q n² operations."""
         out = np.empty(len(rows))
-        for part in _parts(len(rows), 2 * len(self.Phi)):
+        for part in in_parts(len(rows), 2 * len(self.Phi)):
             cross = self.root[:, None] * (self.Phi @ rows[part].T) * (self.gamma @ gamma[part].T)
             half = self.factor.solve_lower(cross)
             own = np.einsum("ij,ij->i", rows[part], rows[part]) * np.einsum("ij,ij->i", gamma[part], gamma[part])
@@ -384,7 +384,7 @@ def factorised(
     return ByAnswers.of(Phi[point], gamma[user], precision)
 
 
-def _parts(n: int, numbers_each: int) -> list[slice]:
-    """Slices of rows such that memory stays bounded."""
-    step = max(1, _NUMBERS_AT_ONCE // max(numbers_each, 1))
+def in_parts(n: int, numbers_each: int, at_once: int = _NUMBERS_AT_ONCE) -> list[slice]:
+    """Slices of n rows such that memory stays bounded."""
+    step = max(1, at_once // max(numbers_each, 1))
     return [slice(start, start + step) for start in range(0, n, step)]

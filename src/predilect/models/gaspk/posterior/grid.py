@@ -243,12 +243,6 @@ class GridBasis:
         n = math.prod(self.folding.sizes)  # the same for all signs
         return self.folding.squared(row_sums(self._observed[0] % n, weights, n))
 
-    def values(self, w: FloatArray) -> FloatArray:
-        """F at the whole grid, shape (n_T, k), for w of shape (rank, k)."""
-        n_grid = math.prod(self.shape)
-        where = self.folding.index(np.arange(n_grid))
-        return self._by_columns(w, n_grid, lambda part: self._picked(self.folding.unfolded(part), *where))
-
     def at_trade_offs(self, x: FloatArray, w: FloatArray) -> FloatArray:
         """``rows(x)[0] @ w``, shape (q, k): of many points of the grid in one product along the axes, without rows."""
         codes = self.codes(x)

@@ -15,7 +15,6 @@ from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.solver import assembled, largest_coordinates
 
 Form = Literal["consistent", "paper"]
-Count = Literal["per_characteristic", "total"]
 
 _NUMBERS_AT_ONCE = 16_000_000
 _QUESTIONS_AT_ONCE = 50_000
@@ -23,12 +22,11 @@ _FLOOR = 1e-10
 _ROUNDING = 1e-9  # of the prior variance: beyond it that is no clamp but an error of the formula
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MixtureVariances:
-    """Variances (q,) of f_u(t), in [1e-10, prior variance], and how many were clamped to that."""
-
-    values: FloatArray
-    n_clamped: int
+def clamped(values: FloatArray, prior: FloatArray) -> tuple[FloatArray, int]:
+    """Variances (q,) of mixtures clamped to [1e-10, prior variance], and how many that changed."""
+    low = np.minimum(_FLOOR, prior)
+    outside = (values < low - _ROUNDING * prior) | (values > prior * (1.0 + _ROUNDING))
+    return np.clip(values, low, prior), int(outside.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,23 +50,12 @@ class LowRank:
     factor: Factor  # of S^½ P S^½ = I + Φ_eᵀ Π Φ_e, n_e n_c square
 
     @classmethod
-    def of(
-        cls,
-        basis: GridBasis,
-        B: FloatArray,
-        n_e: int,
-        *,
-        count: Count = "per_characteristic",
-        form: Form = "consistent",
-    ) -> LowRank:
+    def of(cls, basis: GridBasis, B: FloatArray, n_e: int, *, form: Form = "consistent") -> LowRank:
         """Factorise for n_e >= 1 eigenvectors; more than ``basis.rank`` are all.
 
-        ``count`` "total" counts the eigenvectors of I ⊗ K_T, n_c of each of K_T: n_e / n_c of K_T, rounded down, at
-        least one. n_points n_e² n_c²/2 + (n_e n_c)³/3 operations. Raises ValueError for an unknown choice, or if a
-        trade-off and its mirror are both points of an antisymmetric basis.
+        n_points n_e² n_c²/2 + (n_e n_c)³/3 operations. Raises ValueError for an unknown choice, or if a trade-off and
+        its mirror are both points of an antisymmetric basis.
         """
-        if count not in ("per_characteristic", "total"):
-            raise ValueError(f'count must be "per_characteristic" or "total", not {count!r}')
         if form not in ("consistent", "paper"):
             raise ValueError(f'form must be "consistent" or "paper", not {form!r}')
         if n_e < 1:
@@ -76,7 +63,7 @@ class LowRank:
         if basis.antisymmetric and basis.mirrored:
             raise ValueError("a trade-off and its mirror are both points; fold them, and turn the answers about one")
         n_c = B.shape[1]
-        chosen = largest_coordinates(basis, n_e if count == "per_characteristic" else max(1, n_e // n_c))
+        chosen = largest_coordinates(basis, n_e)
         slack = basis.rows(basis.trade_offs(basis.places), chosen)[1]
         # B (I + Λ B)⁻¹ is symmetric; I + Λ B has eigenvalues of at least 1.
         Pi = np.linalg.solve(np.eye(n_c) + slack[:, None, None] * B, B)
@@ -97,8 +84,8 @@ class LowRank:
         """
         return self._consistent(x) if self.form == "consistent" else self._paper(x)
 
-    def variances(self, x: FloatArray, gamma: FloatArray, codes: IntArray | None = None) -> MixtureVariances:
-        """Variances of f_u(t) = Σ_c γ_c f^c(t), clamped to [1e-10, |γ|² k(t, t)], and counted.
+    def variances(self, x: FloatArray, gamma: FloatArray, codes: IntArray | None = None) -> tuple[FloatArray, int]:
+        """Variances of f_u(t) = Σ_c γ_c f^c(t) by :func:`clamped`, with the prior variance |γ|² k(t, t).
 
         ``gamma`` (q, n_c) are the weights of each question, ``codes`` (q,) its row in ``x``; by default q rows in
         order. ``blocks`` once for each trade-off, then n_c² operations a question.
@@ -110,10 +97,7 @@ class LowRank:
             some = slice(start, start + _QUESTIONS_AT_ONCE)
             half = np.matmul(gamma[some, None, :], V[place[some]])[:, 0]
             values[some] = np.einsum("qc,qc->q", half, gamma[some])
-        prior = own[place] * np.einsum("qc,qc->q", gamma, gamma)
-        low = np.minimum(_FLOOR, prior)
-        outside = (values < low - _ROUNDING * prior) | (values > prior * (1.0 + _ROUNDING))
-        return MixtureVariances(np.clip(values, low, prior), int(outside.sum()))
+        return clamped(values, own[place] * np.einsum("qc,qc->q", gamma, gamma))
 
     @cached_property
     def _inverse(self) -> FloatArray:

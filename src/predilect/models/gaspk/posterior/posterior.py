@@ -15,12 +15,11 @@ from predilect._types import FloatArray, IntArray
 from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
 from predilect.gaussian.posterior import Posterior, Utilities
-from predilect.models.gaspk.posterior.curvature import Curvature
-from predilect.models.gaspk.posterior.low_rank import LowRank
+from predilect.models.gaspk.posterior.curvature import Curvature, in_parts
+from predilect.models.gaspk.posterior.low_rank import LowRank, clamped
 from predilect.models.gaspk.posterior.scores import Basis, ItemScores, centred_blocks, centred_scores, mixed
 
 _NUMBERS_AT_ONCE = 20_000_000
-_FLOOR, _ROUNDING = 1e-10, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +58,7 @@ class GaSPKPosterior(Posterior):
             mean = self.low_rank.basis.at_trade_offs(trade_offs, self.w)
             return Characteristics(mean, _low_rank_blocks(self.low_rank, trade_offs))
         mean, covariance = np.empty((len(trade_offs), n_c)), np.empty((len(trade_offs), n_c, n_c))
-        for some in _parts(len(trade_offs), self.basis.rank):
+        for some in in_parts(len(trade_offs), self.basis.rank, _NUMBERS_AT_ONCE):
             rows, own = self.basis.rows(trade_offs[some])
             mean[some] = rows @ self.w
             covariance[some] = self.curvature.blocks(rows) + own[:, None, None] * np.eye(n_c)
@@ -78,12 +77,12 @@ class GaSPKPosterior(Posterior):
             found = self.at(trade_offs)
             mean, var = mixed(users, codes, self.gamma, found.mean, found.covariance)
             if not known.all():
-                mean[~known], var[~known] = (part[codes[~known]] for part in self._stranger(found))
+                mean[~known], var[~known] = (part[codes[~known]] for part in self._unseen(found))
         else:
             value, own, g = np.empty((len(trade_offs), n_c)), np.empty(len(trade_offs)), self.gamma[users]
             order = np.argsort(codes, kind="stable")
             ends = np.searchsorted(codes[order], np.arange(len(trade_offs) + 1))
-            for some in _parts(len(trade_offs), self.basis.rank):
+            for some in in_parts(len(trade_offs), self.basis.rank, _NUMBERS_AT_ONCE):
                 rows, own[some] = self.basis.rows(trade_offs[some])
                 value[some] = rows @ self.w
                 asked = order[ends[some.start] : ends[min(some.stop, len(trade_offs))]]
@@ -99,7 +98,7 @@ class GaSPKPosterior(Posterior):
         """Whether variances are worked out with a solution each."""
         return self.low_rank is None or n_solutions <= self.exact_up_to
 
-    def _stranger(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
+    def _unseen(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(t) of an unseen user: one of the people, drawn at random."""
         second = self.second_moment
         mean = found.mean @ self.gamma.mean(axis=0)
@@ -184,19 +183,12 @@ def _low_rank_blocks(low_rank: LowRank, trade_offs: FloatArray) -> FloatArray:
 
 
 def _clamped(var: FloatArray, prior: FloatArray) -> FloatArray:
-    """Variances clamped to [1e-10, prior]: the paper's formula can leave it on both sides."""
-    low = np.minimum(_FLOOR, prior)
-    outside = int(((var < low - _ROUNDING * prior) | (var > prior * (1.0 + _ROUNDING))).sum())
-    if outside:
+    """Variances clamped, with a warning: the paper's formula can leave the range on both sides."""
+    inside, n_outside = clamped(var, prior)
+    if n_outside:
         warnings.warn(
-            f"{outside} of {len(var)} variances by the paper's formula were not between 0 and the prior variance and "
+            f"{n_outside} of {len(var)} variances by the paper's formula were not between 0 and the prior variance and "
             "were clamped: it mixes the exact covariance with that of the largest eigenvectors. Use "
             'variances="consistent" or "exact", or more eigenpairs (n_eigenpairs=...)', DataWarning, stacklevel=6,
         )  # fmt: skip
-    return np.clip(var, low, prior)
-
-
-def _parts(n: int, numbers_each: int) -> list[slice]:
-    """Slices of trade-offs such that memory stays bounded."""
-    step = max(1, _NUMBERS_AT_ONCE // max(numbers_each, 1))
-    return [slice(start, start + step) for start in range(0, n, step)]
+    return inside

@@ -161,7 +161,6 @@ def solve(
     right: FloatArray,
     *,
     preconditioner: Preconditioner | None = None,
-    start: FloatArray | None = None,
     tolerance: float = 1e-8,
     max_iter: int = 2000,
 ) -> Solution:
@@ -177,14 +176,12 @@ def solve(
         preconditioner = Preconditioner.of(basis, B)
     shape, size = right.shape, basis.rank * right.shape[1]
     columns = right.reshape(size, -1)
-    first = None if start is None else start.reshape(columns.shape)
     step = max(1, _NUMBERS_AT_ONCE // max(size, 1))
     parts = [
         conjugate_gradients(
             lambda x: precision_product(basis, B, x),
             columns[:, begin : begin + step],
             precondition=preconditioner.solve,
-            start=None if first is None else first[:, begin : begin + step],
             tolerance=tolerance,
             max_iter=max_iter,
             check=tolerance < _LOOSE,

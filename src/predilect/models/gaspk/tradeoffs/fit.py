@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from predilect._types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons
 from predilect.data.features import ItemFeatures
 from predilect.data.intake import counted
@@ -22,8 +23,6 @@ from predilect.models.gaspk.tradeoffs.map import (
     changes,
     raw_trade_offs,
 )
-
-FloatArray = NDArray[np.float64]
 
 MOST_ITEMS = 1000  # as their own attributes
 _ANTISYMMETRIC = 1e-9
@@ -40,7 +39,6 @@ def fit_trade_offs(
     n_dimensions: int | None = None,
     units: Mapping[str, str] | None = None,
     antisymmetric: bool = True,
-    tau_names: Sequence[str] | None = None,
 ) -> TradeOffMap:
     """The trade-off map of a set of answers, whose weights count in averages.
 
@@ -75,14 +73,14 @@ def fit_trade_offs(
         )
     everything = _with_all_columns(features, tau, attributes, units or {})
     if callable(tau):
-        everything = _with_function_dimensions(everything, matrix, left, right, tau_names)
+        everything = _with_function_dimensions(everything, matrix, left, right)
     found, moment = _without_idle(everything, matrix, left, right, weight)
     if callable(tau):
         found = _checked_antisymmetry(found, matrix, left, right, antisymmetric)
     return _projected(found, moment, n_dimensions)
 
 
-def _distinct_pairs(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
+def _distinct_pairs(comparisons: Comparisons) -> tuple[IntArray, IntArray, FloatArray]:
     if not comparisons.n_rows:
         raise DataError("there are no answers to make trade-offs of.")
     n_items = comparisons.n_items
@@ -130,25 +128,15 @@ def _with_all_columns(
     return replace(found, function=tau, tau_name=getattr(tau, "__name__", type(tau).__name__), place=())
 
 
-def _with_function_dimensions(
-    found: TradeOffMap,
-    matrix: FloatArray,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    tau_names: Sequence[str] | None,
-) -> TradeOffMap:
+def _with_function_dimensions(found: TradeOffMap, matrix: FloatArray, left: IntArray, right: IntArray) -> TradeOffMap:
     k = raw_trade_offs(found, matrix[left[:1]], matrix[right[:1]]).shape[1]
-    names = tuple(tau_names or (f"tau {number + 1}" for number in range(k)))
-    if len(names) != k or len(set(names)) != k or not k:
-        raise DataError(
-            f"tau gives {counted(k, 'number')} for a pair, and their names are {', '.join(names) or 'none'}."
-        )
+    names = [f"tau {number + 1}" for number in range(k)]
     dimensions = tuple(Dimension(name, name, "custom", None, 1.0) for name in names)
     return replace(found, dimensions=dimensions, place=tuple(range(k)))
 
 
 def _pieces(
-    found: TradeOffMap, matrix: FloatArray, left: NDArray[np.int64], right: NDArray[np.int64]
+    found: TradeOffMap, matrix: FloatArray, left: IntArray, right: IntArray
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Unscaled trade-offs of some of the pairs at a time."""
     for start in range(0, len(left), _CHUNK):
@@ -157,7 +145,7 @@ def _pieces(
 
 
 def _without_idle(
-    found: TradeOffMap, matrix: FloatArray, left: NDArray[np.int64], right: NDArray[np.int64], weight: FloatArray
+    found: TradeOffMap, matrix: FloatArray, left: IntArray, right: IntArray, weight: FloatArray
 ) -> tuple[TradeOffMap, FloatArray]:
     """The scaled map without dimensions that are always 0 or mirrored; and the mean of t t' over answers, (d, d)."""
     d = len(found.dimensions)
@@ -213,7 +201,7 @@ def _mirrors(dimensions: Sequence[Dimension], moment: FloatArray, idle: NDArray[
 
 
 def _checked_antisymmetry(
-    found: TradeOffMap, matrix: FloatArray, left: NDArray[np.int64], right: NDArray[np.int64], wanted: bool
+    found: TradeOffMap, matrix: FloatArray, left: IntArray, right: IntArray, wanted: bool
 ) -> TradeOffMap:
     for rows, t in _pieces(found, matrix, left, right):
         back = raw_trade_offs(found, matrix[right[rows]], matrix[left[rows]])
@@ -230,7 +218,7 @@ def _checked_antisymmetry(
 
 
 def _items_as_attributes(
-    comparisons: Comparisons, left: NDArray[np.int64], right: NDArray[np.int64], weight: FloatArray
+    comparisons: Comparisons, left: IntArray, right: IntArray, weight: FloatArray
 ) -> tuple[TradeOffMap, FloatArray]:
     n_items = comparisons.n_items
     present = np.union1d(left, right)

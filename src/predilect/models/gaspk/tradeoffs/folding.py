@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 CLOSE = 1e-12  # values of a column that differ by less than this share of its largest are one value
 
 
@@ -108,7 +107,7 @@ def _rows(values: list[FloatArray], places: list[IntArray], sign: NDArray[np.int
     return rows
 
 
-def _dense(key: IntArray, n_keys: int) -> tuple[IntArray, int]:
+def _dense(key: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int64], int]:
     """Ranks of the keys among the different ones, and how many these are."""
     if n_keys <= 4 * len(key) + 1024:
         present = np.zeros(n_keys, dtype=bool)

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from predilect._json import typed
+from predilect._types import FloatArray, IntArray
 from predilect.data.intake import counted
 from predilect.errors import DataError
 from predilect.models.gaspk.tradeoffs.folding import CLOSE, as_rows, distinct_points, merge_close
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap
 from predilect.models.gaspk.tradeoffs.natural_breaks import breaks_up_to
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 LevelsOf = int | ArrayLike | None
 
 MOST_LEVELS = 25  # of a dimension, unless asked for
@@ -153,6 +152,11 @@ class Grid:
         codes = np.asarray(code, dtype=np.int64)
         turned = np.maximum(codes, self.n_points - 1 - codes)
         return turned, np.where(codes == turned, 1, -1).astype(np.int8)
+
+    def rounded(self, t: ArrayLike) -> tuple[IntArray, NDArray[np.int8]]:
+        """Codes of the nearest grid points of trade-offs (n, k), folded if antisymmetric, and the signs of that."""
+        code, _ = self.snap(t)
+        return self.fold(code) if self.antisymmetric else (code, np.ones(len(code), dtype=np.int8))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -316,10 +320,7 @@ def grid_loss(grid: Grid, t: ArrayLike, weights: ArrayLike | None = None) -> Gri
     about = np.zeros(rows.shape[1]) if grid.antisymmetric else w @ rows
     spread = w @ (rows - about) ** 2
     points = distinct_points(rows, grid.antisymmetric).points
-    after, _ = grid.snap(points)
-    if grid.antisymmetric:
-        after, _ = grid.fold(after)
-    _, count = np.unique(after, return_counts=True)
+    _, count = np.unique(grid.rounded(points)[0], return_counts=True)
     became_zero = ~grid.points(code).any(axis=1) & far.any(axis=1)
     rms = np.sqrt(squares)
     return GridLoss(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,12 +11,12 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from predilect._json import typed
+from predilect._types import FloatArray
 from predilect.data.features import Output
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.models.gaspk.tradeoffs.folding import CLOSE, Points, as_rows, distinct_points
 
-FloatArray = NDArray[np.float64]
 TauFunction = Callable[[FloatArray, FloatArray], ArrayLike]
 
 ITEM_LENGTH = float(np.sqrt(0.5))  # of one item among items that are their own attributes
@@ -190,25 +190,22 @@ class TradeOffMap:
         }
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any], function: TauFunction | None = None) -> Self:
-        """The map that ``to_dict`` wrote; DataError if it used a custom function and ``function`` is not given."""
-        values = dict(plain)
-        if values["kind"] == "custom" and function is None:
-            raise DataError(
-                f'these trade-offs were made by the function "{values["tau_name"]}". Give it again, tau=...'
-            )
-        found: Self = typed(cls, values, "trade-offs")
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The map that ``to_dict`` wrote; DataError if it used a function, which is not kept."""
+        if plain["kind"] == "custom":
+            raise DataError(f'these trade-offs were made by the function "{plain["tau_name"]}". Give it again, tau=...')
+        found: Self = typed(cls, dict(plain), "trade-offs")
         columns = range(found.n_columns if found.kind == "difference" else len(found.inputs))
         scales = [dimension.scale for dimension in found.dimensions]
         if not scales or not all(0.0 < scale < np.inf for scale in scales) or len(found.place) != len(scales):
             raise ValueError("dimensions without a scale, or without a place")
-        if found.kind != "custom" and not all(place in columns for place in found.place):
+        if not all(place in columns for place in found.place):
             raise ValueError("dimensions of columns that are not there")
         if not all(0 <= column < found.n_columns for column, _ in found.inputs):
             raise ValueError("inputs of columns that are not there")
         if found.projection is not None and not np.isfinite(found.projection).all():
             raise ValueError("directions that are no numbers")
-        return replace(found, function=function if found.kind == "custom" else None)
+        return found
 
     def _checked(self, rows: ArrayLike) -> FloatArray:
         matrix = np.asarray(rows, dtype=np.float64)

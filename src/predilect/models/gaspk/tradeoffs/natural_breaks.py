@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 MOST_DISTINCT = 10_000  # beyond it values are merged into bins first
 _AT_ONCE = 1 << 20  # last classes tried at once
 
@@ -24,8 +23,6 @@ class Breaks:
     edges: FloatArray  # (n_levels - 1,), half-way between neighbouring classes
     within: float  # weighted sum of squared distances of the values to the level of their class
     total: float  # the same to the mean of all values, or to 0 if 0 had to be a level
-    n_distinct: int  # different values of positive weight
-    is_binned: bool  # the partition is optimal for bins of values; within still counts every value
 
     @property
     def share_lost(self) -> float:
@@ -40,16 +37,11 @@ def breaks_up_to(
     if n_levels < 1:
         raise DataError(f"the number of levels must be at least 1, got {n_levels}.")
     x, w = _distinct(values, weights, zero_is_level)
-    n_distinct = len(x)
     centre, mass, square, first = _bins(x, w, zero_is_level)
     starts = _class_starts(centre, mass, square, min(n_levels, len(centre)), zero_is_level)
     about = 0.0 if zero_is_level else x[0] + float(np.average(x - x[0], weights=w))
     total = float(w @ (x - about) ** 2)
-    return tuple(
-        _summary(x, w, first[start], total, n_distinct - int(zero_is_level and w[0] == 0), len(centre) < len(x),
-                 zero_is_level)
-        for start in starts
-    )  # fmt: skip
+    return tuple(_summary(x, w, first[start], total, zero_is_level) for start in starts)
 
 
 def _distinct(values: ArrayLike, weights: ArrayLike | None, with_zero: bool) -> tuple[FloatArray, FloatArray]:
@@ -109,7 +101,7 @@ def _class_starts(x: FloatArray, w: FloatArray, q: FloatArray, n_levels: int, wi
     for k in range(1, n_levels):
         best, last_start = _next_layer(best, cost, k)
         layers.append(last_start)
-    found = []
+    found: list[IntArray] = []
     for k in range(n_levels):
         end, starts = m - 1, [0]
         for layer in reversed(layers[:k]):
@@ -195,9 +187,7 @@ def _merge(
     return w, x1 + apart * (w2 / w), q1 + q2 + apart**2 * (w1 * w2 / w)
 
 
-def _summary(
-    x: FloatArray, w: FloatArray, first: IntArray, total: float, n_distinct: int, is_binned: bool, with_zero: bool
-) -> Breaks:
+def _summary(x: FloatArray, w: FloatArray, first: IntArray, total: float, with_zero: bool) -> Breaks:
     size = np.diff(np.append(first, len(x)))
     apart = w * (x - np.repeat(x[first], size))
     mass = np.add.reduceat(w, first)
@@ -206,4 +196,4 @@ def _summary(
         levels[0] = 0.0
     within = float(w @ (x - np.repeat(levels, size)) ** 2)
     edges = x[first[1:] - 1] + 0.5 * (x[first[1:]] - x[first[1:] - 1])
-    return Breaks(levels, edges, within, total, n_distinct, is_binned)
+    return Breaks(levels, edges, within, total)
