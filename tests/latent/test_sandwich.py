@@ -12,7 +12,7 @@ from predilect import Comparisons
 from predilect.latent import sandwich
 from predilect.latent.pooled import PooledAnswers, fit_pooled
 from predilect.latent.sandwich import dependence
-from predilect.likelihoods.probit import at
+from predilect.likelihoods.tabulated import at
 from simulate import probit_answers
 from tolerances import EXACT
 
@@ -38,7 +38,7 @@ def by_hand(rows, state):
     """The same from matrices of each person: C x_u = (C⁻¹ - H_u)⁻¹ g_u."""
     C, Phi = state.C_m, np.eye(rows.n_items) if state.prior.Phi is None else state.prior.Phi
     A = Phi[rows.left] - Phi[rows.right]
-    _, slope, curvature, _, _ = at(rows.outcome, A @ state.m, state.delta)
+    _, slope, curvature = at(rows.outcome, A @ state.m, state.delta)
     G = np.zeros_like(C)
     people = np.unique(rows.user)
     for user in people:
@@ -67,7 +67,7 @@ def test_someone_left_out_moves_the_mode_by_what_is_reckoned():
     without = fit_pooled(rows.take(rows.user != 4), np.eye(6), 1.0, delta=0.0)
     own = rows.take(rows.user == 4)
     z = state.m[own.left] - state.m[own.right]
-    _, slope, curvature, _, _ = at(own.outcome, z, 0.0)
+    _, slope, curvature = at(own.outcome, z, 0.0)
     answers = PooledAnswers(own.left, own.right, own.outcome, own.weight, 6)
     H = state.prior.information(answers, own.weight * curvature)
     g = state.prior.gather(answers, own.weight * slope)

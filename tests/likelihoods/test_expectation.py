@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 from predilect.likelihoods.expectation import RULES, expected
-from predilect.likelihoods.probit import at
+from predilect.likelihoods.tabulated import at
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 ANSWERS = [(1, 0.0), (-1, 0.0), (1, 0.7), (0, 0.7), (0, 0.05)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from predilect.likelihoods.probit import (
-    at,
     moments_scalar,
     outcome_probabilities,
     threshold_for_tie_share,
@@ -89,14 +89,12 @@ def test_swapping_left_and_right_changes_signs_only():
             np.testing.assert_array_equal(here[k], sign * there[k])
 
 
-def test_at_is_tilted_without_variance():
+def test_without_variance_it_is_the_logarithm_of_a_probability():
     z = np.linspace(-5, 5, 11)
-    outcome = np.array([1, 0, -1, 1, 0, -1, 1, 0, -1, 1, 0])
-    for one, other in zip(at(outcome, z, 0.4), tilted(outcome, z, np.zeros(11), 0.4), strict=True):
-        np.testing.assert_array_equal(one, other)
-    # and log P itself, from its definition
-    left, right = np.exp(at(np.ones(11), z, 0.4)[0]), np.exp(at(-np.ones(11), z, 0.4)[0])
-    np.testing.assert_allclose(at(np.zeros(11), z, 0.4)[0], np.log(1 - left - right), atol=EXACT)
+    left, tie, right = (np.exp(tilted(np.full(11, y), z, 0.0, 0.4)[0]) for y in (1, 0, -1))
+    np.testing.assert_allclose(left, ndtr(z - 0.4), rtol=EXACT)
+    np.testing.assert_allclose(right, ndtr(-z - 0.4), rtol=EXACT)
+    np.testing.assert_allclose(tie, 1.0 - left - right, atol=EXACT)
 
 
 def test_variance_is_noise_on_the_same_answer():

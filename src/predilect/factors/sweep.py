@@ -23,7 +23,7 @@ from predilect.gaussian.dense import eigenpairs
 from predilect.gaussian.design import Sites
 from predilect.latent.sparse.problem import natural_parameters
 from predilect.likelihoods.expectation import expected
-from predilect.likelihoods.probit import at
+from predilect.likelihoods.probit import tilted
 
 
 @kernel
@@ -229,7 +229,7 @@ def threshold_step(state: FactorState, answers: FactorAnswers, slope: FloatArray
     omega = _WEIGHTS / _WEIGHTS.sum()
     for x, share in zip(_NODES, omega, strict=True):
         z = mean[tie] + np.sqrt(var[tie]) * x
-        parts = at(np.zeros(len(z), dtype=np.int8), z, delta)
+        parts = tilted(np.zeros(len(z), dtype=np.int8), z, 0.0, delta)
         gradient += share * float(w[tie] @ parts[3])
         second += share * float(w[tie] @ parts[4])
     # In log δ: derivative δ g, second derivative δ² h + δ g, negative for a log-concave likelihood near its maximum.

@@ -230,7 +230,7 @@ def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatA
 
     def log_posterior(m: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         f = prior.utilities(m)
-        value, slope, curvature, _, _ = rows.likelihood.all_at(rows.outcome, f[rows.left] - f[rows.right], delta)
+        value, slope, curvature = rows.likelihood(delta).at(rows.outcome, f[rows.left] - f[rows.right])
         return float(rows.weight @ value) - 0.5 * float(m @ prior.times(m)), slope, curvature
 
     m = start

@@ -35,7 +35,7 @@ def dependence(state: PooledState, C: FloatArray, comparisons: Comparisons) -> F
         return None
     prior, Phi = state.prior, state.prior.Phi
     f = prior.utilities(state.m)
-    _, slope, curvature, _, _ = state.rows.likelihood.all_at(rows.outcome, f[rows.left] - f[rows.right], state.delta)
+    _, slope, curvature = state.rows.likelihood(state.delta).at(rows.outcome, f[rows.left] - f[rows.right])
     score, information = rows.weight * slope, rows.weight * curvature
     # People with more rows than M one by one, the others in pair space, all with as many rows at once.
     busy = np.flatnonzero(counts > M)

@@ -5,7 +5,7 @@
 
 ``outcome`` is +1 (left), 0 (tie) or -1 (right), z is the margin and the noise of one answer has variance 1. Since
 z ~ N(m, v) only widens the noise, E P(outcome | z) has the same form at (m, s = sqrt(1 + v)): :func:`tilted` gives
-log E P, for expectation propagation and prediction, and :func:`at`, its value at v = 0, log P.
+log E P, for expectation propagation and prediction; at v = 0 it is log P.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ from predilect.likelihoods.special import (
     strict_scalar,
 )
 
-_SQRT_HALF = math.sqrt(0.5)
-_INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
-_TAIL = -5.0  # where ρ + r loses digits
 _NODES = 15  # of the quadrature over an uncertain threshold
 
 
@@ -89,26 +86,6 @@ def tilted_arrays(
         out[4, p] = curvature_delta
 
 
-@kernel
-def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: FloatArray, out: FloatArray) -> None:
-    for p in range(z.shape[0]):
-        r = outcome[p] * z[p] - delta[p]
-        if outcome[p] == 0 or r < _TAIL:
-            value, slope, curvature, slope_delta, curvature_delta = tilted_scalar(outcome[p], z[p], 0.0, delta[p])
-        else:
-            # ``strict_scalar`` with one erfc for both sides: this loop is what a pass over answers costs.
-            tail = 0.5 * math.erfc(abs(r) * _SQRT_HALF)
-            rho = _INV_SQRT_2PI * math.exp(-0.5 * r * r) / (1.0 - tail if r > 0.0 else tail)
-            value = math.log1p(-tail) if r > 0.0 else math.log(tail)
-            slope, curvature = outcome[p] * rho, rho * (rho + r)
-            slope_delta, curvature_delta = -rho, -curvature
-        out[0, p] = value
-        out[1, p] = slope
-        out[2, p] = curvature
-        out[3, p] = slope_delta
-        out[4, p] = curvature_delta
-
-
 def tilted(
     outcome: npt.ArrayLike, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0, loop: Any = tilted_arrays
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -128,14 +105,6 @@ def tilted(
         np.full(m.shape, delta, dtype=float).ravel(),
         out,
     )
-    return out[0], out[1], out[2], out[3], out[4]
-
-
-def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> tuple[FloatArray, ...]:
-    """Log P(outcome | z) with derivatives: :func:`tilted` at variance 0, for Laplace and maximum likelihood."""
-    z, y = np.broadcast_arrays(np.asarray(z, dtype=float), np.asarray(outcome, dtype=np.int8))
-    out = np.empty((5, z.size))
-    _at_arrays(np.array(y).ravel(), np.ascontiguousarray(z).ravel(), np.full(z.shape, delta, dtype=float).ravel(), out)
     return out[0], out[1], out[2], out[3], out[4]
 
 

@@ -138,7 +138,7 @@ def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: float, out: 
 
 
 def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log P(outcome | z), ∂/∂z and -∂²/∂z², (n,): the first three of :func:`predilect.likelihoods.probit.at`."""
+    """Log P(outcome | z), ∂/∂z and -∂²/∂z², (n,): :func:`predilect.likelihoods.probit.tilted` at variance 0."""
     y, m = np.asarray(outcome, dtype=np.int8), np.asarray(z, dtype=np.float64)
     if y.shape != m.shape:
         y, m = np.broadcast_arrays(y, m)

@@ -102,11 +102,6 @@ class PairLikelihood:
         return probit.tilted(outcome, m, v, delta, cls.compiled(probit.tilted_arrays))
 
     @classmethod
-    def all_at(cls, outcome: npt.ArrayLike, z: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> tuple[FloatArray, ...]:
-        """Log p, with its derivatives in z and δ."""
-        return cls.all_tilted(outcome, z, 0.0, delta)
-
-    @classmethod
     def probabilities(cls, m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
         """Probabilities of (left, tie, right) for margins z ~ N(m, v), (n, 3)."""
         return np.exp(probit.outcome_log_probabilities(m, v, delta, 0.0, cls.all_tilted))
@@ -132,8 +127,7 @@ class PairLikelihood:
             )
 
     def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
-        value, slope, curvature, *_ = self.all_at(outcome, z, self.delta)
-        return value, slope, curvature
+        return self.tilted(outcome, z, np.zeros(1))
 
     def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
         """∂/∂z of the curvature of :meth:`at`, by central differences."""
@@ -154,7 +148,7 @@ class Probit(PairLikelihood):
     name = "probit"
     tilted_scalar = tilted_scalar
     has_normal_noise = True
-    all_tilted, all_at = staticmethod(probit.tilted), staticmethod(probit.at)
+    all_tilted = staticmethod(probit.tilted)
     probabilities = staticmethod(probit.outcome_probabilities)
 
     def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from predilect import GaSPK
 from predilect.errors import DataError, DataWarning
-from predilect.likelihoods.probit import at
+from predilect.likelihoods.tabulated import at
 from predilect.models.gaspk.boundaries import nearest_zero
 from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates
 from predilect.models.gaspk.posterior.joint import Noise, draw, from_noise, joint

@@ -34,7 +34,8 @@ from predilect.latent.sparse.problem import (
     surrogate_variance,
 )
 from predilect.likelihoods.expectation import expected
-from predilect.likelihoods.probit import at, tilted
+from predilect.likelihoods.probit import tilted
+from predilect.likelihoods.tabulated import at
 from predilect.models.crowd.fit import FactorFit, Watch
 from predilect.progress import Report
 

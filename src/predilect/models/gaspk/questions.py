@@ -14,7 +14,7 @@ from predilect.data.features import FeatureSpace
 from predilect.data.frames import build_frame
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled
-from predilect.likelihoods.probit import at
+from predilect.likelihoods.tabulated import at
 from predilect.models.gaspk.parameters import kernel_parts, resolve
 from predilect.models.gaspk.posterior.joint import Mixtures, average, mixtures
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
