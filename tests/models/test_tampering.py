@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
+import numpy as np
 import pytest
 from tampering import UNHARMED, run
+from tampering_changes import seal
 from tampering_kinds import kinds
+
+from predilect import load_model
+from predilect.errors import DataError
 
 MAKERS = kinds()
 
@@ -21,3 +27,31 @@ def test_no_change_of_a_saved_model_does_harm(kind, tmp_path):
     assert len(found) == 60
     assert {seed: what for seed, what in found.items() if what not in UNHARMED} == {}
     assert {"refused at load", "no effect"} <= set(found.values())
+
+
+def saved(kind, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        MAKERS[kind]().save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_a_basis_with_more_than_the_prior_variance_is_refused(tmp_path):
+    folder = saved("gaspk, relative", tmp_path)
+    with np.load(folder / "arrays.npz") as archive:
+        arrays = dict(archive)
+    np.savez(folder / "arrays.npz", **arrays | {"back": 1e9 * arrays["back"]})
+    seal(folder)
+    with pytest.raises(DataError, match="more than the prior variance"):
+        load_model(folder)
+
+
+def test_a_category_without_a_name_is_refused(tmp_path):
+    folder = saved("joint", tmp_path)
+    document = json.loads((folder / "model.json").read_text())
+    encoded = next(one for one in document["item_features"]["outputs"] if one["kind"] == "category")
+    encoded["category"] = None
+    (folder / "model.json").write_text(json.dumps(document))
+    seal(folder)
+    with pytest.raises(DataError, match="neither a number nor a category"):
+        load_model(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -34,6 +35,11 @@ class Output:
     category: str | None
     centre: float
     scale: float
+
+    def __post_init__(self) -> None:
+        is_number = math.isfinite(self.centre) and 0.0 < self.scale < math.inf
+        if not is_number or (self.kind == "category") != (self.category is not None):
+            raise ValueError(f"the feature {self.name!r:.100} is neither a number nor a category")
 
 
 def plan_outputs(
@@ -287,9 +293,7 @@ class ItemFeatures:
         outputs = typed(tuple[Output, ...], plain["outputs"], "outputs")
         ids = Vocabulary(plain.get("ids", []))
         matrix = np.array(plain.get("matrix", []), dtype=np.float64).reshape(len(ids), len(outputs))
-        if not np.isfinite(matrix).all() or not all(
-            np.isfinite(one.centre) and 0.0 < one.scale < np.inf for one in outputs
-        ):
+        if not np.isfinite(matrix).all():
             raise ValueError(f"features of the {cls.what}s that are no numbers")
         n_columns = typed(int, plain["n_columns_before_constants"], "n_columns_before_constants")
         return cls(ids, matrix, outputs, n_columns, typed(tuple[str, ...], plain["report"], "report"))

@@ -19,6 +19,7 @@ from predilect.models.gaspk.tradeoffs.map import TradeOffMap
 from predilect.models.saving import Fields, amounts, codes, number_within, numbers, optional, outcomes, positive
 
 _COLUMNS = ("user", "point", "outcome", "weight")
+_ROUNDING = 1e-6
 
 
 def gaspk_fields(arrays: Mapping[str, Any]) -> Fields:
@@ -85,6 +86,9 @@ def unpack_gaspk(
         basis = DenseBasis(kernel, arrays["pivots"], arrays["root"], arrays["back"], left_out)
         if basis.n_points != len(points):
             raise ValueError(f"{len(points)} trade-offs, but a basis of {basis.n_points}")
+        most = kernel.diagonal(points) * (1.0 + _ROUNDING)
+        if not all((np.einsum("ij,ij->i", Phi, Phi) <= most).all() for Phi in (basis.root, basis.rows(points)[0])):
+            raise ValueError("a basis of more than the prior variance")
     else:
         check_choice("backend", values["backend"], BACKENDS)
         basis = basis_of(kernel, choices, values["backend"], h.n_components, answers.n_rows)
