@@ -7,6 +7,7 @@ table; a kind's name runs that kind alone. The same seed makes the same change.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -146,7 +147,10 @@ def command(folder: Path) -> None:
         found = CliRunner().invoke(app, arguments)
         if found.exception is not None and not isinstance(found.exception, SystemExit):
             raise WrongError(f"command {arguments[0]}") from found.exception
-        if "nan" in found.stdout.lower() or "inf" in found.stdout.lower():
+        said = found.stdout
+        for name in json.loads((folder / "model.json").read_text())["items"]:
+            said = said.replace(str(name), "")  # an item may be called inf
+        if "nan" in said.lower() or "inf" in said.lower():
             raise WrongError(f"command {arguments[0]} not finite")
 
 
