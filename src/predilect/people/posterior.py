@@ -166,6 +166,12 @@ def joined(
     return layout, Sites(*(column(name, rows, sites, more_sites) for name in ("precision", "linear")))
 
 
+def part_of(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:
+    """Layout of some users of a layout; O(n_rows)."""
+    nobody = side_by_side([Person.silent(np.zeros((1, people.traits.shape[1])))], people.n_items)
+    return joined(people, sites, nobody, users)
+
+
 def _ranges(first: IntArray, second: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
     """Pointers of users taken in some order out of two layouts with such pointers, and where their rows lie."""
     both = np.concatenate((first, second[1:] + first[-1]))

@@ -75,7 +75,7 @@ def population_fields(document: dict[str, Any]) -> Fields:
     if "B" not in arrays:
         return fields | {"traits": numbers("U 0")}
     return fields | {
-        "B": numbers(f"{M} T"), "C_B": covariance(f"{M} {M}"), "trait_mean": numbers("G"),
+        "B": numbers(f"{M} T"), "C_B": covariance(f"{M} {M}|E {M} {M}"), "trait_mean": numbers("G"),
         "trait_rotation": numbers("G T"),
     }  # fmt: skip
 
@@ -109,6 +109,8 @@ def unpack_population(
         basis = Basis(Phi, rho, offset, variance, number_within("own_scale", plan["own_scale"], 0.0, LARGEST))
     if "B" in arrays:
         effects = Effects(arrays["B"], arrays["C_B"])
+        if not 0 < len(effects.stack) <= max(effects.B.shape[1], 1):
+            raise ValueError(f"{len(effects.stack)} covariances of the effects of {effects.B.shape[1]} traits")
         model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
     return unpack_crowd(arrays, len(model.items_), basis, effects, model.hyperparameters_.calibration_of_predictions)
 

@@ -1,0 +1,271 @@
+"""Segments of people: the effects of the groups that people belong to, and how far these spread.
+
+f_u ~ N(m + Σ b_s, Σ) with the segments s of person u, and b_s ~ N(0, s_k K_t) for the segments of column k. The board
+of a segment is m + b_s, with m the average person's (population.md section 6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.data import PersonFeatures, Vocabulary
+from predilect.data.features import Traits
+from predilect.errors import DataError
+from predilect.gaussian.dense import Factor, factorise, symmetrise
+from predilect.models.population.fit import PopulationState
+from predilect.models.population.prior import PopulationPrior
+from predilect.people.expectation import expectation
+from predilect.people.layout import Effects, Law, People
+from predilect.people.posterior import PopulationPosterior, part_of
+
+_FIRST_SHARE = 0.1  # of people's prior variance
+_MOST_ROUNDS, _CLOSE = 4, 0.1  # of fits; until no logarithm of a variance moves by more
+_SMALLEST_SD, _LARGEST_SD, _GRID, _MOST_ZOOMS = 0.01, 4.0, 9, 3
+_NEGLIGIBLE = 0.05  # weight of a neighbour in the grid, relative to the best, below which the grid is too coarse
+_LARGEST_REST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Segments of people: ``code`` (n_users, n_columns), counted through all columns; -1 for none of a column."""
+
+    code: IntArray
+    n_levels: tuple[int, ...]
+
+    @classmethod
+    def of(cls, features: PersonFeatures, users: Vocabulary) -> Segments:
+        """Segments of users; DataError if there is nobody with one."""
+        matrix, known = features.align(users)
+        code, start = np.full((len(users), len(features.segments)), -1), 0
+        for place, columns in enumerate(segment_columns(features)):
+            scale, centre = (np.array([getattr(features.outputs[c], name) for c in columns]) for name in _CODING)
+            belongs = (matrix[:, columns] * scale + centre > 0.5) & known[:, None]
+            code[:, place] = np.where(belongs.any(axis=1), start + belongs.argmax(axis=1), -1)
+            start += len(columns)
+        if (code < 0).all():
+            raise DataError(
+                f"nobody who answered has a segment ({', '.join(features.segments)}). Do the ids of people agree with "
+                "those of the answers?"
+            )
+        return cls(code, tuple(len(columns) for columns in segment_columns(features)))
+
+    @property
+    def column_of(self) -> IntArray:
+        """The column of each segment, (n_segments,)."""
+        return np.repeat(np.arange(len(self.n_levels)), self.n_levels)
+
+    def one_hot(self) -> FloatArray:
+        """Who belongs to which segment, (n_users, n_segments)."""
+        belongs = np.zeros((len(self.code), sum(self.n_levels)))
+        user, column = np.nonzero(self.code >= 0)
+        belongs[user, self.code[user, column]] = 1.0
+        return belongs
+
+    def shares(self) -> FloatArray:
+        """Share of each segment in the people who have one of its column, (n_segments,)."""
+        belongs = self.one_hot().sum(axis=0)
+        total = np.bincount(self.column_of, belongs)[self.column_of]
+        return belongs / np.maximum(total, 1.0)
+
+    def centred(self) -> FloatArray:
+        """Traits whose mean over people is 0, (n_users, n_segments): zeros for who has no segment of a column."""
+        has_one = (self.code >= 0)[:, self.column_of]
+        return np.where(has_one, self.one_hot() - self.shares(), 0.0)
+
+
+_CODING = ("scale", "centre")
+
+
+def segment_columns(features: PersonFeatures) -> list[IntArray]:
+    """Columns of the matrix of features that say who belongs to a segment, for each column of segments."""
+    sources = np.array([one.source for one in features.outputs])
+    return [np.flatnonzero(sources == name) for name in features.segments]
+
+
+def other_columns(features: PersonFeatures) -> IntArray:
+    """All other columns of the matrix."""
+    return np.array([i for i, one in enumerate(features.outputs) if one.source not in features.segments], dtype=int)
+
+
+def joint_traits(features: PersonFeatures, others: Traits | None) -> Traits:
+    """Map from all features to the traits ``others`` of :func:`other_columns`, if used, and the segments, 0 or 1."""
+    columns = np.concatenate(segment_columns(features))
+    n_others = 0 if others is None else others.rotation.shape[1]
+    mean, rotation = np.zeros(len(features.outputs)), np.zeros((len(features.outputs), n_others + len(columns)))
+    if others is not None:
+        mean[other_columns(features)] = others.mean
+        rotation[other_columns(features), :n_others] = others.rotation
+    for place, column in enumerate(columns.tolist(), n_others):
+        one = features.outputs[column]
+        mean[column], rotation[column, place] = -one.centre / one.scale, one.scale
+    return Traits(mean, rotation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Information of people who share their segments: ℓ(f) = ηᵀ f - ½ fᵀ H f of their mean utilities f."""
+
+    levels: list[IntArray]  # the segments of each cell
+    H: FloatArray  # (n_cells, M, M)
+    eta: FloatArray  # (n_cells, M)
+
+    @classmethod
+    def of(
+        cls, people: People, state: PopulationState, law: Law, segments: Segments, executor: ThreadPoolExecutor | None
+    ) -> _Cells:
+        rows, cell = np.unique(segments.code, axis=0, return_inverse=True)
+        H, eta = [], []
+        for number in range(len(rows)):
+            users = np.flatnonzero(cell.ravel() == number)
+            part, sites = part_of(people, state.sites, users)
+            found = expectation(part, sites, law, state.delta, n_sweeps=0, executor=executor)
+            H.append(found.H)
+            # People of a cell have the same segments; other traits of theirs stay as they are.
+            mean = state.m + state.B @ people.traits[users].mean(axis=0)
+            eta.append(found.r + found.H @ mean)
+        return cls([row[row >= 0] for row in rows], np.array(H), np.array(eta))
+
+
+class _Joint:
+    """Posterior of consensus and effects with the sites held; the largest column of segments is eliminated first."""
+
+    def __init__(self, cells: _Cells, inverse: FloatArray, consensus_variance: float, segments: Segments,
+                 variances: FloatArray) -> None:  # fmt: skip
+        """``inverse`` is K_t⁻¹, ``variances`` (n_segments,) are the prior variances of the effects."""
+        self.n, M = len(variances), len(inverse)
+        eliminated = segments.column_of == int(np.argmax(segments.n_levels))
+        self.own, self.rest = np.flatnonzero(eliminated), np.flatnonzero(~eliminated)
+        place = {level: 1 + i for i, level in enumerate(self.rest.tolist())}  # the consensus comes first
+        size = (1 + len(self.rest)) * M
+        if size > _LARGEST_REST:
+            raise DataError(
+                f"{self.n} segments in {len(segments.n_levels)} columns are too many to tell apart all at once on {M} "
+                "items. Ask for one column of segments at a time"
+            )
+        P, h = np.zeros((size, size)), np.zeros(size)
+        P[:M, :M] = inverse / consensus_variance
+        for level, i in place.items():
+            P[i * M : (i + 1) * M, i * M : (i + 1) * M] = inverse / variances[level]
+        cross: dict[int, FloatArray] = {g: np.zeros((M, size)) for g in self.own.tolist()}
+        own_P = {g: inverse / variances[g] for g in cross}
+        own_h = {g: np.zeros(M) for g in cross}
+        for levels, H, eta in zip(cells.levels, cells.H, cells.eta, strict=True):
+            at = [slice(i * M, (i + 1) * M) for i in (0, *(place[s] for s in levels.tolist() if s in place))]
+            for one in at:
+                h[one] += eta
+                for two in at:
+                    P[one, two] += H
+            for g in levels.tolist():
+                if g in own_P:
+                    own_P[g] = own_P[g] + H
+                    own_h[g] += eta
+                    for one in at:
+                        cross[g][:, one] += H
+        self.factors: dict[int, Factor] = {g: factorise(symmetrise(own)) for g, own in own_P.items()}
+        self.G = {g: self.factors[g].solve(cross[g]) for g in cross}
+        for g in cross:
+            P -= cross[g].T @ self.G[g]
+            h -= self.G[g].T @ own_h[g]
+        self.factor, self.M = factorise(symmetrise(P)), M
+        fit = sum(float(own_h[g] @ factor.solve(own_h[g])) for g, factor in self.factors.items())
+        fit += float(h @ self.factor.solve(h))
+        log_det = self.factor.log_det() + sum(factor.log_det() for factor in self.factors.values())
+        self.log_evidence = 0.5 * (fit - log_det - M * float(np.log(variances).sum()))
+
+    def covariances(self, segments: Segments) -> tuple[FloatArray, FloatArray]:
+        """Covariance of the average person's utilities, (M, M), and of each segment's difference from them."""
+        M, shares, column_of = self.M, segments.shares(), segments.column_of
+        V, width = self.factor.inverse(), len(self.factor.lower)
+        # What is known of an effect through the rest of the parameters; of the eliminated ones S_g is left over.
+        rows = np.zeros((self.n, M, width))
+        for i, level in enumerate(self.rest, 1):
+            rows[level][:, i * M : (i + 1) * M] = np.eye(M)
+        S = {g: factor.inverse() for g, factor in self.factors.items()}
+        for g, G in self.G.items():
+            rows[g] = -G
+        own_spread = np.sum([shares[g] ** 2 * S[g] for g in S], axis=0)
+        average = np.eye(M, width)
+        for column in range(len(segments.n_levels)):
+            of = column_of == column
+            mean = np.tensordot(shares[of], rows[of], 1)
+            average += mean
+            rows[of] -= mean
+        differences = np.array([symmetrise(row @ V @ row.T) for row in rows])
+        for g in S:
+            differences[g] += (1.0 - 2.0 * shares[g]) * S[g] + own_spread
+        return symmetrise(average @ V @ average.T + own_spread), differences
+
+
+def fit_segments(
+    fit: Callable[[People, PopulationPrior, PopulationState | None], PopulationState],
+    people: People,
+    prior: PopulationPrior,
+    segments: Segments,
+    executor: ThreadPoolExecutor | None,
+) -> tuple[PopulationState, PopulationPosterior, FloatArray]:
+    """Population with segments: state and posterior, and the prior variance of each segment's effect, by evidence.
+
+    ``fit`` fits the population to people under a prior, from an earlier state. The traits that ``people`` have already
+    keep their prior variance, ``prior.trait_scale``; segments become traits of zeros and ones. After each
+    fit some 30 evaluations of the evidence a column, each of n_segments M³ operations, and (M s)³ for the s segments
+    outside the largest column.
+    """
+    inverse = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
+    others, centred, column_of = people.traits, segments.centred(), segments.column_of
+    first = np.flatnonzero(np.diff(column_of, prepend=-1))  # segment of each column
+    size = np.maximum.reduceat((centred**2).mean(axis=0), first)
+    variances = np.full(len(column_of), _FIRST_SHARE * prior.variance)
+    before, state = np.ones(0), None
+    for _ in range(_MOST_ROUNDS):
+        # All effects have one prior variance in the fit, which their traits are scaled to; and no combination of traits
+        # has a variance above 1, for which the steps of the fit are made.
+        scale = float(variances[first] @ size) + (prior.trait_scale if others.shape[1] else 0.0)
+        factors = np.sqrt(np.append(np.full(others.shape[1], prior.trait_scale), variances) / scale)
+        here = replace(people, traits=np.ascontiguousarray(np.hstack([others, centred]) * factors))
+        at = replace(prior, trait_scale=scale)
+        state = fit(here, at, None if state is None else replace(state, B=state.B * (before / factors)))
+        before, posterior = factors, state.posterior(here, at)
+        cells = _Cells.of(posterior.people, state, posterior.law, segments, executor)
+        joint = partial(_Joint, cells, inverse, prior.consensus_variance, segments)
+        found = variances.copy()
+        for k in range(len(first)):
+            found = _with_variance(joint, found, column_of == k)
+        if float(np.abs(np.log(found / variances)).max()) < _CLOSE:
+            break
+        variances = found
+    assert state is not None
+    B, n_others = state.B * factors, others.shape[1]
+    C_m, spread = joint(variances).covariances(segments)
+    for k in range(len(first)):
+        of = n_others + np.flatnonzero(column_of == k)
+        B[:, of] -= (B[:, of] @ segments.shares()[column_of == k])[:, None]
+    if n_others:
+        C_B = factorise(symmetrise(inverse / prior.trait_scale + cells.H.sum(axis=0))).inverse()
+        spread = np.concatenate([C_B[None], spread])
+    shown = replace(posterior.people, traits=np.hstack([others, segments.one_hot()]))
+    return state, replace(posterior, C_m=C_m, effects=Effects(B, spread), people=shown), variances
+
+
+def _with_variance(joint: Callable[[FloatArray], _Joint], variances: FloatArray, of: BoolArray) -> FloatArray:
+    """Variances of effects with those ``of`` one column at their posterior mean, flat in the standard deviation.
+
+    Unlike a mode it is never 0, at which segments would be said to be just like the crowd, without any uncertainty.
+    """
+    low, high = math.log(_SMALLEST_SD), math.log(_LARGEST_SD)
+    for _ in range(_MOST_ZOOMS):
+        log_sd = np.linspace(low, high, _GRID)
+        evidence = [joint(np.where(of, math.exp(2.0 * x), variances)).log_evidence for x in log_sd]
+        log_weight = np.array(evidence) + log_sd
+        weight = np.exp(log_weight - log_weight.max())
+        if np.sort(weight)[-2] > _NEGLIGIBLE:
+            break
+        step, best = log_sd[1] - log_sd[0], float(log_sd[np.argmax(weight)])
+        low, high = best - step, best + step
+    return np.where(of, np.average(np.exp(2.0 * log_sd), weights=weight), variances)
