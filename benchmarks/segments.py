@@ -1,8 +1,8 @@
 """Segments of people that borrow, against separate fits and none: ``python -m benchmarks.segments``.
 
 Simulated crowds whose people belong to segments. Judged by the expected log loss under the truth, of new questions to
-the people of the fit and to strangers of whom the segment is known, and by how often 95 % intervals cover the truth. The
-settings were fixed before the first run.
+the people of the fit and to strangers of whom the segment is known, and by how often 95 % intervals cover the truth.
+The settings were fixed before the first run.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _coverage(crowd: Crowd, fitted: Any, cell: Cell) -> dict[str, Any]:
         of = np.flatnonzero(np.array(cell.people) == size)
         contrasts = 0
         for g in of:
-            mean, var = fitted.posterior_.segment(int(g)).margins(left, right)
+            mean, var = fitted.posterior_.crowd(np.eye(len(cell.people))[g]).margins(left, right)
             contrasts += int((np.abs(mean - (truth[g, left] - truth[g, right])) < 1.96 * np.sqrt(var)).sum())
         sure = by_item["sure"][of] > 0.0
         # Of the wrong sign, or none at all.
@@ -158,7 +158,9 @@ def _coverage(crowd: Crowd, fitted: Any, cell: Cell) -> dict[str, Any]:
         found[str(size)] = {
             "contrasts": contrasts / (len(of) * len(left)),
             "scores": float((np.abs(by_item["mean"] - truth)[of] < 1.96 * by_item["sd"][of]).mean()),
-            "differences": float((np.abs(by_item["difference"] - difference)[of] < 1.96 * by_item["difference_sd"][of]).mean()),
+            "differences": float(
+                (np.abs(by_item["difference"] - difference)[of] < 1.96 * by_item["difference_sd"][of]).mean()
+            ),
             "findings": int(sure.sum()), "wrong": int(wrong.sum()),
         }  # fmt: skip
     return found
@@ -169,11 +171,11 @@ def page(records: list[dict[str, Any]]) -> str:
     lines = [
         "# Segments of people: what borrowing gains", "",
         f"Simulated crowds: {N_ITEMS} items, consensus N(0, {CONSENSUS_SD}²), segments' effects N(0, effect²), people "
-        f"N(0, {PERSON_SD}²) about their segment. Expected log loss under the truth, nats an answer, of {N_QUESTIONS} new "
-        f"questions to everybody, and to {STRANGERS} strangers a segment, of whom only the segment is known. Differences "
-        "are paired by seed, mean ± standard error; negative: borrowing is better.", "",
-        "| segments (people) | answers each | effect | asked | borrowing | separate fits | no segments | to separate fits | "
-        "to no segments |",
+        f"N(0, {PERSON_SD}²) about their segment. Expected log loss under the truth, nats an answer, of {N_QUESTIONS} "
+        f"new questions to everybody, and to {STRANGERS} strangers a segment, of whom only the segment is known. "
+        "Differences are paired by seed, mean ± standard error; negative: borrowing is better.", "",
+        "| segments (people) | answers each | effect | asked | borrowing | separate fits | no segments "
+        "| to separate fits | to no segments |",
         "|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     by = {(r["cell"], r["model"], r["seed"]): r for r in records}
@@ -182,15 +184,17 @@ def page(records: list[dict[str, Any]]) -> str:
         for kind in JUDGED:
             loss = {m: np.array([by[name, m, s][kind] for s in seeds if (name, m, s) in by]) for m in MODELS}
             told = [f"{loss[m].mean():.4f}" if len(loss[m]) else "" for m in MODELS]
-            told += [_paired(loss["borrowing"] - loss[m]) if len(loss[m]) == len(loss["borrowing"]) else "" for m in MODELS[1:]]
+            ours = loss["borrowing"]
+            told += [_paired(ours - loss[m]) if len(loss[m]) == len(ours) else "" for m in MODELS[1:]]
             answers = ", ".join(map(str, cell.answers))
             lines.append("| " + " | ".join([name, answers, f"{cell.effect_sd:g}", kind, *told]) + " |")
     lines += [
-        "", "Shares of 95 % intervals that hold the truth: contrasts of two items on a segment's board, its scores, and its "
-        "differences from the crowd; and how many differences are called more than chance (false discovery rate 5 %), "
-        "with those of the wrong sign, or, where segments are alike, all.", "",
-        "| segments (people) | people of the segment | contrasts | scores | differences | more than chance | wrong | learned "
-        "effect |",
+        "",
+        "Shares of 95 % intervals that hold the truth: contrasts of two items on a segment's board, its scores, and "
+        "its differences from the crowd; and how many differences are called more than chance (false discovery rate "
+        "5 %), with those of the wrong sign, or, where segments are alike, all.", "",
+        "| segments (people) | people of the segment | contrasts | scores | differences | more than chance | wrong | "
+        "learned effect |",
         "|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for name, cell in CELLS.items():

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._json import typed
 from predilect._text import amount
 from predilect._types import FloatArray
-from predilect.data import Comparisons, PersonFeatures
+from predilect.data import Comparisons, PersonFeatures, build_frame
 from predilect.data.features import Traits
 from predilect.errors import DataError
 from predilect.evaluation.judging import keep_verdict, verdict_of
@@ -29,7 +29,7 @@ from predilect.models.population.prior import (
     restored_hyperparameters,
     threshold_and_spread,
 )
-from predilect.models.population.segments import Segments, joint_traits, other_columns
+from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_boards
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
@@ -247,6 +247,31 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     def stored_arrays(self) -> dict[str, Any]:
         return self._document()[1]
+
+    def segments(self) -> Any:
+        """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
+
+        Returns
+        -------
+        boards : data frame of the caller's kind
+            For each segment, largest first, the columns of :meth:`rank`, after column, segment and people (how many),
+            and before difference (the segment's utility less the average person's, both centred over the items),
+            difference_sd, and more_than_chance: whether it stands out among all items and segments of the column, by
+            the rule of Benjamini and Hochberg at a false discovery rate of 5 %.
+
+        Raises
+        ------
+        DataError
+            If the fit was given no segments.
+        """
+        check_is_fitted(self, "posterior_")
+        now = self._at_rest()
+        if not now.hyperparameters_.segment_variances:
+            raise DataError(
+                "this model knows no segments of people. Name them at the fit: "
+                "users=PersonFeatures.from_frame(answers, segments=COLUMN), or --segment COLUMN"
+            )
+        return build_frame(segment_boards(now), now.backend_)
 
     def verdict(
         self,

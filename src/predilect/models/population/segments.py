@@ -11,12 +11,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import PersonFeatures, Vocabulary
 from predilect.data.features import Traits
+from predilect.decisions.ranking import board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise, symmetrise
 from predilect.models.population.fit import PopulationState
@@ -30,6 +33,8 @@ _MOST_ROUNDS, _CLOSE = 4, 0.1  # of fits; until no logarithm of a variance moves
 _SMALLEST_SD, _LARGEST_SD, _GRID, _MOST_ZOOMS = 0.01, 4.0, 9, 3
 _NEGLIGIBLE = 0.05  # weight of a neighbour in the grid, relative to the best, below which the grid is too coarse
 _LARGEST_REST = 10_000
+FALSE_DISCOVERY_RATE = 0.05
+_SMALLEST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,3 +274,49 @@ def _with_variance(joint: Callable[[FloatArray], _Joint], variances: FloatArray,
         step, best = log_sd[1] - log_sd[0], float(log_sd[np.argmax(weight)])
         low, high = best - step, best + step
     return np.where(of, np.average(np.exp(2.0 * log_sd), weights=weight), variances)
+
+
+def segment_boards(model: Any) -> dict[str, Any]:
+    """Columns of the boards of all segments with people, the largest of each column of segments first."""
+    posterior, features = model.posterior_, model.user_features_
+    people, effects, items = posterior.people, posterior.effects, model.items_
+    Phi = np.eye(len(items)) if posterior.basis is None else posterior.basis.Phi
+    rows = Phi - Phi.mean(axis=0)
+    levels = [features.outputs[c] for c in np.concatenate(segment_columns(features)).tolist()]
+    n_others = people.traits.shape[1] - len(levels)
+    n_people = np.rint(people.traits[:, n_others:].sum(axis=0)).astype(int)
+    user = np.repeat(np.arange(people.n_users), np.diff(people.answer_ptr))
+    sides = [people.item_idx[people.item_ptr[user] + side] for side in (people.left, people.right)]
+    parts: list[dict[str, Any]] = []
+    order = sorted(range(len(levels)), key=lambda g: (features.segments.index(levels[g].source), -n_people[g], g))
+    for g in order:
+        if not n_people[g]:
+            continue
+        trait = np.eye(people.traits.shape[1])[n_others + g]
+        board = rank_utilities(posterior.crowd(trait), random_state=model.random_state)
+        weight = people.weight * people.traits[user, n_others + g]
+        n_answers = np.sum([np.bincount(side, weight, len(items)) for side in sides], axis=0)
+        difference, covariance = rows @ effects.B[:, n_others + g], effects.spread(trait)
+        variance = np.einsum("ij,ij->i", rows @ covariance, rows)
+        refuse_unsound(difference, variance)
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        own = board_columns(board, items, n_answers)
+        parts.append({
+            "column": np.full(len(items), levels[g].source), "segment": np.full(len(items), levels[g].category),
+            "people": np.full(len(items), n_people[g]), **own, "difference": difference[board.item],
+            "difference_sd": sd[board.item],
+        })  # fmt: skip
+    table = {name: [value for part in parts for value in part[name]] for name in parts[0]}
+    more = np.zeros(len(table["column"]), dtype=bool)
+    for column in features.segments:
+        of = np.flatnonzero(np.array(table["column"]) == column)
+        z = np.array(table["difference"])[of] / np.maximum(np.array(table["difference_sd"])[of], _SMALLEST)
+        more[of] = _beyond_chance(2.0 * ndtr(-np.abs(z)))
+    return table | {"more_than_chance": more.tolist()}
+
+
+def _beyond_chance(p: FloatArray) -> BoolArray:
+    """Which p-values stand out at a false discovery rate of 5 %, by Benjamini and Hochberg."""
+    in_order = np.sort(p)
+    passed = np.flatnonzero(in_order <= FALSE_DISCOVERY_RATE * np.arange(1, len(p) + 1) / len(p))
+    return p <= in_order[passed[-1]] if len(passed) else np.zeros(len(p), dtype=bool)
