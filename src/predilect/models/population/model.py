@@ -29,7 +29,7 @@ from predilect.models.population.prior import (
     restored_hyperparameters,
     threshold_and_spread,
 )
-from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_boards
+from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_boards, segment_columns
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
@@ -328,9 +328,18 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             lines.append(
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
             )
-        if self.user_features_ is not None and self.personal_:
-            used = "used" if self.traits_ is not None else "not used, as held-out answers do not gain by them"
-            lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {used}.")
+        people, h = self.user_features_, self.hyperparameters_
+        if people is not None and self.personal_:
+            used = "used" if h.trait_scale > 0.0 else "not used, as held-out answers do not gain by them"
+            others = [source for source in people.sources if source not in people.segments]
+            if others or not people.segments:
+                lines.append(f"Features of people: {', '.join(others) or 'none of use'}; {used}.")
+            for name, columns, start in segment_columns(people):
+                sd = math.sqrt(h.segment_variances[start])
+                lines.append(
+                    f'Segments by "{name}": {len(columns)}; in the population they come from a segment\'s utility lies '
+                    f"{sd:.2f} from the crowd's (standard deviation)."
+                )
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:

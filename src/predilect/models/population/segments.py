@@ -48,18 +48,17 @@ class Segments:
     def of(cls, features: PersonFeatures, users: Vocabulary) -> Segments:
         """Segments of users; DataError if there is nobody with one."""
         matrix, known = features.align(users)
-        code, start = np.full((len(users), len(features.segments)), -1), 0
-        for place, columns in enumerate(segment_columns(features)):
+        code = np.full((len(users), len(features.segments)), -1)
+        for place, (_, columns, start) in enumerate(segment_columns(features)):
             scale, centre = (np.array([getattr(features.outputs[c], name) for c in columns]) for name in _CODING)
             belongs = (matrix[:, columns] * scale + centre > 0.5) & known[:, None]
             code[:, place] = np.where(belongs.any(axis=1), start + belongs.argmax(axis=1), -1)
-            start += len(columns)
         if (code < 0).all():
             raise DataError(
                 f"nobody who answered has a segment ({', '.join(features.segments)}). Do the ids of people agree with "
                 "those of the answers?"
             )
-        return cls(code, tuple(len(columns) for columns in segment_columns(features)))
+        return cls(code, tuple(len(columns) for _, columns, _ in segment_columns(features)))
 
     @property
     def column_of(self) -> IntArray:
@@ -88,10 +87,12 @@ class Segments:
 _CODING = ("scale", "centre")
 
 
-def segment_columns(features: PersonFeatures) -> list[IntArray]:
-    """Columns of the matrix of features that say who belongs to a segment, for each column of segments."""
+def segment_columns(features: PersonFeatures) -> list[tuple[str, IntArray, int]]:
+    """For each column of segments its name, the columns of the matrix of features, and the number of the first."""
     sources = np.array([one.source for one in features.outputs])
-    return [np.flatnonzero(sources == name) for name in features.segments]
+    columns = [np.flatnonzero(sources == name) for name in features.segments]
+    starts = np.cumsum([0, *map(len, columns)])[:-1].tolist()
+    return list(zip(features.segments, columns, starts, strict=True))
 
 
 def other_columns(features: PersonFeatures) -> IntArray:
@@ -101,7 +102,7 @@ def other_columns(features: PersonFeatures) -> IntArray:
 
 def joint_traits(features: PersonFeatures, others: Traits | None) -> Traits:
     """Map from all features to the traits ``others`` of :func:`other_columns`, if used, and the segments, 0 or 1."""
-    columns = np.concatenate(segment_columns(features))
+    columns = np.concatenate([columns for _, columns, _ in segment_columns(features)])
     n_others = 0 if others is None else others.rotation.shape[1]
     mean, rotation = np.zeros(len(features.outputs)), np.zeros((len(features.outputs), n_others + len(columns)))
     if others is not None:
@@ -282,7 +283,7 @@ def segment_boards(model: Any) -> dict[str, Any]:
     people, effects, items = posterior.people, posterior.effects, model.items_
     Phi = np.eye(len(items)) if posterior.basis is None else posterior.basis.Phi
     rows = Phi - Phi.mean(axis=0)
-    levels = [features.outputs[c] for c in np.concatenate(segment_columns(features)).tolist()]
+    levels = [features.outputs[c] for _, columns, _ in segment_columns(features) for c in columns.tolist()]
     n_others = people.traits.shape[1] - len(levels)
     n_people = np.rint(people.traits[:, n_others:].sum(axis=0)).astype(int)
     user = np.repeat(np.arange(people.n_users), np.diff(people.answer_ptr))
