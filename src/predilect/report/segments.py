@@ -17,7 +17,7 @@ from predilect._text import amount, one_line, shortened
 from predilect.report.tables import Scale
 
 _MOST_ITEMS, _MOST_SEGMENTS, _LONGEST_NAME = 60, 60, 30  # in a plot
-_ACROSS, _ITEM_ROWS, _LONGEST_ITEM, _LONGEST_VALUE = 7, 30, 24, 9  # in a table of items by segments
+_ACROSS, _ITEM_ROWS, _LONGEST_ITEM, _WIDTH = 7, 30, 24, 48  # in a table of items by segments
 _LINES, _AROUND = 60, 9  # of all overviews, and of one beside its rows
 
 
@@ -46,8 +46,9 @@ def _by_item(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Scale) 
     table = _table()
     table.add_column("Item", overflow="ellipsis", no_wrap=True, ratio=1)
     table.add_column("Crowd", justify="right", no_wrap=True, min_width=6)
+    width = min(_WIDTH // len(boards) - 1, _LONGEST_ITEM)
     for board in boards:
-        table.add_column(Text(shortened(one_line(board["segment"][0]), _LONGEST_VALUE)), justify="right", no_wrap=True)
+        table.add_column(Text(shortened(one_line(board["segment"][0]), width)), justify="right", no_wrap=True)
     table.add_row("(people)", "", *(str(board["people"][0]) for board in boards), style="dim")
     of = [{row["item"]: row for row in board.iter_rows(named=True)} for board in boards]
     for item, score in crowd.select("item", "mean").iter_rows():
@@ -105,7 +106,7 @@ def plot_segments(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Sc
         axes = figure.add_subplot()
         most = float(np.abs(difference).max(initial=0.0)) or 1.0
         image = axes.imshow(difference, cmap="RdBu", vmin=-most, vmax=most, aspect="auto", interpolation="nearest")
-        axes.scatter(at[:, 1], at[:, 0], s=8, c="black", linewidths=0)
+        axes.scatter(at[:, 1], at[:, 0], s=12, c="black", edgecolors="white", linewidths=0.5)
         for number in range(1, len(shown)):  # a line between two columns of segments
             if shown[number]["column"][0] != shown[number - 1]["column"][0]:
                 axes.axvline(number - 0.5, color="0.3", linewidth=1.0)

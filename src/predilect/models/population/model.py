@@ -337,8 +337,8 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             for name, columns, start in segment_columns(people):
                 sd = math.sqrt(h.segment_variances[start])
                 lines.append(
-                    f'Segments by "{name}": {len(columns)}; in the population they come from a segment\'s utility lies '
-                    f"{sd:.2f} from the crowd's (standard deviation)."
+                    f'Segments by "{name}": {len(columns)}, whose utilities lie about {sd:.2f} from the average '
+                    "person's (standard deviation)."
                 )
         return lines
 

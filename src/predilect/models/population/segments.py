@@ -30,8 +30,8 @@ from predilect.people.posterior import PopulationPosterior, part_of
 
 _FIRST_SHARE = 0.1  # of people's prior variance
 _MOST_ROUNDS, _CLOSE = 4, 0.1  # of fits; until no logarithm of a variance moves by more
-_SMALLEST_SD, _LARGEST_SD, _GRID, _MOST_ZOOMS = 0.01, 4.0, 9, 3
-_NEGLIGIBLE = 0.05  # weight of a neighbour in the grid, relative to the best, below which the grid is too coarse
+_SMALLEST_SD, _LARGEST_SD, _GRID, _MOST_ZOOMS = 0.01, 100.0, 13, 4
+_NEGLIGIBLE, _ENOUGH = 1e-3, 6  # of a grid: weight relative to the best; points with more
 _LARGEST_REST = 10_000
 FALSE_DISCOVERY_RATE = 0.05
 _SMALLEST = 1e-300
@@ -226,12 +226,13 @@ def fit_segments(
     inverse = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
     others, centred, column_of = people.traits, segments.centred(), segments.column_of
     first = np.flatnonzero(np.diff(column_of, prepend=-1))  # segment of each column
-    size = np.maximum.reduceat((centred**2).mean(axis=0), first)
-    variances = np.full(len(column_of), _FIRST_SHARE * prior.variance)
+    size = np.maximum.reduceat(segments.shares(), first)  # bounds the variance of any combination of a column's traits
+    found = np.full(len(column_of), _FIRST_SHARE * prior.variance)
     before, state = np.ones(0), None
     for _ in range(_MOST_ROUNDS):
-        # All effects have one prior variance in the fit, which their traits are scaled to; and no combination of traits
-        # has a variance above 1, for which the steps of the fit are made.
+        variances = found
+        # In the fit all effects have one prior variance, and no combination of traits a variance above 1, for which its
+        # steps are made: the traits are scaled for both.
         scale = float(variances[first] @ size) + (prior.trait_scale if others.shape[1] else 0.0)
         factors = np.sqrt(np.append(np.full(others.shape[1], prior.trait_scale), variances) / scale)
         here = replace(people, traits=np.ascontiguousarray(np.hstack([others, centred]) * factors))
@@ -240,12 +241,10 @@ def fit_segments(
         before, posterior = factors, state.posterior(here, at)
         cells = _Cells.of(posterior.people, state, posterior.law, segments, executor)
         joint = partial(_Joint, cells, inverse, prior.consensus_variance, segments)
-        found = variances.copy()
         for k in range(len(first)):
             found = _with_variance(joint, found, column_of == k)
         if float(np.abs(np.log(found / variances)).max()) < _CLOSE:
             break
-        variances = found
     assert state is not None
     B, n_others = state.B * factors, others.shape[1]
     C_m, spread = joint(variances).covariances(segments)
@@ -270,10 +269,10 @@ def _with_variance(joint: Callable[[FloatArray], _Joint], variances: FloatArray,
         evidence = [joint(np.where(of, math.exp(2.0 * x), variances)).log_evidence for x in log_sd]
         log_weight = np.array(evidence) + log_sd
         weight = np.exp(log_weight - log_weight.max())
-        if np.sort(weight)[-2] > _NEGLIGIBLE:
+        inside, step = log_sd[weight > _NEGLIGIBLE], log_sd[1] - log_sd[0]
+        if len(inside) >= _ENOUGH:
             break
-        step, best = log_sd[1] - log_sd[0], float(log_sd[np.argmax(weight)])
-        low, high = best - step, best + step
+        low, high = inside[0] - step, inside[-1] + step
     return np.where(of, np.average(np.exp(2.0 * log_sd), weights=weight), variances)
 
 
