@@ -164,6 +164,8 @@ def rank(
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by, columns if people is None else [])
             of_people = read.people or read_people(people, reading.unpack_limit, columns)
+            if of_people is not None:
+                refuse_unknown(boards, [(one.source, one.category or "") for one in of_people.outputs])
             features = read_features(items, reading.unpack_limit)
             fitter = Fitter(str(model), features, of_people, unit, asked, verdict, seed, jobs, strict, settings)
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
@@ -180,7 +182,7 @@ def rank(
             segments = fitter.fit_segments(talk, read.segments, choice.personal)
         elif columns:
             segments = shared_segments(overall.model, unit)
-            refuse_unknown(boards, segments)
+            refuse_unknown(boards, segments)  # those of whom nobody answered
         seconds["fitting"] = perf_counter() - clock - seconds["reading"]
         document = leaderboard_document(
             overall,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from predilect._text import amount, one_line
@@ -41,7 +41,7 @@ def asked_segments(
     return list(dict.fromkeys(column for column, _, _ in parts)), [(c, value) for c, equals, value in parts if equals]
 
 
-def refuse_unknown(asked: Sequence[tuple[str, str]], segments: Boards) -> None:
+def refuse_unknown(asked: Sequence[tuple[str, str]], segments: Collection[tuple[str, str]]) -> None:
     """DataError for a board that is asked for and not there."""
     for column, value in asked:
         if (column, value) not in segments:
@@ -79,4 +79,5 @@ def say_segments(
             one.board["people"][0] for (name, _), one in segments.items() if name == column
         )
         if n_without:
-            talk.say(f'{n_without} people have no value in column "{one_line(column)}": they stand with the crowd.')
+            who = "1 person has" if n_without == 1 else f"{n_without} people have"
+            talk.say(f'{who} no value in column "{one_line(column)}": they stand with the crowd.')
