@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from predilect._types import BoolArray, FloatArray, IntArray
@@ -32,6 +33,7 @@ _FIRST_SHARE = 0.1  # of people's prior variance
 _MOST_ROUNDS, _CLOSE = 4, 0.1  # of fits; until no logarithm of a variance moves by more
 _SMALLEST_SD, _LARGEST_SD, _GRID, _MOST_ZOOMS = 0.01, 100.0, 13, 4
 _NEGLIGIBLE, _ENOUGH = 1e-3, 6  # of a grid: weight relative to the best; points with more
+_FINE, _NEAR = 0.15, 0.8  # step of a grid of logarithms that is fine anyway; how far an estimate moves in a round
 _LARGEST_REST = 10_000
 FALSE_DISCOVERY_RATE = 0.05
 _SMALLEST = 1e-300
@@ -150,11 +152,6 @@ class _Joint:
         self.own, self.rest = np.flatnonzero(eliminated), np.flatnonzero(~eliminated)
         place = {level: 1 + i for i, level in enumerate(self.rest.tolist())}  # the consensus comes first
         size = (1 + len(self.rest)) * M
-        if size > _LARGEST_REST:
-            raise DataError(
-                f"{self.n} segments in {len(segments.n_levels)} columns are too many to tell apart all at once on {M} "
-                "items. Ask for one column of segments at a time"
-            )
         P, h = np.zeros((size, size)), np.zeros(size)
         P[:M, :M] = inverse / consensus_variance
         for level, i in place.items():
@@ -175,12 +172,14 @@ class _Joint:
                     for one in at:
                         cross[g][:, one] += H
         self.factors: dict[int, Factor] = {g: factorise(symmetrise(own)) for g, own in own_P.items()}
-        self.G = {g: self.factors[g].solve(cross[g]) for g in cross}
-        for g in cross:
-            P -= cross[g].T @ self.G[g]
-            h -= self.G[g].T @ own_h[g]
+        self.halves: dict[int, FloatArray] = {}  # L⁻¹ times the precision across, for each eliminated segment
+        fit = 0.0
+        for g, factor in self.factors.items():
+            self.halves[g], half = factor.solve_lower(cross[g]), factor.solve_lower(own_h[g])
+            P -= self.halves[g].T @ self.halves[g]
+            h -= self.halves[g].T @ half
+            fit += float(half @ half)
         self.factor, self.M = factorise(symmetrise(P)), M
-        fit = sum(float(own_h[g] @ factor.solve(own_h[g])) for g, factor in self.factors.items())
         fit += float(h @ self.factor.solve(h))
         log_det = self.factor.log_det() + sum(factor.log_det() for factor in self.factors.values())
         self.log_evidence = 0.5 * (fit - log_det - M * float(np.log(variances).sum()))
@@ -194,8 +193,8 @@ class _Joint:
         for i, level in enumerate(self.rest, 1):
             rows[level][:, i * M : (i + 1) * M] = np.eye(M)
         S = {g: factor.inverse() for g, factor in self.factors.items()}
-        for g, G in self.G.items():
-            rows[g] = -G
+        for g, half in self.halves.items():
+            rows[g] = -solve_triangular(self.factors[g].lower, half, lower=True, trans="T", check_finite=False)
         own_spread = np.sum([shares[g] ** 2 * S[g] for g in S], axis=0)
         average = np.eye(M, width)
         for column in range(len(segments.n_levels)):
@@ -223,13 +222,19 @@ def fit_segments(
     fit some 30 evaluations of the evidence a column, each of n_segments M³ operations, and (M s)³ for the s segments
     outside the largest column.
     """
+    n_segments, n_columns, M = sum(segments.n_levels), len(segments.n_levels), prior.n_functions
+    if (1 + n_segments - max(segments.n_levels)) * M > _LARGEST_REST:
+        raise DataError(
+            f"{n_segments} segments in {n_columns} columns are too many to tell apart all at once with {M} items or "
+            "functions of them. Ask for one column of segments at a time, or for columns with fewer"
+        )
     inverse = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
     others, centred, column_of = people.traits, segments.centred(), segments.column_of
     first = np.flatnonzero(np.diff(column_of, prepend=-1))  # segment of each column
     size = np.maximum.reduceat(segments.shares(), first)  # bounds the variance of any combination of a column's traits
     found = np.full(len(column_of), _FIRST_SHARE * prior.variance)
     before, state = np.ones(0), None
-    for _ in range(_MOST_ROUNDS):
+    for number in range(_MOST_ROUNDS):
         variances = found
         # In the fit all effects have one prior variance, and no combination of traits a variance above 1, for which its
         # steps are made: the traits are scaled for both.
@@ -242,7 +247,7 @@ def fit_segments(
         cells = _Cells.of(posterior.people, state, posterior.law, segments, executor)
         joint = partial(_Joint, cells, inverse, prior.consensus_variance, segments)
         for k in range(len(first)):
-            found = _with_variance(joint, found, column_of == k)
+            found = _with_variance(joint, found, column_of == k, is_near=number > 0)
         if float(np.abs(np.log(found / variances)).max()) < _CLOSE:
             break
     assert state is not None
@@ -258,21 +263,29 @@ def fit_segments(
     return state, replace(posterior, C_m=C_m, effects=Effects(B, spread), people=shown), variances
 
 
-def _with_variance(joint: Callable[[FloatArray], _Joint], variances: FloatArray, of: BoolArray) -> FloatArray:
+def _with_variance(
+    joint: Callable[[FloatArray], _Joint], variances: FloatArray, of: BoolArray, *, is_near: bool = False
+) -> FloatArray:
     """Variances of effects with those ``of`` one column at their posterior mean, flat in the standard deviation.
 
     Unlike a mode it is never 0, at which segments would be said to be just like the crowd, without any uncertainty.
+    ``is_near``: they are about what they are already.
     """
-    low, high = math.log(_SMALLEST_SD), math.log(_LARGEST_SD)
+    ends = math.log(_SMALLEST_SD), math.log(_LARGEST_SD)
+    now = 0.5 * math.log(float(variances[of][0]))
+    low, high = (now - _NEAR, now + _NEAR) if is_near else ends
     for _ in range(_MOST_ZOOMS):
         log_sd = np.linspace(low, high, _GRID)
         evidence = [joint(np.where(of, math.exp(2.0 * x), variances)).log_evidence for x in log_sd]
         log_weight = np.array(evidence) + log_sd
         weight = np.exp(log_weight - log_weight.max())
-        inside, step = log_sd[weight > _NEGLIGIBLE], log_sd[1] - log_sd[0]
-        if len(inside) >= _ENOUGH:
+        inside, step = np.flatnonzero(weight > _NEGLIGIBLE), float(log_sd[1] - log_sd[0])
+        if is_near and (inside[0] == 0 or inside[-1] == _GRID - 1):  # it was not
+            is_near, (low, high) = False, ends
+        elif len(inside) >= _ENOUGH or step < _FINE:
             break
-        low, high = inside[0] - step, inside[-1] + step
+        else:
+            low, high = float(log_sd[inside[0]]) - step, float(log_sd[inside[-1]]) + step
     return np.where(of, np.average(np.exp(2.0 * log_sd), weights=weight), variances)
 
 
