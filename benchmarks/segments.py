@@ -232,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     path = given.out / "segments.jsonl"
     given.out.mkdir(parents=True, exist_ok=True)
-    records = [json.loads(line) for line in path.open()] if path.exists() else []
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     done = {(r["cell"], r["seed"], r["model"]) for r in records}
     for seed in range(given.seeds):
         for name in given.cells.split(";"):
