@@ -352,6 +352,7 @@ class PersonFeatures(ItemFeatures):
         groups = (segments,) if isinstance(segments, str) else tuple(dict.fromkeys(segments))
         if not groups:
             return super().from_frame(frame, id_column, columns=columns, categorical=categorical)
+        _refuse_sparse(frame, cls.what)
         table, _ = open_frame(frame)
         if id_column is None:
             id_column = guess_one(column_names(table), cls.id_names)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -153,6 +156,14 @@ def test_saving_keeps_the_segments_and_an_update_joins_them(model, tmp_path):
     again.update({"user": ["new"], "left": [0], "right": [1]}, [1], users={"user": ["new"], "language": ["s2"]})
     table = pl.DataFrame(again.segments())
     assert table.filter(pl.col("segment") == "s2")["people"].unique().to_list() == [2]
+
+
+def test_a_model_whose_segments_do_not_go_together_is_refused(model, tmp_path):
+    broken = copy.copy(model)
+    broken.hyperparameters_ = replace(model.hyperparameters_, segment_variances=(0.5, 0.5))
+    broken.save(tmp_path / "model")
+    with pytest.raises(DataError, match="3 covariances of 3 effects, for 3 segments"):
+        Population.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("changes", [{"basis": "attributes"}, {"user_features": True}])
