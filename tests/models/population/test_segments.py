@@ -63,7 +63,7 @@ def dense_joint(cells, segments, inverse, consensus_variance, variances):
         linear += np.kron(design, eta)
     covariance = np.linalg.inv(precision)
     evidence = 0.5 * (linear @ covariance @ linear - np.linalg.slogdet(precision)[1] - M * np.log(variances).sum())
-    return covariance, evidence
+    return covariance, evidence, covariance @ linear
 
 
 @pytest.mark.parametrize("n_levels", [(3,), (2, 3), (3, 2)])
@@ -79,7 +79,7 @@ def test_covariances_and_evidence_are_those_of_dense_algebra(n_levels):
     shape = rng.standard_normal((M, M))
     inverse, variances = np.linalg.inv(np.eye(M) + 0.1 * shape @ shape.T), rng.uniform(0.1, 1.0, n)
     found = _Joint(cells, inverse, 4.0, segments, variances)
-    covariance, evidence = dense_joint(cells, segments, inverse, 4.0, variances)
+    covariance, evidence, mean = dense_joint(cells, segments, inverse, 4.0, variances)
     other = 2.0 * variances
     difference = _Joint(cells, inverse, 4.0, segments, other).log_evidence - found.log_evidence
     np.testing.assert_allclose(
@@ -91,12 +91,21 @@ def test_covariances_and_evidence_are_those_of_dense_algebra(n_levels):
         same = segments.column_of == segments.column_of[g]
         mean_of[g, same] = own[same] / own[same].sum()
     average = np.append(1.0, mean_of[starts].sum(axis=0))
-    C_m, spread = found.covariances(segments)
+    m, C_m, differences, spread = found.summary(segments)
     A = np.kron(average[None], np.eye(M))
+    np.testing.assert_allclose(m, A @ mean, atol=CONVERGED)
     np.testing.assert_allclose(C_m, A @ covariance @ A.T, atol=CONVERGED)
     for g in range(n):
         D = np.kron(np.append(0.0, np.eye(n)[g] - mean_of[g])[None], np.eye(M))
+        np.testing.assert_allclose(differences[g], D @ mean, atol=CONVERGED)
         np.testing.assert_allclose(spread[g], D @ covariance @ D.T, atol=CONVERGED)
+    cell_means, cell_covariances = found.of_cells(cells.levels)
+    for levels, one, C in zip(cells.levels, cell_means, cell_covariances, strict=True):
+        a = np.zeros(1 + n)
+        a[[0, *(1 + levels)]] = 1.0
+        F = np.kron(a[None], np.eye(M))
+        np.testing.assert_allclose(one, F @ mean, atol=CONVERGED)
+        np.testing.assert_allclose(C, F @ covariance @ F.T, atol=CONVERGED)
 
 
 @pytest.mark.parametrize("truth", [0.003, 0.2, 30.0])

@@ -23,18 +23,21 @@ from predilect.data.features import Traits
 from predilect.decisions.ranking import board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise, symmetrise
+from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.prior import PopulationPrior
 from predilect.people.expectation import expectation
 from predilect.people.layout import Effects, Law, People
 from predilect.people.posterior import PopulationPosterior, part_of
+from predilect.people.update import settle_all
 
 _FIRST_SHARE = 0.1  # of people's prior variance
-_MOST_ROUNDS, _CLOSE = 4, 0.1  # of fits; until no logarithm of a variance moves by more
+_MOST_ROUNDS, _CLOSE = 4, 0.2  # of fits; until no logarithm of a variance moves by more
 _SMALLEST_SD, _LARGEST_SD, _GRID, _MOST_ZOOMS = 0.01, 100.0, 13, 4
 _NEGLIGIBLE, _ENOUGH = 1e-3, 6  # of a grid: weight relative to the best; points with more
 _FINE, _NEAR = 0.15, 0.8  # step of a grid of logarithms that is fine anyway; how far an estimate moves in a round
-_LARGEST_REST = 10_000
+_LARGEST_REST, _MOST_ENTRIES = 10_000, 300_000_000
+_WIDENINGS, _SWEEPS, _SITE_TOLERANCE, _SETTLED = 3, 10, 1e-6, 1e-9
 FALSE_DISCOVERY_RATE = 0.05
 _SMALLEST = 1e-300
 
@@ -117,8 +120,17 @@ def joint_traits(features: PersonFeatures, others: Traits | None) -> Traits:
 
 
 @dataclass(frozen=True, slots=True)
+class _Cell:
+    """People who share their segments."""
+
+    levels: IntArray
+    people: People
+    sites: Sites
+
+
+@dataclass(frozen=True, slots=True)
 class _Cells:
-    """Information of people who share their segments: ℓ(f) = ηᵀ f - ½ fᵀ H f of their mean utilities f."""
+    """Information of cells on the means of their utilities: ℓ(f) = ηᵀ f - ½ fᵀ H f."""
 
     levels: list[IntArray]  # the segments of each cell
     H: FloatArray  # (n_cells, M, M)
@@ -126,19 +138,33 @@ class _Cells:
 
     @classmethod
     def of(
-        cls, people: People, state: PopulationState, law: Law, segments: Segments, executor: ThreadPoolExecutor | None
-    ) -> _Cells:
-        rows, cell = np.unique(segments.code, axis=0, return_inverse=True)
+        cls, cells: list[_Cell], law: Law, delta: float, mean: FloatArray, spread: FloatArray | None,
+        executor: ThreadPoolExecutor | None,
+    ) -> _Cells:  # fmt: skip
+        """At the means (n_cells, M); sites are made anew if the means are uncertain, with ``spread`` (n_cells, M, M).
+
+        ``law`` has what is added to the mean of a cell as its mean.
+        """
         H, eta = [], []
-        for number in range(len(rows)):
-            users = np.flatnonzero(cell.ravel() == number)
-            part, sites = part_of(people, state.sites, users)
-            found = expectation(part, sites, law, state.delta, n_sweeps=0, executor=executor)
+        for number, cell in enumerate(cells):
+            here = law.mean + (law.Phi @ mean[number] if law.has_basis else mean[number])
+            if spread is not None:
+                wide = replace(law, Sigma=law.Sigma + spread[number], mean=here)
+                expectation(
+                    cell.people, cell.sites, wide, delta, n_sweeps=_SWEEPS, tolerance=_SITE_TOLERANCE, executor=executor
+                )
+            narrow = replace(law, mean=here)
+            found = expectation(cell.people, cell.sites, narrow, delta, n_sweeps=0, executor=executor)
             H.append(found.H)
-            # People of a cell have the same segments; other traits of theirs stay as they are.
-            mean = state.m + state.B @ people.traits[users].mean(axis=0)
-            eta.append(found.r + found.H @ mean)
-        return cls([row[row >= 0] for row in rows], np.array(H), np.array(eta))
+            eta.append(found.r + found.H @ mean[number])
+        return cls([cell.levels for cell in cells], np.array(H), np.array(eta))
+
+    def without_one(self, covariance: FloatArray, n_people: IntArray) -> FloatArray:
+        """Covariances (n_cells, M, M) of the means of cells without what one of their people says."""
+        return np.array([
+            factorise(symmetrise(factorise(C).inverse() - H / n)).inverse()
+            for C, H, n in zip(covariance, self.H, n_people, strict=True)
+        ])  # fmt: skip
 
 
 class _Joint:
@@ -180,32 +206,54 @@ class _Joint:
             h -= self.halves[g].T @ half
             fit += float(half @ half)
         self.factor, self.M = factorise(symmetrise(P)), M
-        fit += float(h @ self.factor.solve(h))
+        self.rest_mean, self.own_h = self.factor.solve(h), own_h
+        fit += float(h @ self.rest_mean)
         log_det = self.factor.log_det() + sum(factor.log_det() for factor in self.factors.values())
         self.log_evidence = 0.5 * (fit - log_det - M * float(np.log(variances).sum()))
 
-    def covariances(self, segments: Segments) -> tuple[FloatArray, FloatArray]:
-        """Covariance of the average person's utilities, (M, M), and of each segment's difference from them."""
-        M, shares, column_of = self.M, segments.shares(), segments.column_of
-        V, width = self.factor.inverse(), len(self.factor.lower)
-        # What is known of an effect through the rest of the parameters; of the eliminated ones S_g is left over.
-        rows = np.zeros((self.n, M, width))
+    def effects(self) -> tuple[FloatArray, FloatArray, dict[int, FloatArray]]:
+        """Effects as functions of what is not eliminated, (n_segments, M, size), their means, and what is left over.
+
+        The latter are the covariances of the eliminated effects given the rest, by segment.
+        """
+        M, size = self.M, len(self.rest_mean)
+        rows, mean = np.zeros((self.n, M, size)), np.zeros((self.n, M))
         for i, level in enumerate(self.rest, 1):
             rows[level][:, i * M : (i + 1) * M] = np.eye(M)
-        S = {g: factor.inverse() for g, factor in self.factors.items()}
         for g, half in self.halves.items():
             rows[g] = -solve_triangular(self.factors[g].lower, half, lower=True, trans="T", check_finite=False)
-        own_spread = np.sum([shares[g] ** 2 * S[g] for g in S], axis=0)
-        average = np.eye(M, width)
+            mean[g] = self.factors[g].solve(self.own_h[g])
+        return rows, mean + rows @ self.rest_mean, {g: factor.inverse() for g, factor in self.factors.items()}
+
+    def of_cells(self, levels: list[IntArray]) -> tuple[FloatArray, FloatArray]:
+        """Means (n_cells, M) and covariances (n_cells, M, M) of the utilities of cells."""
+        rows, mean, left = self.effects()
+        V, eye = self.factor.inverse(), np.eye(self.M, len(self.rest_mean))
+        means, covariances = [], []
+        for own in levels:
+            row = eye + rows[own].sum(axis=0)
+            means.append(self.rest_mean[: self.M] + mean[own].sum(axis=0))
+            over = [left[g] for g in own.tolist() if g in left]
+            covariances.append(symmetrise(row @ V @ row.T + (over[0] if over else 0.0)))
+        return np.array(means), np.array(covariances)
+
+    def summary(self, segments: Segments) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Mean (M,) and covariance of the average person's utilities; of segments' differences, one after the other."""
+        M, shares, column_of = self.M, segments.shares(), segments.column_of
+        rows, mean, left = self.effects()
+        V = self.factor.inverse()
+        own_spread = np.sum([shares[g] ** 2 * left[g] for g in left], axis=0)
+        average, average_mean = np.eye(M, len(V)), self.rest_mean[:M].copy()
         for column in range(len(segments.n_levels)):
             of = column_of == column
-            mean = np.tensordot(shares[of], rows[of], 1)
-            average += mean
-            rows[of] -= mean
+            common, common_mean = np.tensordot(shares[of], rows[of], 1), shares[of] @ mean[of]
+            average, average_mean = average + common, average_mean + common_mean
+            rows[of] -= common
+            mean[of] -= common_mean
         differences = np.array([symmetrise(row @ V @ row.T) for row in rows])
-        for g in S:
-            differences[g] += (1.0 - 2.0 * shares[g]) * S[g] + own_spread
-        return symmetrise(average @ V @ average.T + own_spread), differences
+        for g in left:
+            differences[g] += (1.0 - 2.0 * shares[g]) * left[g] + own_spread
+        return average_mean, symmetrise(average @ V @ average.T + own_spread), mean, differences
 
 
 def fit_segments(
@@ -223,13 +271,17 @@ def fit_segments(
     outside the largest column.
     """
     n_segments, n_columns, M = sum(segments.n_levels), len(segments.n_levels), prior.n_functions
-    if (1 + n_segments - max(segments.n_levels)) * M > _LARGEST_REST:
+    rest = (1 + n_segments - max(segments.n_levels)) * M
+    if rest > _LARGEST_REST or n_segments * M * M > _MOST_ENTRIES:
         raise DataError(
             f"{n_segments} segments in {n_columns} columns are too many to tell apart all at once with {M} items or "
-            "functions of them. Ask for one column of segments at a time, or for columns with fewer"
+            "functions of them. Ask for one column of segments at a time, or for one with fewer"
         )
     inverse = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
     others, centred, column_of = people.traits, segments.centred(), segments.column_of
+    n_others = others.shape[1]
+    _, one, cell = np.unique(segments.code, axis=0, return_index=True, return_inverse=True)
+    cell = cell.ravel()
     first = np.flatnonzero(np.diff(column_of, prepend=-1))  # segment of each column
     size = np.maximum.reduceat(segments.shares(), first)  # bounds the variance of any combination of a column's traits
     found = np.full(len(column_of), _FIRST_SHARE * prior.variance)
@@ -238,29 +290,54 @@ def fit_segments(
         variances = found
         # In the fit all effects have one prior variance, and no combination of traits a variance above 1, for which its
         # steps are made: the traits are scaled for both.
-        scale = float(variances[first] @ size) + (prior.trait_scale if others.shape[1] else 0.0)
-        factors = np.sqrt(np.append(np.full(others.shape[1], prior.trait_scale), variances) / scale)
-        here = replace(people, traits=np.ascontiguousarray(np.hstack([others, centred]) * factors))
-        at = replace(prior, trait_scale=scale)
+        scale = float(variances[first] @ size) + (prior.trait_scale if n_others else 0.0)
+        factors = np.sqrt(np.append(np.full(n_others, prior.trait_scale), variances) / scale)
+        traits = np.ascontiguousarray(np.hstack([others, centred]) * factors)
+        here, at = replace(people, traits=traits), replace(prior, trait_scale=scale)
         state = fit(here, at, None if state is None else replace(state, B=state.B * (before / factors)))
         before, posterior = factors, state.posterior(here, at)
-        cells = _Cells.of(posterior.people, state, posterior.law, segments, executor)
-        joint = partial(_Joint, cells, inverse, prior.consensus_variance, segments)
-        for k in range(len(first)):
-            found = _with_variance(joint, found, column_of == k, is_near=number > 0)
+        cells = [_cell_of(posterior, np.flatnonzero(cell == c), segments, n_others) for c in range(len(one))]
+        # Point estimates of the effects would leave people's sites too sure, and the effects too small where a segment
+        # has few answers an item: they are made anew with the effects uncertain, without what the person says of them.
+        law = posterior.law
+        law = replace(
+            law, mean=law.mean - (law.Phi @ state.m if law.has_basis else state.m), shift=law.shift[:, :n_others]
+        )
+        mean = state.m + traits[one][:, n_others:] @ state.B[:, n_others:].T
+        known = _Cells.of(cells, law, state.delta, mean, None, executor)
+        for _ in range(_WIDENINGS):
+            joint = _Joint(known, inverse, prior.consensus_variance, segments, found)
+            mean, covariance = joint.of_cells(known.levels)
+            spread = known.without_one(covariance, np.bincount(cell))
+            known = _Cells.of(cells, law, state.delta, mean, spread, executor)
+        tried = partial(_Joint, known, inverse, prior.consensus_variance, segments)
+        for k in range(n_columns):
+            found = _with_variance(tried, found, column_of == k, is_near=number > 0)
         if float(np.abs(np.log(found / variances)).max()) < _CLOSE:
             break
     assert state is not None
-    B, n_others = state.B * factors, others.shape[1]
-    C_m, spread = joint(variances).covariances(segments)
-    for k in range(len(first)):
-        of = n_others + np.flatnonzero(column_of == k)
-        B[:, of] -= (B[:, of] @ segments.shares()[column_of == k])[:, None]
+    m, C_m, differences, spread = tried(found).summary(segments)
+    B = np.hstack([state.B[:, :n_others] * factors[:n_others], differences.T])
     if n_others:
-        C_B = factorise(symmetrise(inverse / prior.trait_scale + cells.H.sum(axis=0))).inverse()
+        C_B = factorise(symmetrise(inverse / prior.trait_scale + known.H.sum(axis=0))).inverse()
         spread = np.concatenate([C_B[None], spread])
-    shown = replace(posterior.people, traits=np.hstack([others, segments.one_hot()]))
-    return state, replace(posterior, C_m=C_m, effects=Effects(B, spread), people=shown), variances
+    plain = replace(posterior.people, traits=np.hstack([others, segments.one_hot()]))
+    posterior = replace(posterior, m=m, C_m=C_m, effects=Effects(B, spread), people=plain)
+    log_factor, _, _ = settle_all(
+        plain, posterior.sites, posterior.law, state.delta, prior.tie_spread if len(state.log_tie_factor) else 0.0,
+        state.log_tie_factor, tolerance=_SETTLED, executor=executor,
+    )  # fmt: skip
+    if len(log_factor):
+        posterior = replace(posterior, people=replace(plain, tie_factor=np.exp(log_factor)))
+    return state, posterior, found
+
+
+def _cell_of(posterior: PopulationPosterior, users: IntArray, segments: Segments, n_others: int) -> _Cell:
+    """People who share their segments, with their own sites; traits other than segments stay theirs."""
+    people, sites = part_of(posterior.people, posterior.sites, users)
+    levels = segments.code[users[0]]
+    traits = np.ascontiguousarray(people.traits[:, :n_others])
+    return _Cell(levels[levels >= 0], replace(people, traits=traits), sites)
 
 
 def _with_variance(
