@@ -244,8 +244,8 @@ def test_the_rule_of_benjamini_and_hochberg():
 
 @pytest.mark.slow
 def test_intervals_hold_where_a_segment_has_few_answers_an_item():
-    # Ten answers an item and segment, the prior of people given as it is. The effects, of .4, come out at .43, and errors
-    # are .95 standard deviations; with the effects taken for known where sites are made it was .37, and 1.07.
+    # Ten answers an item and segment, the prior of people given as it is. The effects, of .4, come out at .43, and
+    # errors are .95 standard deviations; with the effects taken for known where sites are made it was .37, and 1.07.
     spread, deviation = [], []
     for seed in range(3):
         rng = np.random.default_rng(seed)
