@@ -71,6 +71,7 @@ class Case:
         options += self.now_and_then(0.3, "--out", self.folder / rng.choice(["out", "out", f"o{ESCAPES}", "x" * 300]))
         options += self.now_and_then(0.1, "--by", self.column("language"))
         options += self.now_and_then(0.2, "--by", ROLES["language"][self.style])
+        options += self.now_and_then(0.1, "--segment", self.column("language"))
         options += self.now_and_then(0.2, "--items", self.features("item"))
         options += self.now_and_then(0.1, "--people", self.features("user"))
         options += self.now_and_then(0.1, "--scale", rng.choice(["elo", "logit", "elo", "points"]))

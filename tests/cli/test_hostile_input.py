@@ -67,6 +67,7 @@ def test_commands_of_a_file_reach_no_terminal(hostile, tmp_path):
     for command in (
         ["check", hostile, "--left", HOSTILE + "?"], ["check", hostile, "--winner", HOSTILE],
         ["check", tmp_path / f"{HOSTILE}.csv"], ["rank", hostile, "--by", f"no {HOSTILE}"],
+        ["rank", hostile, "--segment", HOSTILE], ["rank", hostile, "--segment", f"no {HOSTILE}"],
         ["predict", tmp_path / HOSTILE, pairs],
     ):  # fmt: skip
         ran = run(*command)
@@ -115,7 +116,7 @@ def test_nobody_listens(results, tmp_path, command, closed):
     assert (tmp_path / "out" / "leaderboard.csv").exists() == (command == "rank")
 
 
-@pytest.mark.parametrize("option", [["--out"], ["--tie"], ["--by"], ["--user"], ["--items"], []])
+@pytest.mark.parametrize("option", [["--out"], ["--tie"], ["--by"], ["--segment"], ["--user"], ["--items"], []])
 def test_names_that_are_no_utf8_are_refused_before_any_work(tmp_path, option):
     votes = tmp_path / ("votes.csv" if option else NOT_UTF8 + ".csv")
     votes.write_text(TEXT)

@@ -31,6 +31,15 @@ def predict(
             "--items", metavar="FILE", rich_help_panel=FEATURES, help="Features of items that the model does not know."
         ),
     ] = None,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            "--people",
+            metavar="FILE",
+            rich_help_panel=FEATURES,
+            help="Features and segments of people whom the model does not know.",
+        ),
+    ] = None,
     user: Annotated[
         str | None, typer.Option("--user", metavar="NAME", rich_help_panel=COLUMNS, help="Whose answer it is.")
     ] = None,
@@ -71,7 +80,8 @@ def predict(
         fitted = load_model(model)
         _, table = read_table(pairs, unpack_limit=unpack_limit)
         features = None if items is None else read_frame(items, unpack_limit=unpack_limit)
-        result = _predictions(fitted, table, _roles(table.columns, user, left, right), features)
+        of_people = None if people is None else read_frame(people, unpack_limit=unpack_limit)
+        result = _predictions(fitted, table, _roles(table.columns, user, left, right), features, of_people)
         if target is not None:
             target.write(lambda path: _write(result, path, out))
             talk.written = str(out)
@@ -91,14 +101,14 @@ def _roles(names: list[str], user: str | None, left: str | None, right: str | No
     return guess_columns(names, user=user, left=left, right=right, weight=False, task=False, need_winner=False)
 
 
-def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: Any) -> pl.DataFrame:
+def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: Any, users: Any) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
     from predilect.errors import DataError
 
     asked = table.select(pl.col(column).alias(role) for role, column in roles.items())
-    mean, variance, chance = model.predict_margin_and_proba(asked, items=items)
+    mean, variance, chance = model.predict_margin_and_proba(asked, items=items, users=users)
     added = {
         "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2], "margin": mean,
         "sd": np.sqrt(variance),

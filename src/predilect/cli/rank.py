@@ -80,6 +80,17 @@ def rank(
             help="Also make a board for each value of this column of VOTES, each fitted by itself.",
         ),
     ] = None,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segment",
+            metavar="COLUMN",
+            rich_help_panel=MODEL,
+            help="Also say how people of each value of this column (of the people file, or else of VOTES) differ from "
+            "the crowd, in one fit in which small segments borrow from it; may be repeated. COLUMN=VALUE prints the "
+            "board of that segment too.",
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option("--seed", min=0, rich_help_panel=MODEL, help="The same seed gives the same result.")
     ] = 0,
@@ -105,8 +116,9 @@ def rank(
             metavar="DIR",
             rich_help_panel=OUTPUT,
             show_default="nothing is written",
-            help="Folder to make: leaderboard.csv, .json, .png and .svg, users.parquet, model/ "
-            "and, with --by, segments.csv; with --model gaspk also weights.csv and characteristics.csv, .png and .svg.",
+            help="Folder to make: leaderboard.csv, .json, .png and .svg, users.parquet, model/ and, with --by or "
+            "--segment, segments.csv (of the latter also .png and .svg); with --model gaspk also weights.csv and "
+            "characteristics.csv, .png and .svg.",
         ),
     ] = None,
     force: Annotated[
@@ -135,20 +147,27 @@ def rank(
     with session(quiet, json) as talk:
         from predilect.cli.fitting import Fitter, say_board, say_findings, say_intake, say_model, say_verdict
         from predilect.cli.reading import read_features, read_people, read_votes
+        from predilect.cli.segments import asked_segments, refuse_unknown, say_segments
         from predilect.report.folder import RankOutput, input_records, package_versions
-        from predilect.report.leaderboard import Ranking, leaderboard_document
+        from predilect.report.leaderboard import Ranking, leaderboard_document, shared_segments
         from predilect.report.output import OutputFolder
         from predilect.report.tables import SCALES
 
         started, clock = datetime.now(UTC), perf_counter()
         asked = asked_for(model, personal, pooled)
         settings = gaspk.settings(model == "gaspk")
+        columns, boards = asked_segments(segment or [], by, str(model), asked)
+        if columns:
+            asked = Personal.yes
         folder = None if out is None else OutputFolder(out, force)
         unit = SCALES[scale.value]
         with talk.progress("Reading"):
-            read = read_votes(votes, reading, by)
-            features = read_features(items, reading.unpack_limit), read_people(people, reading.unpack_limit)
-            fitter = Fitter(str(model), *features, unit, asked, verdict, seed, jobs, strict, settings)
+            read = read_votes(votes, reading, by, columns if people is None else [])
+            of_people = read.people or read_people(people, reading.unpack_limit, columns)
+            if of_people is not None:
+                refuse_unknown(boards, [(one.source, one.category or "") for one in of_people.outputs])
+            features = read_features(items, reading.unpack_limit)
+            fitter = Fitter(str(model), features, of_people, unit, asked, verdict, seed, jobs, strict, settings)
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
@@ -158,21 +177,25 @@ def rank(
             folder.probe()
 
         overall, choice = fitter.fit(talk, read.comparisons, findings)
-        segments = fitter.fit_segments(talk, read.segments, choice.personal) if by is not None else {}
+        segments: dict[Any, Any] = {}
+        if by is not None:
+            segments = fitter.fit_segments(talk, read.segments, choice.personal)
+        elif columns:
+            segments = shared_segments(overall.model, unit)
+            refuse_unknown(boards, segments)  # those of whom nobody answered
         seconds["fitting"] = perf_counter() - clock - seconds["reading"]
         document = leaderboard_document(
             overall,
             unit,
             verdict=choice.to_dict(),
-            by=None if by is None else {
-                "column": by, "fits": "independent", "rows_without_value": read.rows_without_segment
-            },
+            by={"column": by, "fits": "independent", "rows_without_value": read.rows_without_segment} if by is not None
+            else {"columns": columns, "fits": "shared"} if columns else None,
             segments=segments,
             provenance={
                 "inputs": inputs,
                 "options": {
                     **reading.to_dict(), "model": str(model), "personal": asked.value, "verdict": verdict, "by": by,
-                    "scale": scale.value,
+                    "segment": segment, "scale": scale.value,
                     "strict": strict, **gaspk.to_dict(),
                 },
                 "seed": seed,
@@ -194,11 +217,13 @@ def rank(
         say_model(talk, overall, unit, choice.personal)
         say_verdict(talk, choice)
         say_board(talk, overall, unit, top)
-        for value, segment in segments.items():
-            if isinstance(segment, Ranking):
-                say_board(talk, segment, unit, top, value)
+        for value, one in segments.items():
+            if isinstance(one, Ranking):
+                say_board(talk, one, unit, top, value)
         if by is not None:
-            _say_segments(talk, by, segments, read.rows_without_segment)
+            _say_separate(talk, by, read.rows_without_segment)
+        elif columns:
+            say_segments(talk, segments, overall, unit, boards, top, out)
         if json:
             talk.document(document)
         if failure is not None:
@@ -206,7 +231,7 @@ def rank(
         _say_next(talk, out, written)
 
 
-def _say_segments(talk: Talk, by: str, segments: dict[str, Any], n_without: int) -> None:
+def _say_separate(talk: Talk, by: str, n_without: int) -> None:
     talk.say(f'Each board by "{by}" was fitted by itself: small segments borrow nothing from the others.')
     if n_without:
         rows = "1 row has" if n_without == 1 else f"{n_without} rows have"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,46 +23,61 @@ _READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "si
 
 @dataclass(frozen=True)
 class Reading:
-    """All answers, those of each segment by its value (or why it has none), and the number of rows without segment."""
+    """All answers, those of each segment by its value (or why it has none), and the number of rows without segment.
+
+    ``people``: segments of people that stand in the columns of answers.
+    """
 
     comparisons: Comparisons
     segments: dict[str, Comparisons | str] = field(default_factory=dict)
     rows_without_segment: int = 0
+    people: PersonFeatures | None = None
 
 
-def read_votes(path: Path, options: ReadingOptions, by: str | None = None) -> Reading:
-    """Answers of a file, cut into segments by the column ``by``; DataError if it cannot be read, or has too many."""
+def read_votes(
+    path: Path, options: ReadingOptions, by: str | None = None, segments: Sequence[str] = ()
+) -> Reading:  # fmt: skip
+    """Answers of a file, cut by the column ``by``, or with the columns ``segments`` of people; raises DataError."""
     settings = _settings(options)
-    if by is None:
+    more = list(segments) if by is None else [by]
+    if not more:
         return Reading(read_comparisons(path, unpack_limit=options.unpack_limit, **settings))
-    if settings.get("task") is None and guess_one([by], TASK) is not None:
+    if settings.get("task") is None and guess_one(more, TASK) is not None:
         settings["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
 
     def wanted(names: list[str]) -> list[str]:
-        if by not in names:
-            listed = ", ".join(f'"{name}"' for name in names)
-            raise DataError(f'there is no column "{by}" (given with --by); the columns are {listed}')
+        for name in more:
+            if name not in names:
+                raise no_column(name, "--segment" if by is None else "--by", names)
         roles = ("user", "left", "right", "winner", "weight", "task")
         given: dict[str, Any] = {role: value for role, value in settings.items() if role in roles}
-        return [*guess_columns(names, **given).values(), by]
+        return [*guess_columns(names, **given).values(), *more]
 
     names, frame = read_table(path, wanted, unpack_limit=options.unpack_limit)
     whole = Comparisons.from_frame(frame, **settings)
-    used = {*whole.intake.columns.values(), by}
+    used = {*whole.intake.columns.values(), *more}
     unused = tuple(name for name in names if name not in used)
     whole = replace(whole, intake=replace(whole.intake, ignored_columns=unused))
+    if by is None:
+        user = whole.intake.columns.get("user")
+        if user is None:
+            raise DataError(
+                "--segment needs a column that says who answered. Name it (--user NAME), or give each value a fit of "
+                "its own (--by COLUMN)"
+            )
+        return Reading(whole, people=PersonFeatures.from_frame(frame, user, segments=more))
     # A segment alone might fit two readings of the winner where the whole fits one.
     if settings.get("winner_is") is None:
         settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)
     settings["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
     value = _segment_values(frame, by)
-    segments: dict[str, Comparisons | str] = {}
+    parts: dict[str, Comparisons | str] = {}
     for segment in value.drop_nulls().unique().sort().to_list():
         try:
-            segments[segment] = Comparisons.from_frame(frame.filter((value == segment).fill_null(False)), **settings)
+            parts[segment] = Comparisons.from_frame(frame.filter((value == segment).fill_null(False)), **settings)
         except DataError as error:
-            segments[segment] = str(error)
-    return Reading(whole, segments, value.null_count())
+            parts[segment] = str(error)
+    return Reading(whole, parts, value.null_count())
 
 
 def read_features(path: Path | None, unpack_limit: float) -> ItemFeatures | None:
@@ -69,9 +85,23 @@ def read_features(path: Path | None, unpack_limit: float) -> ItemFeatures | None
     return None if path is None else ItemFeatures.from_frame(read_frame(path, unpack_limit=unpack_limit))
 
 
-def read_people(path: Path | None, unpack_limit: float) -> PersonFeatures | None:
-    """Features of people from a file with one row a person."""
-    return None if path is None else PersonFeatures.from_frame(read_frame(path, unpack_limit=unpack_limit))
+def read_people(path: Path | None, unpack_limit: float, segments: Sequence[str] = ()) -> PersonFeatures | None:
+    """Features of people from a file with one row a person, and the columns of it that are segments."""
+    if path is None:
+        return None
+    frame = read_frame(path, unpack_limit=unpack_limit)
+    for name in segments:
+        if name not in frame.columns:
+            raise no_column(name, "--segment, and looked for in --people FILE", frame.columns)
+    user = guess_one(frame.columns, PersonFeatures.id_names)
+    others = [name for name in frame.columns if name != user] if segments else None
+    return PersonFeatures.from_frame(frame, columns=others, segments=segments)
+
+
+def no_column(name: str, given: str, names: Sequence[str]) -> DataError:
+    """The error for a column that is not there."""
+    listed = ", ".join(f'"{name}"' for name in names)
+    return DataError(f'there is no column "{name}" (given with {given}); the columns are {listed}')
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:

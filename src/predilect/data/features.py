@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
+from predilect._text import shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.intake import counted
@@ -235,6 +236,12 @@ class ItemFeatures:
             row = int(ids.is_null().arg_max() or 0) + 1
             raise DataError(f'column "{id_column}" holds {ids.null_count()} missing ids (first: row {row}).')
         series, ids, report = _one_row_each(series, ids, cls.what)
+        return cls._encoded(series, ids, categorical, report)
+
+    @classmethod
+    def _encoded(
+        cls, series: Mapping[str, pl.Series], ids: pl.Series, categorical: Iterable[str], report: list[str]
+    ) -> Self:
         outputs, n_encoded, told = plan_outputs(series, set(categorical), ids.to_list(), cls.what)
         matrix, _ = encode(outputs, series, cls.what) if series else (np.zeros((len(ids), 0)), [])
         return cls(Vocabulary(ids), matrix, outputs, n_encoded, (*report, *told))
@@ -302,11 +309,110 @@ class ItemFeatures:
         return len(self.ids)
 
 
+MOST_SEGMENTS = 200
+
+
+@dataclass(frozen=True, eq=False)
 class PersonFeatures(ItemFeatures):
-    """Features of people; as ``ItemFeatures``, with the id column guessed from the names in use for people."""
+    """Features of people; as ``ItemFeatures``, with the id column guessed from the names in use for people.
+
+    Attributes
+    ----------
+    segments : tuple of str
+        Columns that say which group of people somebody belongs to; each value is a segment.
+    """
 
     what: ClassVar[str] = "person"
     id_names: ClassVar[tuple[str, ...]] = (*USER, "id", "name")
+
+    segments: tuple[str, ...] = ()
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        id_column: str | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+        categorical: Iterable[str] = (),
+        segments: str | Iterable[str] = (),
+    ) -> Self:
+        """Encode a table with one row per person, or the segments of people from a table of answers.
+
+        Parameters
+        ----------
+        frame, id_column, columns, categorical
+            As :meth:`ItemFeatures.from_frame`; with ``segments``, ``columns`` are further features, by default none.
+        segments : str or iterable of str
+            Columns that say which segment somebody belongs to. People may have several rows: empty cells beside a
+            value count for nothing, and somebody without any value belongs to no segment.
+
+        Raises
+        ------
+        DataError
+            As :meth:`ItemFeatures.from_frame`; if somebody belongs to two segments of a column, or a column holds fewer
+            than two values or more than 200.
+        """
+        groups = (segments,) if isinstance(segments, str) else tuple(dict.fromkeys(segments))
+        if not groups:
+            return super().from_frame(frame, id_column, columns=columns, categorical=categorical)
+        _refuse_sparse(frame, cls.what)
+        table, _ = open_frame(frame)
+        if id_column is None:
+            id_column = guess_one(column_names(table), cls.id_names)
+        if id_column is None or id_column in groups:
+            raise DataError(
+                "found no column that says who belongs to a segment; the columns are "
+                f'{", ".join(column_names(table)) or "(none)"}. Name it: id_column="NAME".'
+            )
+        wanted = dict.fromkeys((*groups, *(() if columns is None else columns)))
+        taken = to_columns(table, [id_column, *wanted])
+        ids = clean_ids(taken.pop(id_column), id_column)
+        named = ids.is_not_null()
+        people = ids.filter(named)
+        series = {name: column.filter(named) for name, column in taken.items()}
+        for name in groups:
+            series[name] = _segment_of_each(name, as_text(series[name]), people)
+        one_each, ids, report = _one_row_each(series, people, cls.what)
+        made = cls._encoded(one_each, ids, (*categorical, *groups), report)
+        return replace(made, segments=groups)
+
+    def to_dict(self, *, with_matrix: bool = True) -> dict[str, Any]:
+        """As :meth:`ItemFeatures.to_dict`, with the segments."""
+        return super().to_dict(with_matrix=with_matrix) | {"segments": list(self.segments)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Features that ``to_dict`` wrote."""
+        segments = typed(tuple[str, ...], plain.get("segments", []), "segments")
+        found = replace(super().from_dict(plain), segments=segments)
+        if not set(segments) <= {one.source for one in found.outputs if one.kind == "category"}:
+            raise ValueError("segments without a column")
+        return found
+
+
+def _segment_of_each(name: str, value: pl.Series, people: pl.Series) -> pl.Series:
+    """The segment of each row's person, whose other rows may leave it empty; DataError where it is no segment."""
+    table = pl.DataFrame({"id": people, "value": value})
+    pairs = table.drop_nulls("value").unique(maintain_order=True)
+    n_segments = pairs["value"].n_unique()
+    if n_segments > MOST_SEGMENTS:
+        raise DataError(
+            f'column "{name}" holds {n_segments} different values, and people are cut into at most {MOST_SEGMENTS} '
+            "segments. Name a column with fewer, or map its values to groups"
+        )
+    if n_segments < 2:
+        only = "no value at all" if n_segments == 0 else f'one value only ("{shown(pairs["value"][0])}")'
+        raise DataError(f'column "{name}" holds {only}: there are no segments to compare. Leave it out')
+    twice = pairs.filter(pl.col("id").is_duplicated())
+    if len(twice):
+        first = twice.filter(pl.col("id") == twice["id"][0])["value"].head(2).to_list()
+        raise DataError(
+            f'{twice["id"].n_unique()} people stand in two or more segments of column "{name}" (first: '
+            f'{twice["id"][0]}, in "{shown(first[0])}" and "{shown(first[1])}"): it tells answers apart, not people. '
+            f"Give each value a fit of its own (--by {name}), or give everybody one value"
+        )
+    return table.join(pairs, on="id", how="left", maintain_order="left")["value_right"].rename(name)
 
 
 def _refuse_sparse(frame: Any, what: str) -> None:

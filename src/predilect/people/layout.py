@@ -105,8 +105,26 @@ class Effects:
     """Effects B x_u of user traits on the prior mean of user u's utilities."""
 
     B: FloatArray  # (M, n_traits), on the basis of the population covariance
-    # (M, M), posterior of one trait's effect; traits are uncorrelated, their effects independent
+    # Posterior of one trait's effect, (M, M), where traits are uncorrelated and alike; or (n, M, M): the last n - 1
+    # traits have one each, and those before them share the first.
     covariance: FloatArray
+
+    @property
+    def stack(self) -> FloatArray:
+        """Distinct covariances, (n, M, M)."""
+        return self.covariance if self.covariance.ndim == 3 else self.covariance[None]
+
+    def sizes(self, traits: FloatArray) -> FloatArray:
+        """By how much each of the stacked covariances counts for people with ``traits`` (n_people, n_traits)."""
+        squares = traits**2
+        n_shared = traits.shape[1] - len(self.stack) + 1
+        return np.hstack([squares[:, :n_shared].sum(axis=1, keepdims=True), squares[:, n_shared:]])
+
+    def spread(self, traits: FloatArray) -> FloatArray:
+        """Covariance of the effects on somebody with ``traits`` (n_traits,), (M, M)."""
+        size = self.sizes(traits[None])[0]
+        used = np.flatnonzero(size)
+        return np.asarray(np.tensordot(size[used], self.stack[used], 1))
 
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).

@@ -166,6 +166,12 @@ def joined(
     return layout, Sites(*(column(name, rows, sites, more_sites) for name in ("precision", "linear")))
 
 
+def part_of(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:
+    """Layout of some users of a layout; O(n_rows)."""
+    nobody = side_by_side([Person.without_answers(np.zeros((1, people.traits.shape[1])))], people.n_items)
+    return joined(people, sites, nobody, users)
+
+
 def _ranges(first: IntArray, second: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
     """Pointers of users taken in some order out of two layouts with such pointers, and where their rows lie."""
     both = np.concatenate((first, second[1:] + first[-1]))
@@ -316,11 +322,14 @@ class PopulationPosterior(Posterior):
             return person_in(self, people, sites, 0)
         return person_in(self, self.people, self.sites, user, traits)
 
-    def crowd(self) -> Utilities:
-        """Consensus, the mean of the population, in factored form."""
+    def crowd(self, traits: FloatArray | None = None) -> Utilities:
+        """Consensus, the mean of the population, in factored form; or the mean of those with ``traits`` (n_traits,)."""
         nothing = np.zeros(0, dtype=np.int64)
         Phi = None if self.basis is None else self.basis.Phi
-        return Utilities(self.law.mean, self.C_m, Phi, nothing, offset_variance(self))
+        mean, covariance = self.law.mean, self.C_m
+        if traits is not None and self.effects is not None:
+            mean, covariance = mean + self.law.shift @ traits, covariance + self.effects.spread(traits)
+        return Utilities(mean, covariance, Phi, nothing, offset_variance(self))
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None

@@ -176,7 +176,7 @@ def margins_in(
     sorted_mean = np.empty(len(order))
     sorted_var = np.empty(len(order))
     own_C = np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
-    C_shift = np.zeros((0, 0)) if posterior.effects is None else posterior.effects.covariance
+    C_shift = np.zeros((0, 0, 0)) if posterior.effects is None else posterior.effects.stack
 
     def work(shard: tuple[int, int]) -> None:
         start, stop = shard
@@ -203,7 +203,7 @@ def _margins_by_items(
     prior = posterior.law.mean
     if posterior.effects is not None:
         prior = prior + posterior.law.shift @ known
-        C = C + float(known @ known) * posterior.effects.covariance
+        C = C + posterior.effects.spread(known)
     own = items[:, None]
     c = Sigma[own, left] - Sigma[own, right]
     e = Q @ c
@@ -224,7 +224,7 @@ def person_in(
     mean = posterior.law.mean
     if posterior.effects is not None:
         mean = mean + posterior.law.shift @ known
-        C_m = C_m + float(known @ known) * posterior.effects.covariance
+        C_m = C_m + posterior.effects.spread(known)
     own = np.zeros(0, dtype=np.int64)
     nothing = user < 0 or people.answer_ptr[user] == people.answer_ptr[user + 1]
     if nothing:
@@ -305,8 +305,9 @@ def _margins_without_answers(
     var += _pair_variance(posterior, posterior.C_m, offset_variance(posterior), left, right)
     if posterior.effects is not None:
         mean = mean + np.einsum("ij,ij->i", law.shift[left] - law.shift[right], traits)
-        spread = _pair_variance(posterior, posterior.effects.covariance, np.zeros(0), left, right)
-        var += np.einsum("ij,ij->i", traits, traits) * spread
+        for size, covariance in zip(posterior.effects.sizes(traits).T, posterior.effects.stack, strict=True):
+            rows = np.flatnonzero(size)
+            var[rows] += size[rows] * _pair_variance(posterior, covariance, np.zeros(0), left[rows], right[rows])
     return mean, var
 
 

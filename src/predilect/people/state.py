@@ -230,7 +230,8 @@ def predict_margins(
     """Mean and variance of the margins of queries grouped by user, into ``mean`` and ``var``.
 
     Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to user ``users[i]``. ``own_C`` is the item-specific variance of
-    the consensus, ``C_shift`` the posterior covariance of the effect of one trait.
+    the consensus, ``C_shift`` (n, M, M) the posterior covariances of the effects of traits: the last n - 1 traits have
+    one each, those before them share the first.
     """
     for i in range(users.shape[0]):
         u = users[i]
@@ -240,13 +241,15 @@ def predict_margins(
         last = query_ptr[i + 1]
         C = C_m
         if traits.shape[1] > 0:
-            size = 0.0
+            size = np.zeros(C_shift.shape[0])
             for j in range(traits.shape[1]):
-                size += traits[u, j] ** 2
-            C = np.empty(C_m.shape)
-            for j in range(C.shape[0]):
-                for h in range(C.shape[1]):
-                    C[j, h] = C_m[j, h] + size * C_shift[j, h]
+                size[max(0, j - traits.shape[1] + C_shift.shape[0])] += traits[u, j] ** 2
+            C = C_m.copy()
+            for t in range(C_shift.shape[0]):
+                if size[t] > 0.0:
+                    for j in range(C.shape[0]):
+                        for h in range(C.shape[1]):
+                            C[j, h] += size[t] * C_shift[t, j, h]
         if Phi.shape[1] == 0:
             _by_items(items, x, Q, left, right, first, last, cov, C, mean, var)
         else:

@@ -23,7 +23,8 @@ from predilect._plots import can_plot, new_figure, write_figure
 from predilect._text import amount, one_line, shortened
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
-from predilect.report.leaderboard import Ranking, Refused, segment_table
+from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
+from predilect.report.segments import plot_segments
 from predilect.report.tables import Scale, write_csv
 from predilect.shards import workers
 
@@ -165,11 +166,11 @@ def package_versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RankOutput:
-    """Results of a run, ready to be written; ``segments`` is empty without ``--by``."""
+    """Results of a run, ready to be written; ``segments`` is empty without ``--by`` and ``--segment``."""
 
     overall: Ranking
     scale: Scale
-    segments: Mapping[str, Ranking | Refused]
+    segments: Mapping[Any, Ranking | Refused | SharedSegment]
     document: Mapping[str, Any]
 
     def write(self, place: Path, jobs: int | None, watch: Callable[[str, int], None]) -> list[str]:
@@ -212,7 +213,10 @@ class RankOutput:
         people = f" of {len(model.users_)} people" if model.users_ is not None else ""
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
         plot_board(self.overall.board, self.scale, title, [place / name for name in names])
-        for stem, plot in model.further_plots().items():
+        plots = dict(model.further_plots())
+        if shared := [one.board for one in self.segments.values() if isinstance(one, SharedSegment)]:
+            plots["segments"] = partial(plot_segments, shared, self.overall.board, self.scale)
+        for stem, plot in plots.items():
             more = [f"{stem}.png", f"{stem}.svg"]
             watch(more[0], 0)
             plot([place / name for name in more])

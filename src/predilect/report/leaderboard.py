@@ -61,13 +61,37 @@ class Refused:
         return {"not_ranked": self.reason}
 
 
+SEGMENT_COLUMNS = ("column", "segment", "people")
+
+
+@dataclass(frozen=True)
+class SharedSegment:
+    """One segment's board out of a fit that all segments share: rows of ``model.segments()``."""
+
+    board: pl.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {name: self.board[name][0] for name in SEGMENT_COLUMNS} | {
+            "board": self.board.drop(SEGMENT_COLUMNS).to_dicts()
+        }
+
+
+def shared_segments(model: Any, scale: Scale) -> dict[tuple[str, str], SharedSegment]:
+    """Boards of a model's segments, by column and value."""
+    table = rescaled(pl.DataFrame(model.segments()), scale.per_probit)
+    table = table.with_columns(pl.col("difference", "difference_sd") * scale.per_probit)
+    parts = table.partition_by("column", "segment", maintain_order=True)
+    return {(part["column"][0], part["segment"][0]): SharedSegment(part) for part in parts}
+
+
 def leaderboard_document(
     overall: Ranking,
     scale: Scale,
     *,
     verdict: Mapping[str, Any] | None = None,
     by: Mapping[str, Any] | None = None,
-    segments: Mapping[str, Ranking | Refused] | None = None,
+    segments: Mapping[Any, Ranking | Refused | SharedSegment] | None = None,
     provenance: Mapping[str, Any],
     timing: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -92,13 +116,14 @@ def leaderboard_document(
     }  # fmt: skip
 
 
-def segment_table(segments: Mapping[str, Ranking | Refused]) -> pl.DataFrame:
-    """The boards of all segments under each other, with a first column ``segment``."""
+def segment_table(segments: Mapping[Any, Ranking | Refused | SharedSegment]) -> pl.DataFrame:
+    """The boards of all segments under each other; of separate fits with a first column ``segment``."""
     boards = [
-        segment.board.select(pl.lit(value).alias("segment"), pl.all())
+        segment.board if isinstance(segment, SharedSegment)
+        else segment.board.select(pl.lit(value).alias("segment"), pl.all())
         for value, segment in segments.items()
-        if isinstance(segment, Ranking)
-    ]
+        if not isinstance(segment, Refused)
+    ]  # fmt: skip
     # Amounts may be whole in one segment and fractions in another.
     return pl.concat(boards, how="vertical_relaxed")
 

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._json import typed
 from predilect._text import amount
 from predilect._types import FloatArray
-from predilect.data import Comparisons
+from predilect.data import Comparisons, PersonFeatures, build_frame
 from predilect.data.features import Traits
+from predilect.errors import DataError
 from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.posterior import GaussianPosterior
@@ -28,6 +29,7 @@ from predilect.models.population.prior import (
     restored_hyperparameters,
     threshold_and_spread,
 )
+from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_boards, segment_columns
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
@@ -167,17 +169,19 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         given, personal = given_hyperparameters(self), bool(self.personal) and training.personal
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
         traits, traits_of_users = None, None
+        segments = None if people is None or not people.segments else self._segments(people, training)
         if people is not None and personal and self.user_features is not False:
-            known_people = people.align(comparisons.users)
-            traits = Traits.of(*known_people)
-            traits_of_users = traits.transform(*known_people)
+            matrix, known = people.align(comparisons.users)
+            matrix = matrix[:, other_columns(people)]
+            traits = Traits.of(matrix, known)
+            traits_of_users = traits.transform(matrix, known)
         n_inducing = None if isinstance(self.n_inducing, str) else self.n_inducing
         with workers(self.n_jobs) as executor:
             if personal:
                 trained = train_personal(
                     comparisons, space, length_scale, given, basis=self.basis,
                     n_inducing=n_inducing,
-                    traits=traits_of_users, traits_must=self.user_features is True, delta=delta,
+                    traits=traits_of_users, traits_must=self.user_features is True, segments=segments, delta=delta,
                     tolerance=None if isinstance(self.tol, str) else float(self.tol),
                     max_iter=self.max_iter, random_state=self.random_state, executor=executor, watch=watch,
                     likelihood=self._likelihood,
@@ -189,10 +193,21 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                 )  # fmt: skip
         self.functions_, self.verdict_ = trained.functions, None
         self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None
+        if people is not None and segments is not None:
+            self.traits_ = joint_traits(people, self.traits_)
         return Learned(
             trained.posterior, trained.hyperparameters, personal, trained.delta, trained.log_evidence, trained.fit,
             trained.selection,
         )  # fmt: skip
+
+    def _segments(self, people: PersonFeatures, training: Training) -> Segments:
+        if self.personal and training.personal:
+            return Segments.of(people, training.comparisons.users)
+        why = "the pooled model tells nobody apart" if not self.personal else "the answers do not tell people apart"
+        raise DataError(
+            f"segments are groups of people, and {why}. Ask for personal rankings (--personal yes, personal=True), of "
+            "answers with a column that says who gave them, or give each segment a fit of its own (--by COLUMN)"
+        )
 
     def _name(self) -> str:
         return "population" if self.personal_ else "pooled"
@@ -208,7 +223,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         return {
             "basis": "items" if functions is None else functions.kind,
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
-            "user_features": self.traits_ is not None,
+            "user_features": h.trait_scale > 0.0,
             "calibration": h.calibration,
             "feature_weight": (h.feature_weight, h.consensus_weight),
             "tie_threshold": (threshold_and_spread(self)[0], h.tie_spread),
@@ -236,6 +251,31 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     def stored_arrays(self) -> dict[str, Any]:
         return self._document()[1]
+
+    def segments(self) -> Any:
+        """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
+
+        Returns
+        -------
+        boards : data frame of the caller's kind
+            For each segment, largest first, the columns of :meth:`rank`, after column, segment and people (how many),
+            and before difference (the segment's utility less the average person's, both centred over the items),
+            difference_sd, and more_than_chance: whether it stands out among all items and segments of the column, by
+            the rule of Benjamini and Hochberg at a false discovery rate of 5 %.
+
+        Raises
+        ------
+        DataError
+            If the fit was given no segments.
+        """
+        check_is_fitted(self, "posterior_")
+        now = self._at_rest()
+        if not now.hyperparameters_.segment_variances:
+            raise DataError(
+                "this model knows no segments of people. Name them at the fit: "
+                "users=PersonFeatures.from_frame(answers, segments=COLUMN), or --segment COLUMN"
+            )
+        return build_frame(segment_boards(now), now.backend_)
 
     def verdict(
         self,
@@ -292,9 +332,18 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             lines.append(
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
             )
-        if self.user_features_ is not None and self.personal_:
-            used = "used" if self.traits_ is not None else "not used, as held-out answers do not gain by them"
-            lines.append(f"Features of people: {', '.join(self.user_features_.sources) or 'none of use'}; {used}.")
+        people, h = self.user_features_, self.hyperparameters_
+        if people is not None and self.personal_:
+            used = "used" if h.trait_scale > 0.0 else "not used, as held-out answers do not gain by them"
+            others = [source for source in people.sources if source not in people.segments]
+            if others or not people.segments:
+                lines.append(f"Features of people: {', '.join(others) or 'none of use'}; {used}.")
+            for name, columns, start in segment_columns(people):
+                sd = math.sqrt(h.segment_variances[start])
+                lines.append(
+                    f'Segments by "{name}": {len(columns)}, whose utilities lie about {sd:.2f} from the average '
+                    "person's (standard deviation)."
+                )
         return lines
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -131,6 +131,8 @@ class Hyperparameters:
     consensus_feature_weight: float | None = None
     # s_b, prior variance of the effect of a person's trait on a utility; 0 if traits are not used
     trait_scale: float = 0.0
+    # prior variance of each segment's effect on a utility, in the order of their traits; empty without segments
+    segment_variances: tuple[float, ...] = ()
     calibration: Calibration = field(default_factory=Calibration)  # how probabilities of answers follow from margins
     # σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one
     tie_spread: float = 0.0
@@ -358,6 +360,8 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
             low, high = 1.0 / LARGEST, LARGEST
         if value is not None and not low <= value <= high:
             raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+    if not all(1.0 / LARGEST <= variance <= LARGEST for variance in found.segment_variances):
+        raise ValueError(f"variances of segments must be positive numbers, not {found.segment_variances!r:.100}")
     if 0.0 < found.tie_spread < 1.0 / LARGEST:  # whose square is divided by
         raise ValueError(f"tie_spread must be 0, or more than {1.0 / LARGEST:g}, not {found.tie_spread!r}")
     return found

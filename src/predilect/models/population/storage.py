@@ -15,6 +15,7 @@ from predilect.models.checks import LARGEST, check_choice
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_crowd, unpack_crowd
 from predilect.models.population.posterior import Believed, PooledPosterior
 from predilect.models.population.prior import BASES, Functions
+from predilect.models.population.segments import segment_columns
 from predilect.models.population.updates import pooled_rows
 from predilect.models.saving import (
     Fields,
@@ -76,7 +77,7 @@ def population_fields(document: dict[str, Any]) -> Fields:
     if "B" not in arrays:
         return fields | {"traits": numbers("U 0")}
     return fields | {
-        "B": numbers(f"{M} T"), "C_B": covariance(f"{M} {M}"), "trait_mean": numbers("G"),
+        "B": numbers(f"{M} T"), "C_B": covariance(f"{M} {M}|E {M} {M}"), "trait_mean": numbers("G"),
         "trait_rotation": numbers("G T"),
     }  # fmt: skip
 
@@ -111,9 +112,20 @@ def unpack_population(
     if "B" in arrays:
         effects = Effects(arrays["B"], arrays["C_B"])
         model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
+    _check_effects(model, effects)
     calibration = model.hyperparameters_.calibration_of_predictions
     found = unpack_crowd(arrays, len(model.items_), basis, effects, calibration)
     return replace(found, people=replace(found.people, likelihood=model._likelihood))
+
+
+def _check_effects(model: Any, effects: Effects | None) -> None:
+    """ValueError unless segments, and other traits that share a covariance, have effects."""
+    h, people = model.hyperparameters_, model.user_features_
+    n_segments = 0 if people is None else sum(len(columns) for _, columns, _ in segment_columns(people))
+    found = (0, 0) if effects is None else (len(effects.stack), effects.B.shape[1])
+    n_wanted = n_segments + (h.trait_scale > 0.0)
+    if len(h.segment_variances) != n_segments or found[0] != n_wanted or found[1] < n_wanted:
+        raise ValueError(f"{found[0]} covariances of {found[1]} effects, for {n_segments} segments")
 
 
 def _functions(plan: dict[str, Any], arrays: dict[str, Any]) -> Functions:

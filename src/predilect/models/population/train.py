@@ -20,12 +20,13 @@ from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
 from predilect.likelihoods.views import PairLikelihood, Probit
-from predilect.models.population.fit import fit_population
+from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.pooled import may_search_weight, search_pooled
 from predilect.models.population.posterior import Believed, PooledPosterior
-from predilect.models.population.prior import BASES, Functions, Hyperparameters, inducing_points
+from predilect.models.population.prior import BASES, Functions, Hyperparameters, PopulationPrior, inducing_points
+from predilect.models.population.segments import Segments, fit_segments
 from predilect.models.population.selection import DEFAULTS, select_model
-from predilect.people.layout import Effects, lay_out
+from predilect.people.layout import Effects, People, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report, Watcher
 
@@ -69,6 +70,7 @@ def train_personal(
     n_inducing: int | None,
     traits: FloatArray | None,
     traits_must: bool,
+    segments: Segments | None,
     delta: float | None,
     tolerance: float | None,
     max_iter: int,
@@ -80,8 +82,8 @@ def train_personal(
     """Population model with hyper-parameters selected on held-out answers.
 
     ``given`` holds hyper-parameters fixed by the caller, ``default_length_scale`` is where the search for ℓ starts,
-    ``tolerance=None`` grows with the number of answers beyond 5 000. DataError if there are more items than dense
-    algebra can hold.
+    ``tolerance=None`` grows with the number of answers beyond 5 000; ``segments`` join in at the final fit. DataError
+    if there are more items than dense algebra can hold.
     """
     if traits is not None and not traits.shape[1]:
         traits = None  # features are the same for all people
@@ -133,13 +135,23 @@ def train_personal(
         )  # fmt: skip
         n_people *= _GROWTH
     people = laid_out(comparisons, traits=traits)
-    state = fit_population(
-        people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_iter=max_iter,
-        population=begin, n_closed_form=1 if begin is not None else 3, executor=executor, progress=fitting,
-    )  # fmt: skip
+
+    def fit(people: People, prior: PopulationPrior, start: PopulationState | None = None) -> PopulationState:
+        return fit_population(
+            people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_iter=max_iter,
+            start=start, population=begin, n_closed_form=3 if begin is None and start is None else 1,
+            executor=executor, progress=fitting,
+        )  # fmt: skip
+
+    if segments is None:
+        state = fit(people, prior)
+        posterior = state.posterior(people, prior)
+    else:
+        state, posterior, variances = fit_segments(fit, people, prior, segments, executor)
+        chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
     return Trained(
-        replace(state.posterior(people, prior), calibration=chosen.calibration_of_predictions), chosen, state.delta,
-        state.evidence, state.report, selection.to_dict(), candidate.functions,
+        replace(posterior, calibration=chosen.calibration_of_predictions), chosen, state.delta, state.evidence,
+        state.report, selection.to_dict(), candidate.functions,
     )  # fmt: skip
 
 
@@ -256,9 +268,13 @@ def extend(
     trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.variance
     effects = posterior.effects
     if effects is not None:  # its prior is that of the consensus, with a scale of its own
-        known = GaussianPosterior(np.zeros(posterior.n_items), effects.covariance)
-        spread = known.extended(A_t, R_t, consensus_variance=h.trait_scale).covariance
-        effects = Effects(np.vstack([effects.B, A_t @ effects.B]), spread)
+        variances = [*([h.trait_scale] if h.trait_scale else []), *h.segment_variances]
+        spread = np.array([
+            GaussianPosterior(np.zeros(posterior.n_items), one).extended(A_t, R_t, consensus_variance=s_b).covariance
+            for one, s_b in zip(effects.stack, variances, strict=True)
+        ])  # fmt: skip
+        B = np.vstack([effects.B, A_t @ effects.B])
+        effects = Effects(B, spread[0] if effects.covariance.ndim == 2 else spread)
     return posterior.extended(
         A, R, consensus=consensus, scale=h.variance, strength=h.strength, trace=trace, effects=effects
     )

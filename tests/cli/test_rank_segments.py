@@ -1,0 +1,130 @@
+"""``predilect rank --segment``: what is printed and written, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.running import QUICK, files_beside, run
+from predilect import load_model
+
+ITEMS = ["ant", "bee", "cat", "dog", "elk"]
+OUTPUTS = ["segments.csv", "segments.png", "segments.svg"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """300 answers of 30 people in two languages and three panels; one has no language; people of a language agree."""
+    rng = np.random.default_rng(1)
+    user, left = np.repeat(np.arange(30), 10), rng.integers(5, size=300)
+    right = (left + rng.integers(1, 5, size=300)) % 5
+    taste = np.array([[1.5, 0.5, 0.0, -0.5, -1.5], [-1.5, 0.5, 0.0, -0.5, 1.5]])
+    german = user % 3 == 0
+    z = taste[german.astype(int), left] - taste[german.astype(int), right] + rng.standard_normal(300)
+    names = np.array(ITEMS)
+    language = np.where(user == 29, None, np.where(german, "de", "en"))
+    return pl.DataFrame({
+        "judge": [f"p{u:02d}" for u in user], "left": names[left], "right": names[right],
+        "winner": np.where(z > 0.0, names[left], names[right]), "language": language.tolist(),
+        "panel": user % 4 % 3, "topic": np.resize(["x", "y", "z"], 300),
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def votes(frame, tmp_path_factory):
+    path = tmp_path_factory.mktemp("segments") / "votes.csv"
+    frame.write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def ran(votes):
+    out = votes.parent / "out"
+    return run("rank", votes, *QUICK, "--segment", "language=de", "--segment", "panel", "--out", out), out
+
+
+def test_the_overview_the_board_asked_for_and_the_files(ran):
+    result, out = ran
+    assert result.exit_code == 0, result.output
+    told = result.stdout
+    assert 'Segments by "language"' in told
+    assert 'Segments by "panel"' in told
+    assert "de: 10 people, 100 answers" in told
+    assert "en: 19 people" not in told
+    assert '1 people have no value in column "language"' not in told
+    assert '1 person has no value in column "language"' in told
+    assert all(name in files_beside(out) for name in OUTPUTS)
+    for name in OUTPUTS:
+        assert name in told.replace("\n", " ")
+    table = pl.read_csv(out / "segments.csv")
+    assert table.columns[:4] == ["column", "segment", "people", "item"]
+    assert table.columns[-3:] == ["difference", "difference_sd", "more_than_chance"]
+    assert table.group_by("column", "segment", maintain_order=True).len().rows() == [
+        ("language", "en", 5), ("language", "de", 5), ("panel", "0", 5), ("panel", "1", 5), ("panel", "2", 5)
+    ]  # fmt: skip
+    sure = table.filter(pl.col("more_than_chance"))
+    assert set(sure["item"]) == {"ant", "elk"}  # on which the languages differ
+    assert set(sure["column"]) == {"language"}
+
+
+def test_the_record_holds_the_boards(ran):
+    document = json.loads((ran[1] / "leaderboard.json").read_text())
+    assert document["by"] == {"columns": ["language", "panel"], "fits": "shared"}
+    assert document["provenance"]["options"]["segment"] == ["language=de", "panel"]
+    first = document["segments"][0]
+    assert [first[name] for name in ("column", "segment", "people")] == ["language", "en", 19]
+    assert len(document["segments"]) == 5
+    table = pl.DataFrame(load_model(ran[1]).segments())
+    assert [row["difference"] for row in first["board"]] == pytest.approx(table["difference"][:5].to_list())
+
+
+def test_scores_and_differences_are_on_the_scale_asked_for(votes, ran, tmp_path):
+    result = run("rank", votes, *QUICK, "--segment", "language", "--scale", "elo", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    elo = pl.read_csv(tmp_path / "out" / "segments.csv")
+    alone = pl.DataFrame(load_model(tmp_path / "out").segments())
+    factor = elo["mean"] / alone["mean"]
+    np.testing.assert_allclose(elo["difference"] / alone["difference"], factor, rtol=1e-6)
+    np.testing.assert_allclose(elo["difference_sd"] / alone["difference_sd"], factor, rtol=1e-6)
+
+
+def test_segments_of_a_people_file_and_strangers_of_them(frame, votes, tmp_path):
+    people = frame.group_by("judge", maintain_order=True).agg(pl.col("language").first())
+    people = people.with_columns(age=pl.int_range(pl.len()))
+    people.write_csv(tmp_path / "people.csv")
+    frame.drop("language").write_csv(tmp_path / "votes.csv")
+    given = "--people", tmp_path / "people.csv", "--segment", "language"
+    result = run("rank", tmp_path / "votes.csv", *QUICK, *given, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert 'Segments by "language"' in result.stdout
+    assert "Features of people: age" in result.stdout
+    (tmp_path / "pairs.csv").write_text("user,left,right\nx,ant,elk\ny,ant,elk\n")
+    (tmp_path / "new.csv").write_text("user,language,age\nx,de,3\ny,en,3\n")
+    told = run("predict", tmp_path / "out", tmp_path / "pairs.csv", "--people", tmp_path / "new.csv", "--json")
+    german, english = (row["p_left"] for row in json.loads(told.stdout)["predictions"])
+    assert german < 0.4 < 0.6 < english
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--segment", "topic"], '30 people stand in two or more segments of column "topic"'),
+        (["--segment", "country"], 'no column "country" (given with --segment)'),
+        (["--segment", "language", "--by", "panel"], "give one of them"),
+        (["--segment", "language", "--pooled"], "Leave --pooled (--personal no) out"),
+        (["--segment", "language", "--model", "gppl"], "--segment is for the default model"),
+        (["--segment", "language", "--no-user"], "--segment needs a column that says who answered"),
+        (["--segment", "language=fr", "--personal", "yes"], 'nobody who answered is in "fr"'),
+        (["--segment", "language", "--people", "PEOPLE"], "looked for in --people FILE"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_what_to_do(votes, tmp_path, options, says):
+    (tmp_path / "people.csv").write_text("user,age\np00,3\np01,4\n")
+    options = [tmp_path / "people.csv" if option == "PEOPLE" else option for option in options]
+    result = run("rank", votes, "--no-verdict", *options, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert says in result.stderr.replace("\n", " ")
+    assert not (tmp_path / "out").exists()
