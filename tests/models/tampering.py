@@ -214,7 +214,7 @@ def run(original: Path, start: int, stop: int) -> dict[int, str]:
         if begun + 1 == stop and begun in found:
             break
         if begun in found or not done.stdout:
-            raise RuntimeError(f"the process ended between two cases: {done.stderr[-2000:]}")
+            raise RuntimeError(f"ended between two cases with {done.returncode}: {done.stderr[-2000:]}")
         died = -done.returncode
         name = signal.Signals(died).name if died > 0 else f"exit {done.returncode}"
         found[begun] = "hang" if died in (signal.SIGALRM, signal.SIGPROF) else f"died of {name}"
