@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from predilect._json import typed
 from predilect._types import FloatArray
-from predilect.data.features import Output
+from predilect.data.encoding import Output
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.models.gaspk.tradeoffs.folding import CLOSE, Points, as_rows, distinct_points

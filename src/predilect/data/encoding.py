@@ -1,0 +1,143 @@
+"""Encoding of columns of features as numbers: centred and scaled, a column for each category."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from predilect.data.frames import as_text
+from predilect.data.intake import counted
+from predilect.errors import DataError
+
+FREE_TEXT_VALUES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the matrix: ``(raw - centre) / scale`` of a source column, 0 where a number is missing."""
+
+    name: str
+    source: str
+    kind: Literal["number", "missing", "category"]
+    category: str | None
+    centre: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        is_number = math.isfinite(self.centre) and 0.0 < self.scale < math.inf
+        if not is_number or (self.kind == "category") != (self.category is not None):
+            raise ValueError(f"the feature {self.name!r:.100} is neither a number nor a category")
+
+
+def plan_outputs(
+    columns: Mapping[str, pl.Series], categorical: Collection[str], ids: Sequence[object], what: str
+) -> tuple[tuple[Output, ...], int, list[str]]:
+    """Plan of how each column is encoded, the number of columns before constants were dropped, and report lines.
+
+    ``categorical``: numeric columns whose values are labels; ``ids`` and ``what`` ("item" or "person") are for
+    messages. Raises DataError if a number is infinite.
+    """
+    outputs: list[Output] = []
+    report: list[str] = []
+    constant: list[str] = []
+    n_encoded = 0
+    for name, column in columns.items():
+        missing = column.null_count()
+        if name in categorical or column.dtype in (pl.String, pl.Null, pl.Object):
+            text = as_text(column)
+            values = text.drop_nulls().unique().sort().to_list()
+            if name not in categorical and len(values) > FREE_TEXT_VALUES and 2 * len(values) > len(text):
+                report.append(f'Ignored column "{name}": free text ({len(values)} different values).')
+                continue
+            raw: list[tuple[str, Literal["number", "missing", "category"], str | None]]
+            raw = [(f"{name}={value}", "category", value) for value in values]
+            if text.null_count():
+                report.append(f'Column "{name}": {text.null_count()} missing values belong to no category.')
+        elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            _refuse_infinite(column, name, ids, what)
+            raw = [(name, "number", None)]
+            if missing:
+                raw.append((f"{name} missing", "missing", None))
+                report.append(f'Column "{name}": {missing} missing values set to the mean, and marked in a column.')
+        else:
+            report.append(f'Ignored column "{name}": values of type {column.dtype} are not encoded.')
+            continue
+        for output_name, kind, category in raw:
+            n_encoded += 1
+            bare = Output(output_name, name, kind, category, 0.0, 1.0)
+            centre, scale = _centre_and_scale(_raw(bare, column))
+            if scale == 0:
+                constant.append(output_name)
+            else:
+                outputs.append(Output(output_name, name, kind, category, centre, scale))
+    if constant:
+        report.append("Dropped constant columns: " + ", ".join(f'"{name}"' for name in constant) + ".")
+    if not outputs:
+        report.append(f"No usable feature is left; every {what} looks the same.")
+    return tuple(outputs), n_encoded, report
+
+
+def encode(
+    outputs: Sequence[Output], columns: Mapping[str, pl.Series], what: str
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Matrix of the planned columns, (n_rows, n_outputs), and lines on unknown categories; raises DataError."""
+    lacking = list(dict.fromkeys(output.source for output in outputs if output.source not in columns))
+    if lacking:
+        raise DataError(
+            f"the features of the new {what} lack the columns {', '.join(lacking)}; "
+            f"there are {', '.join(columns) or 'none'}. Give every column the features were made from."
+        )
+    n_rows = len(next(iter(columns.values()))) if columns else 0
+    matrix = np.zeros((n_rows, len(outputs)))
+    for place, output in enumerate(outputs):
+        raw = _raw(output, columns[output.source])
+        if np.isinf(raw).any():
+            _refuse_infinite(columns[output.source], output.source, range(1, n_rows + 1), "row")
+        matrix[:, place] = np.nan_to_num((raw - output.centre) / output.scale, nan=0.0)
+    report = []
+    for source in dict.fromkeys(output.source for output in outputs if output.kind == "category"):
+        known = [output.category for output in outputs if output.source == source]
+        new = as_text(columns[source]).drop_nulls()
+        new = new.filter(~new.is_in(known))
+        if len(new):
+            report.append(f'Column "{source}": {len(new)} values belong to no known category (first: "{new[0]}").')
+    return matrix, report
+
+
+def _raw(output: Output, column: pl.Series) -> NDArray[np.float64]:
+    if output.kind == "missing":
+        return column.is_null().to_numpy().astype(np.float64)
+    if output.kind == "category":
+        return (as_text(column) == output.category).fill_null(False).to_numpy().astype(np.float64)
+    try:
+        return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    except pl.exceptions.PolarsError as error:
+        raise DataError(
+            f'column "{output.source}" held numbers when the features were made and now holds {column.dtype} '
+            f"values that are not numbers ({str(error).splitlines()[0]})."
+        ) from error
+
+
+def _centre_and_scale(raw: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and standard deviation of what is not missing; scale 0 for a constant, up to rounding."""
+    seen = np.sort(raw[~np.isnan(raw)])
+    if len(seen) == 0 or seen[0] == seen[-1]:
+        return 0.0, 0.0
+    centre, scale = float(seen.mean()), float(seen.std())
+    return centre, scale if scale > 1e-12 * max(abs(seen[0]), abs(seen[-1])) else 0.0
+
+
+def _refuse_infinite(column: pl.Series, name: str, ids: Sequence[object], what: str) -> None:
+    values = column.cast(pl.Float64).to_numpy()
+    bad = np.flatnonzero(np.isinf(values))
+    if len(bad):
+        raise DataError(
+            f'feature "{name}" is infinite in {counted(len(bad), "row")} (first: {what} {ids[bad[0]]}, '
+            f"{values[bad[0]]}). Replace them by numbers, or leave them empty to count as missing."
+        )
