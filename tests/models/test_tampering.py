@@ -46,6 +46,19 @@ def test_a_basis_with_more_than_the_prior_variance_is_refused(tmp_path):
         load_model(folder)
 
 
+def test_rows_of_features_that_the_kernel_is_not_made_for_are_refused(tmp_path):
+    folder = saved("compressed, joint", tmp_path)
+    document = json.loads((folder / "model.json").read_text())
+    with np.load(folder / "arrays.npz") as archive:
+        arrays = dict(archive)
+    document["arrays"]["user_rows"][1][1] = 0
+    np.savez(folder / "arrays.npz", **arrays | {"user_rows": arrays["user_rows"][:, :0]})
+    (folder / "model.json").write_text(json.dumps(document))
+    seal(folder)
+    with pytest.raises(DataError, match="features"):
+        load_model(folder)
+
+
 def test_a_category_without_a_name_is_refused(tmp_path):
     folder = saved("joint", tmp_path)
     document = json.loads((folder / "model.json").read_text())

@@ -21,6 +21,9 @@ class Table:
     features: FloatArray  # (n, d)
     known: BoolArray  # whether a row has features; one without is uncorrelated with all others, (n,)
 
+    def __post_init__(self) -> None:
+        self.kernel.diagonal(self._middle())  # ValueError if it is made for rows of another length
+
     @classmethod
     def of(cls, kernel: Kernel, features: FloatArray, known: BoolArray | None = None) -> Self:
         """From rows that all have features, unless ``known`` says otherwise."""
