@@ -64,7 +64,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         of how people differ, w, and of the consensus, w_t. "auto", the default, takes s₀, s_t, w and ℓ from the
         evidence with the population covariance at its prior mean, w_t from the pooled model's evidence, and then ν₀
         and s₀ from held-out answers; the pooled model takes s_t and w from its evidence. ``consensus_variance=inf`` is
-        a flat prior (variance 1e10).
+        a flat prior (variance 1e8).
     calibration : "auto", None or Calibration, default "auto"
         How probabilities of answers follow from margins: "auto" is chosen on held-out answers, and none for the pooled
         model; None is as the posterior has them; or a :class:`~predilect.Calibration`.
@@ -269,7 +269,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             If the fit was given no segments.
         """
         check_is_fitted(self, "posterior_")
-        now = self._at_rest()
+        now = self._snapshot()
         if not now.hyperparameters_.segment_variances:
             raise DataError(
                 "this model knows no segments of people. Name them at the fit: "

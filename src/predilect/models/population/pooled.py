@@ -44,7 +44,7 @@ def search_pooled(
     rows = comparisons.pooled()
     Phi = None if functions is None else functions.rows(space)
     trials: list[dict[str, float]] = []
-    if not comparisons.has_ties:
+    if delta is None and not comparisons.has_ties:
         delta = 0.0
 
     @cache

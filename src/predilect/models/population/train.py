@@ -33,7 +33,9 @@ from predilect.progress import Report, Watcher
 # Dense items x items algebra: about 12 n² floats and a few n³ operations a pass.
 _MOST_ITEMS_PERSONAL = 3000
 _MOST_ITEMS_POOLED = 10_000
-_FLAT_SCALE = 1e10  # stands for an improper flat prior, and keeps an item that never wins finite
+# Stands for an improper flat prior, and keeps an item that never wins finite. All utilities share this variance, so
+# that differences keep 8 digits after the point.
+_FLAT_SCALE = 1e8
 # The automatic choice of a basis, where items have features.
 _MOST_ITEMS_AS_BASIS = 300
 _MOST_ATTRIBUTES = 200
