@@ -59,6 +59,30 @@ def test_rows_of_features_that_the_kernel_is_not_made_for_are_refused(tmp_path):
         load_model(folder)
 
 
+def test_an_array_that_the_model_has_no_use_for_is_refused(tmp_path):
+    folder = saved("pooled", tmp_path)
+    document = json.loads((folder / "model.json").read_text())
+    with np.load(folder / "arrays.npz") as archive:
+        arrays = dict(archive)
+    document["arrays"]["Phi"] = ["bool", [5]]
+    np.savez(folder / "arrays.npz", **arrays | {"Phi": np.ones(5, dtype=bool)})
+    (folder / "model.json").write_text(json.dumps(document))
+    seal(folder)
+    with pytest.raises(DataError, match="no array Phi"):
+        load_model(folder)
+
+
+def test_a_kernel_made_for_other_features_is_refused(tmp_path):
+    folder = saved("gpvu", tmp_path)
+    document = json.loads((folder / "model.json").read_text())
+    scales = document["hyperparameters"]["kernel"]["kernels"][0]["kernel"]["length_scales"]
+    scales["array"] = [1.0, *scales["array"]]
+    (folder / "model.json").write_text(json.dumps(document))
+    seal(folder)
+    with pytest.raises(DataError, match="features"):
+        load_model(folder)
+
+
 def test_a_category_without_a_name_is_refused(tmp_path):
     folder = saved("joint", tmp_path)
     document = json.loads((folder / "model.json").read_text())

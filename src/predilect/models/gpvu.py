@@ -207,4 +207,5 @@ class GPVU(Estimator):
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         self.factors_ = arrays["factors"]
+        self.hyperparameters_.kernel.diagonal(self.space_.matrix[:1])  # ValueError if it is made for other features
         return unpack_crowd(arrays, len(self.items_))
