@@ -130,9 +130,9 @@ def page(records: list[dict[str, Any]], command: str) -> str:
         fixed = [mean[name] for name in mean if name.startswith("strength")]
         to_pooled.append(mean["default"] - mean.get("pooled", np.nan))
         to_best.append(mean["default"] - min(fixed, default=np.nan))
-        numbers = [f"{mean[name]:.4f}" if name in mean else "" for name in SETTINGS]
+        numbers = [f"{mean[name]:.4f}" if name in mean else "" for name in seconds]
         rows.append([*map(str, cell), *numbers, f"{to_pooled[-1]:+.4f}", f"{to_best[-1]:+.4f}"])
-    head = ["people", "items", "answers each", "sd", *SETTINGS, "to pooled", "to best strength"]
+    head = ["people", "items", "answers each", "sd", *seconds, "to pooled", "to best strength"]
     n_seeds = len({record["seed"] for record in records})
     lines = [
         "# Small crowds: is the prior chosen well?", "",
