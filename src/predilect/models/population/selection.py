@@ -66,7 +66,8 @@ _FEWEST_HELD_OUT = 20.0
 _ENOUGH_FOR_SCALES = 4000  # rows
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
-_PEOPLE_FOR_BASIS = (400, 500)  # a quarter of the crowd, within these
+# A quarter of the crowd, within these: for the evidence of each basis, and for the answers held out that compare them.
+_PEOPLE_FOR_EVIDENCE, _PEOPLE_FOR_BASIS = (160, 500), (400, 500)
 _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-standard-error rule
 # Prior variance of a person's utility about the consensus that stands for none, and up to which that is worth a try.
 _POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
@@ -152,8 +153,12 @@ def select_model(
         first_rows, at = some_people(some, np.random.default_rng(seeds[2]), n_first)
         first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
         first = search_on(first_rows, codes[at], first_where, 3)
-    people = lay_out(first_rows, n_basis=n_basis, likelihood=likelihood)
-    some_answers = lay_out(_thinned(first_rows, seeds[6]), n_basis=n_basis, likelihood=likelihood)
+    seen = first_rows
+    if len(bases) > 1:
+        n_seen = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_EVIDENCE))
+        seen, _ = some_people(seen, np.random.default_rng(seeds[2]), n_seen)
+    people = lay_out(seen, n_basis=n_basis, likelihood=likelihood)
+    some_answers = lay_out(_thinned(seen, seeds[6]), n_basis=n_basis, likelihood=likelihood)
     best: _Found | None = None
     for functions in bases:
         candidate = Candidate.of(functions, first_where)
