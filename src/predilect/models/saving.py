@@ -109,9 +109,7 @@ def optional(field: Field) -> Field:
 
 
 def check_sizes(table: Fields, sizes: Mapping[str, int], described: Mapping[str, Any]) -> Sizes:
-    """All sizes by name, from the types and shapes ``described``; ValueError if one is missing, too many or unfit."""
-    if unknown := sorted(described.keys() - table.keys()):
-        raise ValueError(f"this model has no array {', '.join(unknown):.100}")
+    """All sizes by name, from the types and shapes ``described``; ValueError if an array is missing or does not fit."""
     known = dict(sizes)
     for name, field in table.items():
         if name not in described:

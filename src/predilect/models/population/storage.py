@@ -100,7 +100,8 @@ def unpack_population(
         dependence = arrays.get("dependence")
         if dependence is not None and not np.array_equal(dependence, dependence.T):
             raise ValueError("dependence is not symmetric")
-        return PooledPosterior.of(arrays["m"], arrays["C_m"], arrays.get("Phi"), believed, dependence)
+        Phi = None if plan is None else arrays["Phi"]
+        return PooledPosterior.of(arrays["m"], arrays["C_m"], Phi, believed, dependence)
     if model.users_ is None:
         raise ValueError("a model of people without people")
     basis, effects = None, None
