@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -29,67 +30,71 @@ def test_no_change_of_a_saved_model_does_harm(kind, tmp_path):
     assert {"refused at load", "no effect"} <= set(found.values())
 
 
-def saved(kind, tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        MAKERS[kind]().save(tmp_path / "model")
-    return tmp_path / "model"
+@pytest.fixture
+def saved(tmp_path):
+    """A saved model, by its kind."""
+
+    def save(kind):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            MAKERS[kind]().save(tmp_path / "model")
+        return tmp_path / "model"
+
+    return save
 
 
-def test_a_basis_with_more_than_the_prior_variance_is_refused(tmp_path):
-    folder = saved("gaspk, relative", tmp_path)
+@contextmanager
+def changed(folder):
+    """Document and arrays of a saved model, to be changed by somebody who knows the checksum."""
+    document = json.loads((folder / "model.json").read_text())
     with np.load(folder / "arrays.npz") as archive:
         arrays = dict(archive)
-    np.savez(folder / "arrays.npz", **arrays | {"back": 1e9 * arrays["back"]})
+    yield document, arrays
+    np.savez(folder / "arrays.npz", **arrays)
+    (folder / "model.json").write_text(json.dumps(document))
     seal(folder)
+
+
+def test_a_basis_with_more_than_the_prior_variance_is_refused(saved):
+    folder = saved("gaspk, relative")
+    with changed(folder) as (_, arrays):
+        arrays["back"] *= 1e9
     with pytest.raises(DataError, match="more than the prior variance"):
         load_model(folder)
 
 
-def test_rows_of_features_that_the_kernel_is_not_made_for_are_refused(tmp_path):
-    folder = saved("compressed, joint", tmp_path)
-    document = json.loads((folder / "model.json").read_text())
-    with np.load(folder / "arrays.npz") as archive:
-        arrays = dict(archive)
-    document["arrays"]["user_rows"][1][1] = 0
-    np.savez(folder / "arrays.npz", **arrays | {"user_rows": arrays["user_rows"][:, :0]})
-    (folder / "model.json").write_text(json.dumps(document))
-    seal(folder)
+def test_rows_of_features_that_the_kernel_is_not_made_for_are_refused(saved):
+    folder = saved("compressed, joint")
+    with changed(folder) as (document, arrays):
+        document["arrays"]["user_rows"][1][1] = 0
+        arrays["user_rows"] = arrays["user_rows"][:, :0]
     with pytest.raises(DataError, match="features"):
         load_model(folder)
 
 
-def test_a_basis_that_the_model_has_no_use_for_is_left_alone(tmp_path):
-    folder = saved("pooled", tmp_path)
+def test_a_basis_that_the_model_has_no_use_for_is_left_alone(saved):
+    folder = saved("pooled")
     before = load_model(folder).consensus_distribution()
-    document = json.loads((folder / "model.json").read_text())
-    with np.load(folder / "arrays.npz") as archive:
-        arrays = dict(archive)
-    document["arrays"]["Phi"] = ["bool", [5]]
-    np.savez(folder / "arrays.npz", **arrays | {"Phi": np.ones(5, dtype=bool)})
-    (folder / "model.json").write_text(json.dumps(document))
-    seal(folder)
+    with changed(folder) as (document, arrays):
+        document["arrays"]["Phi"] = ["bool", [5]]
+        arrays["Phi"] = np.ones(5, dtype=bool)
     for one, other in zip(load_model(folder).consensus_distribution(), before, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_kernel_made_for_other_features_is_refused(tmp_path):
-    folder = saved("gpvu", tmp_path)
-    document = json.loads((folder / "model.json").read_text())
-    scales = document["hyperparameters"]["kernel"]["kernels"][0]["kernel"]["length_scales"]
-    scales["array"] = [1.0, *scales["array"]]
-    (folder / "model.json").write_text(json.dumps(document))
-    seal(folder)
+def test_a_kernel_made_for_other_features_is_refused(saved):
+    folder = saved("gpvu")
+    with changed(folder) as (document, _):
+        scales = document["hyperparameters"]["kernel"]["kernels"][0]["kernel"]["length_scales"]
+        scales["array"] = [1.0, *scales["array"]]
     with pytest.raises(DataError, match="features"):
         load_model(folder)
 
 
-def test_a_category_without_a_name_is_refused(tmp_path):
-    folder = saved("joint", tmp_path)
-    document = json.loads((folder / "model.json").read_text())
-    encoded = next(one for one in document["item_features"]["outputs"] if one["kind"] == "category")
-    encoded["category"] = None
-    (folder / "model.json").write_text(json.dumps(document))
-    seal(folder)
+def test_a_category_without_a_name_is_refused(saved):
+    folder = saved("joint")
+    with changed(folder) as (document, _):
+        encoded = next(one for one in document["item_features"]["outputs"] if one["kind"] == "category")
+        encoded["category"] = None
     with pytest.raises(DataError, match="neither a number nor a category"):
         load_model(folder)
