@@ -69,10 +69,10 @@ def mirror(lower: FloatArray) -> None:
 
 
 def sandwiched(A: FloatArray, B: FloatArray) -> FloatArray:
-    """A B A for symmetric A and B, exactly symmetric: of the second product of large ones only the lower triangle."""
+    """A B A for symmetric A and B, symmetric up to rounding: of the second product of large ones one triangle."""
     n = len(A)
     if n <= 2 * _ROWS_AT_ONCE:
-        return symmetrise(A @ B @ A)
+        return np.asarray(A @ B @ A)
     BA, out = B @ A, np.zeros((n, n))
     for start in range(0, n, _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, n)

@@ -59,7 +59,8 @@ def covariance_step(
     ``prior_mean`` is s₀ K₀, ``strength`` ν₀; ``power`` 1 is the EM step. Positive definite for every power. 4 M³
     operations for 1, 6 for 2, and some 15 for others.
     """
-    new = (n_users * Sigma + sandwiched(Sigma, current.D) + strength * prior_mean) / (n_users + strength)
+    moment = n_users * Sigma + sandwiched(Sigma, current.D)
+    new = symmetrise((moment + strength * prior_mean) / (n_users + strength))
     if power == 1.0:
         return new
     factor = factorise(Sigma)
@@ -161,7 +162,7 @@ class Moments:
 
 def moments(current: Expectation, Sigma: FloatArray, n_users: int) -> Moments:
     """Moments Σ r and U Σ + Σ D Σ, since m_u = μ + Σ Xᵀα and S_u = Σ - Σ XᵀQX Σ; no person's posterior is formed."""
-    return Moments(n_users, Sigma @ current.r, n_users * Sigma + sandwiched(Sigma, current.D))
+    return Moments(n_users, Sigma @ current.r, symmetrise(n_users * Sigma + sandwiched(Sigma, current.D)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,9 +169,8 @@ def select_model(
             strength = min(_NEARLY_RIGID * setting.strength, _RANGES["strength"][1])
             setting = replace(setting, strength=strength)
         trial = first.run(candidate, setting, None)
-        # With fewer people than there are, items that do as well as functions will do better with all of them.
-        lower_is_enough = functions is None and first is not search
-        if best is None or is_better(trial, best.trial, 0.0 if lower_is_enough else _ERRORS_OF_BASIS):
+        # Items that do as well as functions will do better with more people, or more answers.
+        if best is None or is_better(trial, best.trial, 0.0 if functions is None else _ERRORS_OF_BASIS):
             best = _Found(candidate, setting, trial)
     assert best is not None
     if first is not search:
