@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr
+from scipy.stats import false_discovery_control
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import PersonFeatures, Vocabulary
@@ -407,6 +408,4 @@ def segment_boards(model: Any) -> dict[str, Any]:
 
 def _beyond_chance(p: FloatArray) -> BoolArray:
     """Which p-values stand out at a false discovery rate of 5 %, by Benjamini and Hochberg."""
-    in_order = np.sort(p)
-    passed = np.flatnonzero(in_order <= FALSE_DISCOVERY_RATE * np.arange(1, len(p) + 1) / len(p))
-    return p <= in_order[passed[-1]] if len(passed) else np.zeros(len(p), dtype=bool)
+    return np.asarray(false_discovery_control(p) <= FALSE_DISCOVERY_RATE)
