@@ -61,7 +61,7 @@ CROWDS = {"strict": crowd(1, 30, 6, 8), "ties": crowd(2, 30, 6, 8, delta=0.5)}
 def test_the_gradient_with_the_consensus_held(name, monkeypatch):
     search = search_at(CROWDS[name])
     evidence_at(search, X)
-    monkeypatch.setattr(rigid, "_STILL", math.inf)  # every consensus is good enough: it stays, and so does δ
+    monkeypatch.setattr(search, "_advance", lambda _: (0.0, None))  # the consensus stays, and so does δ
     _, gradient = evidence_at(search, X)
     assert np.all(np.abs(gradient) > 0.01)
     np.testing.assert_allclose(finite_differences(search), gradient, atol=ITERATIVE, rtol=ITERATIVE)
@@ -84,6 +84,23 @@ def test_the_gradient_with_the_consensus_and_the_threshold_at_their_best(name, m
     assert np.abs(search.current.r - search.precision @ search.m).max() < ITERATIVE
     if name == "ties":
         assert abs(search.current.slope_delta) < ITERATIVE * 10
+
+
+def test_the_search_neither_leaps_to_its_bounds_nor_lingers_at_the_top(monkeypatch):
+    # Far from the top sites and consensus settle elsewhere; coming back, the evidence was too rough for line searches.
+    truth = featured_crowd(1, 120, 16, scale=8.0, feature_weight=0.8, delta=0.3)
+    columns, outcome = truth.answers(12)
+    space = FeatureSpace(ItemFeatures.from_frame(truth.items).matrix, np.ones(16, dtype=bool))
+    wide, evaluate = [], rigid._Rigid.evaluate
+
+    def watched(self, names, x):
+        wide.append(np.abs(x).max())
+        return evaluate(self, names, x)
+
+    monkeypatch.setattr(rigid._Rigid, "evaluate", watched)
+    rigid_hyperparameters(lay_out(Comparisons.from_frame(columns, outcome=outcome)), space, START, ALL)
+    assert max(wide) < 3.0
+    assert len(wide) <= 25
 
 
 def test_the_evidence_is_that_of_the_people_less_the_penalty_of_the_consensus():

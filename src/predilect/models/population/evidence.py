@@ -25,7 +25,6 @@ from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
 from predilect.people.empirical_bayes import (
     consensus_factor,
-    consensus_mode,
     consensus_step,
     offset_step,
     threshold_step,
@@ -40,9 +39,10 @@ _COORDINATES = {"variance": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_sc
 _SHARE_OF_PEOPLE = 0.25
 _ROUNDS, _MOST_ROUNDS = 2, 5  # at least and at most; the prior of the consensus is held within a round
 _MAX_EVALUATIONS = 30  # a round
-_TOLERANCE = 1e-6  # of the evidence: 1e-4 stops nats short of the top
+_FIRST_MOVE = 0.5  # of the coordinate with the largest gradient
+_TOLERANCE = 1e-5  # of the evidence
 _MAX_PROFILE_STEPS = 3
-_STILL = 3e-3
+_STILL = 0.02  # nats that consensus, offsets and threshold may still gain
 # Where nobody ever errs all scales would rise without end, and only how s₀ compares with s_t means anything.
 _SCALES, _CONSENSUS_SCALES = (1e-3, 1e3), (1e-3, 64.0)
 # Lines: the first and the last distance between points, how many of them at most on a side, and the move below which a
@@ -101,14 +101,13 @@ def rigid_hyperparameters(
         )
         search.setting, search.consensus_variance = start, start.consensus_variance
     climbs = names != lines[:1]
-    step = _FIRST_STEP
+    step, climb_step = _FIRST_STEP, None
     for k in range(_MOST_ROUNDS if few else _ROUNDS):
         search.start_round()
         if not names:
             search.evaluate(names, np.zeros(0))
         elif climbs and k < _ROUNDS:
-            centre = _coordinates(names, search.setting)
-            search.setting = _climb(search, names, centre, centre_of_prior)
+            climb_step = _climb(search, names, centre_of_prior, climb_step)
         moves = [abs(search.climb_line(line, step)) for line in lines]
         if k + 1 >= _ROUNDS and max(moves, default=0.0) < _SMALL_MOVE:
             break
@@ -127,10 +126,14 @@ def _log_prior_of_variances(variance: float, consensus_variance: float) -> float
     return -math.log1p(size**2) - 0.5 * (ratio / _COORDINATES["variance"][1]) ** 2
 
 
-def _climb(search: _Rigid, names: list[str], centre: list[float], centre_of_prior: list[float]) -> Hyperparameters:
-    """L-BFGS on the evidence plus the weak prior, the prior of the consensus held."""
+def _climb(search: _Rigid, names: list[str], centre_of_prior: list[float], step: FloatArray | None) -> FloatArray:
+    """L-BFGS on the evidence plus the weak prior, the prior of the consensus held.
+
+    The first step is ``step``², one a coordinate, times the gradient; None is a short one. Returns what suits a next
+    climb. Unscaled, L-BFGS-B goes to the bounds first, where sites and consensus settle far from where they end.
+    """
     start = search.setting
-    offset = np.array(centre) - np.array(centre_of_prior)
+    offset = np.array(_coordinates(names, start)) - np.array(centre_of_prior)
     sd = np.array([_COORDINATES[name][1] for name in names])
     half_width = np.array([_COORDINATES[name][0] for name in names])
 
@@ -139,12 +142,19 @@ def _climb(search: _Rigid, names: list[str], centre: list[float], centre_of_prio
         away = x + offset
         return -value + 0.5 * float(np.sum((away / sd) ** 2)), -gradient + away / sd**2
 
+    def scaled(z: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = negative(scale * z)
+        return value, scale * gradient
+
+    _, gradient = negative(np.zeros(len(names)))
+    scale = np.full(len(names), math.sqrt(_FIRST_MOVE / max(1.0, np.abs(gradient).max()))) if step is None else step
     result = minimize(
-        negative, np.zeros(len(names)), jac=True, method="L-BFGS-B",
-        bounds=list(zip(-half_width - offset, half_width - offset, strict=True)),
+        scaled, np.zeros(len(names)), jac=True, method="L-BFGS-B",
+        bounds=list(zip((-half_width - offset) / scale, (half_width - offset) / scale, strict=True)),
         options={"maxfun": _MAX_EVALUATIONS, "ftol": _TOLERANCE},
     )  # fmt: skip
-    return _hyperparameters(names, start, np.asarray(result.x))
+    search.setting = _hyperparameters(names, start, scale * result.x)
+    return np.asarray(scale * np.sqrt(np.diagonal(result.hess_inv.todense())))
 
 
 class _RigidState(NamedTuple):
@@ -261,6 +271,26 @@ class _Rigid:
         value = factor.log_det() - factorise(self.precision).log_det()
         return 0.5 * (value + float(np.log1p(current.own_H / self.offset_precision).sum()))
 
+    def _advance(self, current: Expectation) -> tuple[float, Factor]:
+        """Consensus, offsets and threshold one step on; the gain that their slopes promise, and the consensus' factor.
+
+        Half of the gain is what is to be had, to the second order.
+        """
+        m, offset, delta = self.m, self.offset, self.delta
+        self.m, factor = consensus_factor(m, self.precision, current)
+        gain = (current.r - self.precision @ m) @ (self.m - m)
+        if len(offset):
+            self.offset = offset_step(offset, self.offset_precision, current)
+            gain += (current.r_items - self.offset_precision * offset) @ (self.offset - offset)
+        if self.learn_delta:
+            self.delta = threshold_step(delta, current)
+            gain += current.slope_delta * (self.delta - delta)
+        return float(gain), factor
+
+    def _penalty(self) -> float:
+        """Of the consensus as it stands: twice what its prior takes."""
+        return float(self.m @ self.precision @ self.m + self.offset**2 @ self.offset_precision)
+
     def _profile(self, best: float) -> float:
         """The evidence, consensus integrated out, with the log prior of the scales: accurate near ``best``."""
         prior = self._prior(self.setting)
@@ -270,43 +300,29 @@ class _Rigid:
                 self.people, self.sites, self._law(prior), self.delta, n_sweeps=2, tolerance=_LINE_TOLERANCE,
                 executor=self.executor,
             )  # fmt: skip
-            m, offset, delta = self.m, self.offset, self.delta
-            self.m, factor = consensus_factor(m, self.precision, current)
-            gain = (current.r - self.precision @ m) @ (self.m - m)
-            if len(offset):
-                self.offset = offset_step(offset, self.offset_precision, current)
-                gain += (current.r_items - self.offset_precision * offset) @ (self.offset - offset)
-            if self.learn_delta:
-                self.delta = threshold_step(delta, current)
-                gain += current.slope_delta * (self.delta - delta)
-            penalty = m @ self.precision @ m + offset**2 @ self.offset_precision
-            log_det = self._log_det_of_consensus(factor, current)
-            value = current.evidence + 0.5 * float(gain - penalty) - log_det + log_prior
+            penalty = self._penalty()
+            gain, factor = self._advance(current)
+            value = current.evidence + 0.5 * (gain - penalty) - self._log_det_of_consensus(factor, current) + log_prior
             if gain < max(_SMALL_GAIN, _SMALL_SHARE * (best - value)):
                 break
         return value
 
     def evaluate(self, names: list[str], x: FloatArray) -> tuple[float, FloatArray]:
-        """Evidence less the penalty of the consensus, both at its best, and the gradient in ``x``."""
+        """Evidence less the penalty of the consensus, both at their best, and the gradient in ``x``."""
         setting = _hyperparameters(names, self.setting, x)
         prior = self._prior(setting)
-        for step in range(_MAX_PROFILE_STEPS + 1):
+        for _ in range(_MAX_PROFILE_STEPS + 1):
             law = self._law(prior)
-            current = expectation(
+            self.current = current = expectation(
                 self.people, self.sites, law, self.delta, n_sweeps=4, tolerance=1e-3, executor=self.executor
             )
-            m = consensus_mode(self.m, self.precision, current)
-            if step == _MAX_PROFILE_STEPS or np.abs(m - self.m).max() < _STILL * (1.0 + np.abs(m).max()):
+            penalty = self._penalty()
+            gain, _ = self._advance(current)
+            if gain < _STILL:
                 break
-            self.m = m
-            self.offset = offset_step(self.offset, self.offset_precision, current)
-            if self.learn_delta:
-                self.delta = threshold_step(self.delta, current)
-        self.current = current
-        penalty = float(self.m @ self.precision @ self.m) + float(self.offset**2 @ self.offset_precision)
-        value = current.evidence - 0.5 * penalty
         # At the best consensus and threshold their own movement adds nothing to the gradient.
         slope = self._slope if self.functions is None else self._slope_of_functions
+        value = current.evidence + 0.5 * (gain - penalty)
         return value, np.array([slope(name, setting, law, current) for name in names])
 
     def _prior(self, setting: Hyperparameters) -> PopulationPrior:
