@@ -42,6 +42,7 @@ class SubsetPosterior(Posterior):
     implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     calibration: Calibration = UNCALIBRATED
     newcomers: BoolArray | None = None  # (n_users,), who came after the fit, where calibration distinguishes them
+    consistency: FloatArray | None = None  # (n_users,); None where all are alike
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -189,6 +190,11 @@ class SubsetPosterior(Posterior):
     def tie_factors(self, users: IntArray) -> FloatArray:
         """Factors of the tie threshold for people, by code; 1 for an unknown person."""
         return np.append(self.tie_factor, 1.0)[self._people(users)]
+
+    def consistencies(self, users: IntArray) -> FloatArray:
+        if self.consistency is None:
+            return np.ones(len(users))
+        return np.append(self.consistency, 1.0)[self._people(users)]
 
     def _cells(self, users: IntArray, first: IntArray, second: IntArray) -> IntArray:
         """Positions in ``triangles`` of pairs of kept items."""

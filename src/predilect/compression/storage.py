@@ -166,6 +166,8 @@ def arrays_of(model: Any) -> dict[str, Any]:
         arrays["newcomers"] = posterior.newcomers
     if (posterior.tie_factor != 1.0).any():
         arrays["tie_factor"] = posterior.tie_factor
+    if posterior.consistency is not None:
+        arrays["consistency"] = posterior.consistency
     for name, law in zip(_LAWS, _laws(posterior), strict=True):
         if law is not None:
             arrays |= _pack(law, name, stored)
@@ -185,6 +187,7 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     fields |= {
         "ptr": pointer("U+1", "K", SMALL), "item": codes("K", "I", SMALL), "mean": numbers("K", single),
         "count": amounts("K", f"{SMALL}|float64"), "tie_factor": optional(positive("U")),
+        "consistency": optional(positive("U")),
     }  # fmt: skip
     if "covariance" in arrays:
         fields["covariance"] = numbers("E", single)
@@ -238,6 +241,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
             laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
             arrays.get("implied", np.zeros(0, dtype=np.uint8)), calibration, arrays.get("newcomers"),
+            arrays.get("consistency"),
         )  # fmt: skip
         if model.personal_ != (laws["crowd"] is not None):
             raise ValueError("people without a crowd, or a crowd without people")

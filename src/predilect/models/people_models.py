@@ -45,19 +45,22 @@ PEOPLE_ARRAYS: Fields = {
     "traits": numbers("U T"), "tie_factor": positive("U"), "answer_ptr": pointer("U+1", "R"),
     "item_ptr": pointer("U+1", "K"), "item_idx": codes("K", "I"), "left": codes("R", "I"), "right": codes("R", "I"),
     "outcome": outcomes("R"), "weight": positive("R"), "site_precision": amounts("R"), "site_linear": numbers("R"),
-    "shards": amounts("S 2", "int64"),
+    "shards": amounts("S 2", "int64"), "consistency": optional(positive("U")),
 }  # fmt: skip
 
 
 def pack_people(people: People) -> dict[str, Any]:
     """Arrays of a layout, without those of the sites."""
-    return {name: getattr(people, name) for name in _ARRAYS} | {"shards": np.array(people.shards, dtype=np.int64)}
+    own = {"consistency": people.consistency} if (people.consistency != 1.0).any() else {}
+    shards = {"shards": np.array(people.shards, dtype=np.int64)}
+    return {name: getattr(people, name) for name in _ARRAYS} | own | shards
 
 
 def unpack_people(arrays: dict[str, Any], n_items: int) -> People:
     """The layout that :func:`pack_people` packed; ValueError if the arrays do not fit each other."""
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
-    people = People(**{name: arrays[name] for name in _ARRAYS}, n_items=n_items, shards=shards)
+    own = {name: arrays[name] for name in (*_ARRAYS, "consistency") if name in arrays}
+    people = People(**own, n_items=n_items, shards=shards)
     owner = np.repeat(np.arange(people.n_users), np.diff(people.item_ptr))
     if (np.diff(owner * n_items + people.item_idx) <= 0).any():
         raise ValueError("the own items of a person do not ascend")

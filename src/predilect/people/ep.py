@@ -15,10 +15,10 @@ from predilect.people.state import (
     direction,
     pair_statistics,
     person_statistics,
-    prior_mean,
-    prior_state,
+    prior_of_person,
     rank_one,
     replay,
+    unscale,
 )
 
 _MAX_INNER = 200  # inner iterations of the site of many identical answers
@@ -121,6 +121,10 @@ def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, out):
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
     out[1] += w * slope_delta
     out[2] += w * curvature_delta
+    # Utilities and their covariance rise together: αᵀ A m + tr (ααᵀ - Q) A Σ Aᵀ, a sum over answers, as Q A Σ Aᵀ = Λ C.
+    slope = w * (eta * mean - lam * (mean * mean + v))
+    out[3] += slope
+    out[4] += slope * slope / w
 
 
 @kernel
@@ -223,7 +227,7 @@ def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, 
 @kernel
 def em_pass(
     start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
-    delta, tie_factor, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, ties, out,
+    delta, tie_factor, consistency, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, own_slopes, out,
 ):  # fmt: skip
     """E step: EP sweeps of people ``start .. stop``, at most ``n_sweeps`` each, and the sums over them.
 
@@ -231,7 +235,7 @@ def em_pass(
     on; ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``cov, Phi`` (n_items, M), ``rho``
     (n_items,): prior covariance, as in :mod:`predilect.people.state`; ``m`` (n_items,), ``shift``
     (n_items, n_traits): prior mean, and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of
-    ``delta``; ``skip`` (n_users,): people left to :mod:`predilect.people.expectation`.
+    ``delta``; ``consistency`` (n_users,); ``skip`` (n_users,): people left to :mod:`predilect.people.expectation`.
 
     Added to:
 
@@ -242,7 +246,8 @@ def em_pass(
     - own_H, own_D (n_items,), where ``rho`` is given: diagonals of the two sums over items.
     - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
 
-    ``ties`` (n_users, 2) is set: gradient and curvature of each person's evidence in the log of their own threshold.
+    ``own_slopes`` (n_users, 4) is set: gradient and curvature of each person's evidence in the log of their own
+    threshold, and gradient and information in the log of their consistency (population.md section 7).
     """
     max_d = 1
     max_k = 1
@@ -262,7 +267,7 @@ def em_pass(
     Q = np.empty((max_k, max_k) if items_are_basis else (max_d, max_d))
     P = np.empty((max_d, max_d))
     W = np.empty((max_d, max_d))
-    own_out = np.empty(3)
+    own_out = np.empty(5)
     for u in range(start, stop):
         first = answer_ptr[u]
         n = answer_ptr[u + 1] - first
@@ -274,8 +279,9 @@ def em_pass(
         d = n if in_pair_space else k
         factor = tie_factor[u]
         own_delta = delta * factor
-        prior_mean(u, items, m, shift, traits, own)
-        prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+        prior_of_person(
+            u, in_pair_space, items, la, lb, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+        )
         log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
         largest = 0.0
         for _ in range(n_sweeps):
@@ -293,14 +299,17 @@ def em_pass(
         out[0] += own_out[0]
         out[1] += factor * own_out[1]
         out[2] += factor * factor * own_out[2]
-        ties[u, 0] = own_delta * own_out[1]
-        ties[u, 1] = own_delta * own_delta * own_out[2] + ties[u, 0]
+        own_slopes[u, 0] = own_delta * own_out[1]
+        own_slopes[u, 1] = own_delta * own_delta * own_out[2] + own_slopes[u, 0]
+        own_slopes[u, 2] = own_out[3]
+        own_slopes[u, 3] = own_out[4]
         if H.shape[0] == 0:
             continue
         if items_are_basis or not in_pair_space:
             person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
         else:
             pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
+        unscale(consistency[u], x, Q, k if items_are_basis else d)
         if items_are_basis:
             _scatter_items(items, k, x, Q, H, D, r)
         else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -132,6 +133,7 @@ _COST_PER_SHARD = 1.5e6
 _COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
 _MOST_SHARDS = 16
 LARGEST_STATE = 600
+OF_PEOPLE = ("tie_factor", "consistency")  # one number for each user, by default 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,8 @@ class People:
     traits: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # (n_users, n_traits)
     # multiplies the tie threshold, (n_users,)
     tie_factor: FloatArray = field(default_factory=lambda: np.zeros(0))
+    # a_u, (n_users,): the noise of the user's answers has standard deviation 1 / a_u
+    consistency: FloatArray = field(default_factory=lambda: np.zeros(0))
     likelihood: type[PairLikelihood] = Probit  # of one answer
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
@@ -164,8 +168,9 @@ class People:
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
             object.__setattr__(self, "traits", np.zeros((self.n_users, 0)))
-        if not len(self.tie_factor):
-            object.__setattr__(self, "tie_factor", np.ones(self.n_users))
+        for name in OF_PEOPLE:
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.ones(self.n_users))
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
@@ -191,17 +196,19 @@ class People:
         return float(self.weight.sum())
 
     def dense(self, user: int, law: Law) -> tuple[npt.NDArray[np.int32], DensePerson | CountedPerson]:
-        """A user's own items, and the user in dense form."""
+        """A user's own items, and the user in dense form, with utilities times the consistency."""
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
-        mean = law.person_mean(items, self.traits[user])
+        a = float(self.consistency[user])
+        mean = a * law.person_mean(items, self.traits[user])
         if has_many_copies(self.weight[rows], self.largest_state):
-            return items, CountedPerson(self.left[rows], self.right[rows], law.covariance(items), mean)
+            return items, CountedPerson(self.left[rows], self.right[rows], a * a * law.covariance(items), mean)
         in_pair_space = rows.stop - rows.start <= len(items)
         left, right = self.left[rows], self.right[rows]
         if in_pair_space and not law.has_basis:
-            return items, DensePerson(left, right, law.Sigma, mean, items)
-        return items, DensePerson(left, right, law.covariance(items) if in_pair_space else law.root(items), mean)
+            return items, DensePerson(left, right, law.Sigma, mean, items, a)
+        prior = a * a * law.covariance(items) if in_pair_space else a * law.root(items)
+        return items, DensePerson(left, right, prior, mean)
 
     def sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
         """A user's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
@@ -209,11 +216,12 @@ class People:
             rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
             w = self.weight[rows]
             items, person = self.dense(user, law)
-            return items, *person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
+            x, Q = person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
+            return items, self.consistency[user] * x, self.consistency[user] ** 2 * Q
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
             user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.weight, self.traits,
-            sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
+            self.consistency, sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
         )  # fmt: skip
         return items, x, Q
 
@@ -226,6 +234,16 @@ class People:
             cell = (who - start) * self.n_items + self.item_idx[self.item_ptr[who] + side[rows]]
             counts += np.bincount(cell, self.weight[rows], minlength=len(counts))
         return counts.reshape(stop - start, self.n_items)
+
+
+def with_own(people: People, log_tie_factor: FloatArray, log_consistency: FloatArray) -> People:
+    """People with their own tie thresholds and consistency, by their logarithms, (n_users,); empty leaves them."""
+    own: dict[str, Any] = {}
+    if len(log_tie_factor):
+        own["tie_factor"] = np.exp(log_tie_factor)
+    if len(log_consistency):
+        own["consistency"] = np.exp(log_consistency)
+    return replace(people, **own) if own else people
 
 
 def lay_out(
@@ -270,11 +288,12 @@ def lay_out_columns(
     n_items: int,
     traits: FloatArray,
     tie_factor: FloatArray | None = None,
+    consistency: FloatArray | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
     likelihood: type[PairLikelihood] = Probit,
 ) -> People:
-    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and ``tie_factor`` have a row for each user."""
+    """:func:`lay_out` from columns of codes sorted by user; others have a row for each user."""
     n_users, n = len(traits), len(user)
     user = user.astype(np.int64)
     keys = np.concatenate([user * n_items + left, user * n_items + right])
@@ -296,6 +315,7 @@ def lay_out_columns(
         largest_state=largest_state,
         traits=np.ascontiguousarray(traits),
         tie_factor=np.ones(n_users) if tie_factor is None else tie_factor,
+        consistency=np.ones(n_users) if consistency is None else consistency,
         likelihood=likelihood,
     )
 

@@ -18,7 +18,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.people.layout import LARGEST_STATE, Basis, Effects, Law, People, shards_of
+from predilect.people.layout import LARGEST_STATE, OF_PEOPLE, Basis, Effects, Law, People, shards_of
 from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
 _LOOK_UP_ONE_BY_ONE = 1000
@@ -38,6 +38,7 @@ class Person(NamedTuple):
     linear: FloatArray
     traits: FloatArray  # (1, n_traits)
     tie_factor: FloatArray = _LIKE_THE_CROWD  # multiplies the tie threshold, (1,)
+    consistency: FloatArray = _LIKE_THE_CROWD  # (1,)
 
     @classmethod
     def without_answers(cls, traits: FloatArray) -> Person:
@@ -46,7 +47,7 @@ class Person(NamedTuple):
         return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, flat, flat, traits)
 
     @classmethod
-    def of(cls, rows: Rows, traits: FloatArray, tie_factor: FloatArray = _LIKE_THE_CROWD) -> Person:
+    def of(cls, rows: Rows, traits: FloatArray, **of_person: FloatArray) -> Person:
         """From answers, with the sites that their rows carry."""
         left, right, outcome = sides_of(rows.key)
         n = len(left)
@@ -58,7 +59,7 @@ class Person(NamedTuple):
         place = items.searchsorted(both).astype(np.int32)
         precision, linear = rows.carried
         return cls(
-            items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits, tie_factor
+            items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits, **of_person
         )
 
     def rows(self) -> Rows:
@@ -122,7 +123,7 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
     return Person(
         people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]], people.left[rows], people.right[rows],
         people.outcome[rows], people.weight[rows], sites.precision[rows], sites.linear[rows],
-        people.traits[user : user + 1], people.tie_factor[user : user + 1],
+        people.traits[user : user + 1], *(getattr(people, name)[user : user + 1] for name in OF_PEOPLE),
     )  # fmt: skip
 
 
@@ -157,7 +158,7 @@ def joined(
         return np.concatenate((getattr(one, name), getattr(two, name)))[index]
 
     columns = {name: column(name, rows) for name in ("left", "right", "outcome", "weight")}
-    columns |= {name: column(name, order) for name in ("traits", "tie_factor")}
+    columns |= {name: column(name, order) for name in ("traits", *OF_PEOPLE)}
     shards = shards_of(answer_ptr, item_ptr, columns["weight"], people.n_items, people.largest_state, n_basis)
     layout = People(
         answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=column("item_idx", places), n_items=people.n_items,
@@ -281,6 +282,14 @@ class PopulationPosterior(Posterior):
             mean[rows], var[rows] = margins_in(self, people, sites, codes, left[rows], right[rows], known, executor)
         return mean, var
 
+    def margins_of_answers(
+        self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """:meth:`margins`, in units of the noise of the user's own answers."""
+        mean, var = self.margins(users, left, right, executor=executor)
+        a = self.consistencies(users)
+        return a * mean, a * a * var
+
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         kind = np.full(len(users), 2, dtype=np.int8)
         for rows, people, _, codes in self._where(users):
@@ -306,11 +315,18 @@ class PopulationPosterior(Posterior):
 
     def tie_factors(self, users: IntArray) -> FloatArray:
         """Factors of users' tie thresholds, by code; 1 for an unseen user (-1)."""
+        return self._of_people("tie_factor", users)
+
+    def consistencies(self, users: IntArray) -> FloatArray:
+        """Consistency of users, by code; 1 for an unseen user (-1)."""
+        return self._of_people("consistency", users)
+
+    def _of_people(self, name: str, users: IntArray) -> FloatArray:
         users = np.asarray(users, dtype=np.int64)
-        factor = np.ones(len(users))
+        found = np.ones(len(users))
         for rows, people, _, codes in self._where(users):
-            factor[rows] = np.where(codes >= 0, people.tie_factor[codes], 1.0)
-        return factor
+            found[rows] = np.where(codes >= 0, getattr(people, name)[codes], 1.0)
+        return found
 
     def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
         """One user's utilities in factored form, for any number of items; -1: unseen, with ``traits`` (n_traits,).

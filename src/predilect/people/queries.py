@@ -343,7 +343,8 @@ def _answers(posterior: PopulationPosterior, people: People, sites: Sites) -> tu
     law = posterior.law
     return (
         people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.weight,
-        people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
+        people.traits, people.consistency, sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean,
+        law.shift,
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def rank_one(C, mu, c, n, d_lam, d_eta, v, mean):
 
 
 @inner_kernel
-def prior_mean(u, items, m, shift, traits, own):
+def _prior_mean(u, items, m, shift, traits, own):
     """Fill the prior mean of the user's own items: the consensus, shifted by the user's traits."""
     for i in range(items.shape[0]):
         own[i] = m[items[i]]
@@ -49,7 +49,7 @@ def prior_mean(u, items, m, shift, traits, own):
 
 
 @inner_kernel
-def prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R):
+def _prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R):
     """Fill the lower triangle of the user's prior covariance, its mean, and in ``R`` the rows of a basis."""
     d = n if in_pair_space else k
     for i in range(d):
@@ -98,6 +98,36 @@ def prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C
                 C[p, q] -= rho[items[a]]
             if b == a2:
                 C[p, q] -= rho[items[b]]
+
+
+@inner_kernel
+def prior_of_person(
+    u, in_pair_space, items, la, lb, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+):
+    """Fill the user's prior: means ``own`` (k) and ``mu`` (d), the lower triangle ``C``, and the rows ``R`` of a basis.
+
+    Utilities but for ``R`` are multiplied by the user's consistency a, so that answers have noise of variance 1.
+    """
+    a = consistency[u]
+    _prior_mean(u, items, m, shift, traits, own)
+    if a != 1.0:
+        for i in range(k):
+            own[i] *= a
+    _prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+    if a != 1.0:
+        for i in range(n if in_pair_space else k):
+            for j in range(i + 1):
+                C[i, j] *= a * a
+
+
+@inner_kernel
+def unscale(a, x, Q, n):
+    """Sums (n), (n, n) of utilities that were multiplied by the consistency, as those of the utilities."""
+    if a != 1.0:
+        for i in range(n):
+            x[i] *= a
+            for j in range(n):
+                Q[i, j] *= a * a
 
 
 @inner_kernel
@@ -198,7 +228,9 @@ _QUERIES_AT_ONCE = 256
 
 
 @kernel
-def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift):
+def person_sums(
+    u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift
+):
     """The sums x (k) and Q (k x k) of user u at the stored sites."""
     first = answer_ptr[u]
     n = answer_ptr[u + 1] - first
@@ -215,17 +247,19 @@ def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, 
     P = np.empty((d, d))
     W = np.empty((d, d))
     R = np.empty((d if Phi.shape[1] > 0 else 0, Phi.shape[1]))
-    prior_mean(u, items, m, shift, traits, own)
-    prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+    prior_of_person(
+        u, in_pair_space, items, la, lb, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+    )
     replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
     person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
+    unscale(consistency[u], x, Q, k)
     return x, Q
 
 
 @kernel
 def predict_margins(
-    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m,
-    shift, C_m, own_C, C_shift, mean, var,
+    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov,
+    Phi, rho, m, shift, C_m, own_C, C_shift, mean, var,
 ):  # fmt: skip
     """Mean and variance of the margins of queries grouped by user, into ``mean`` and ``var``.
 
@@ -236,7 +270,9 @@ def predict_margins(
     for i in range(users.shape[0]):
         u = users[i]
         items = item_idx[item_ptr[u] : item_ptr[u + 1]]
-        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift)
+        x, Q = person_sums(
+            u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift
+        )
         first = query_ptr[i]
         last = query_ptr[i + 1]
         C = C_m
@@ -349,8 +385,9 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
 
 @kernel
 def centred_utilities(
-    users, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift, C_m, mean, var
-):
+    users, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift, C_m,
+    mean, var,
+):  # fmt: skip
     """Mean and variance of all utilities of ``users``, centred over the items, (n, n_items); no basis, no traits."""
     n_items = m.shape[0]
     Sigma = cov
@@ -365,7 +402,9 @@ def centred_utilities(
         u = users[row]
         items = item_idx[item_ptr[u] : item_ptr[u + 1]]
         k = items.shape[0]
-        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift)
+        x, Q = person_sums(
+            u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift
+        )
         F = np.zeros((n_items, k))  # Σ_·o Q
         column = np.zeros(k)  # 1ᵀ F
         for i in range(n_items):

@@ -18,7 +18,7 @@ from predilect.people.ep import sweep
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People, has_many_copies
 from predilect.people.posterior import Person, side_by_side
-from predilect.people.state import direction, prior_mean, prior_state, replay
+from predilect.people.state import direction, prior_of_person, replay
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -75,7 +75,8 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
 
 @kernel
 def person_at_rest(
-    items, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift, delta, theta, spread, n_sweeps, tolerance
+    items, la, lb, outcome, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift, delta, theta, spread,
+    n_sweeps, tolerance,
 ):  # fmt: skip
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
@@ -95,8 +96,9 @@ def person_at_rest(
     c = np.empty(d)
     own = np.empty(k)
     R = np.empty((d if Phi.shape[1] else 0, Phi.shape[1]))
-    prior_mean(0, items, m, shift, traits, own)
-    prior_state(in_pair_space, items, la, lb, 0, n, k, cov, Phi, rho, own, C, mu, R)
+    prior_of_person(
+        0, in_pair_space, items, la, lb, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+    )
     replay(in_pair_space, la, lb, weight, lam, eta, 0, n, d, C, mu, c)
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
@@ -235,7 +237,7 @@ def settled(
         cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
     theta, change = likelihood.compiled(person_at_rest)(
         np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
-        precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
+        person.consistency, precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
         math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor

@@ -250,7 +250,8 @@ def predict_alone(
     people = lay_out_columns(
         owner, comparisons.left[place], comparisons.right[place], comparisons.outcome[place],
         comparisons.weight[place], n_items=known.n_items, traits=known.traits[who], tie_factor=known.tie_factor[who],
-        largest_state=known.largest_state, n_basis=posterior.n_basis, likelihood=known.likelihood,
+        consistency=known.consistency[who], largest_state=known.largest_state, n_basis=posterior.n_basis,
+        likelihood=known.likelihood,
     )  # fmt: skip
     precision, linear = np.zeros(comparisons.n_rows), np.zeros(comparisons.n_rows)
     precision[~test], linear[~test] = posterior.sites.precision, posterior.sites.linear
@@ -270,7 +271,7 @@ def _margins(
 ) -> Alone:  # fmt: skip
     """Predicted margins of answers, each as one of the people of a posterior (by their codes)."""
     left, right = comparisons.left[rows], comparisons.right[rows]
-    mean, var = posterior.margins(users, left, right, executor=executor)
+    mean, var = posterior.margins_of_answers(users, left, right, executor=executor)
     return Alone(
         comparisons.outcome[rows], mean, var, comparisons.weight[rows], delta * posterior.tie_factors(users),
         posterior.pair_kinds(users, left, right),

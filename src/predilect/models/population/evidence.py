@@ -154,7 +154,8 @@ def _climb(search: _Rigid, names: list[str], centre_of_prior: list[float], step:
         options={"maxfun": _MAX_EVALUATIONS, "ftol": _TOLERANCE},
     )  # fmt: skip
     search.setting = _hyperparameters(names, start, scale * result.x)
-    return np.asarray(scale * np.sqrt(np.diagonal(result.hess_inv.todense())))
+    inverse_hessian: Any = result.hess_inv
+    return np.asarray(scale * np.sqrt(np.diagonal(inverse_hessian.todense())))
 
 
 class _RigidState(NamedTuple):

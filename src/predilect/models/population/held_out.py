@@ -168,7 +168,7 @@ class Fold:
         """Margins of the rows held out, at a fit to the others."""
         test = self.test
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
-        mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
+        mean, var = posterior.margins_of_answers(test.user, test.left, test.right, executor=self.executor)
         return Predicted(test.outcome, mean, var, test.weight, posterior.tie_factors(test.user), state.delta)
 
     def predict_pooled(self, setting: Hyperparameters, given: Mapping[str, float]) -> Predicted:

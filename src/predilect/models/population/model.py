@@ -82,6 +82,10 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         δ, everybody's; "auto" learns it if there are ties, and is 0 otherwise. A pair (δ, σ_δ) gives people thresholds
         of their own: the logarithm of a person's is N(log δ, σ_δ²), and is learned with everything else. "auto" is
         ("auto", "auto"): people have their own where held-out answers gain by it, with the spread of largest evidence.
+    consistency : float or "auto", default "auto"
+        σ_a: people differ in how consistently they answer. The noise of person u's answers is 1 / a_u times the
+        crowd's, log a_u is N(0, σ_a²), and is learned with everything else; thresholds of ties are in units of the
+        person's own noise. "auto" is what held-out answers gain most by, of 0, .25, .5 and 1. :meth:`people` says who.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
@@ -148,6 +152,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     n_inducing: int | str = "auto"
     user_features: bool | str = "auto"
     tie_threshold: Auto | tuple[Auto, Auto] = "auto"
+    consistency: Auto = "auto"
     tol: Auto = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
@@ -227,6 +232,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             "calibration": h.calibration,
             "feature_weight": (h.feature_weight, h.consensus_weight),
             "tie_threshold": (threshold_and_spread(self)[0], h.tie_spread),
+            "consistency": h.consistency_spread,
         }
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:

@@ -136,6 +136,8 @@ class Hyperparameters:
     calibration: Calibration = field(default_factory=Calibration)  # how probabilities of answers follow from margins
     # σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one
     tie_spread: float = 0.0
+    # σ_a: the logarithm of a person's consistency is N(0, σ_a²); 0 where all answer with the same care
+    consistency_spread: float = 0.0
 
     @property
     def consensus_weight(self) -> float:
@@ -152,6 +154,7 @@ class Hyperparameters:
         return {**asdict(self), "consensus_feature_weight": self.consensus_weight}
 
 
+LARGEST_CONSISTENCY_SPREAD = 3.0  # whose noise differs by factors of hundreds has no noise, or nothing else
 # With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
 # rewarding it.
 LEAST_STRENGTH = 0.5
@@ -178,6 +181,7 @@ class PopulationPrior:
     trait_scale: float = 1.0  # s_b, prior variance of the effect of a trait of people; its shape is K_t
     # σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all
     tie_spread: float = 0.0
+    consistency_spread: float = 0.0  # σ_a, the same for a person's consistency
 
     @classmethod
     def of(
@@ -188,16 +192,16 @@ class PopulationPrior:
         Phi: FloatArray | None = None,
     ) -> PopulationPrior:
         """The prior that hyper-parameters and features make; ``Phi`` saves computing the rows of the functions."""
-        traits = h.trait_scale or 1.0
+        traits, own = h.trait_scale or 1.0, (h.tie_spread, h.consistency_spread)
         if functions is not None:
             Phi = functions.rows(space) if Phi is None else Phi
             share = functions.own_share(Phi, space.known, h.feature_weight)
             K = functions.prior_covariance(h.feature_weight)
-            return cls(K, h.strength, h.variance, h.consensus_variance, None, Phi, share, traits, h.tie_spread)
+            return cls(K, h.strength, h.variance, h.consensus_variance, None, Phi, share, traits, *own)
         K = space.covariance(h.feature_weight, h.length_scale)
         shared = h.consensus_weight == h.feature_weight
         K_t = None if shared else space.covariance(h.consensus_weight, h.length_scale)
-        return cls(K, h.strength, h.variance, h.consensus_variance, K_t, trait_scale=traits, tie_spread=h.tie_spread)
+        return cls(K, h.strength, h.variance, h.consensus_variance, K_t, None, np.zeros(0), traits, *own)
 
     @property
     def n_functions(self) -> int:
@@ -310,8 +314,11 @@ _RANGES = {
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
     "tie_spread": RANGES["tie_spread"],
+    "consistency_spread": (0.0, LARGEST_CONSISTENCY_SPREAD),
 }
-_PARAMETERS = {"consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold"}
+_PARAMETERS = {
+    "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "consistency_spread": "consistency",
+}  # fmt: skip
 _SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
 
 
@@ -326,6 +333,7 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
     weights = _pair("feature_weight", model.feature_weight, model.feature_weight)
     spread = threshold_and_spread(model)[1]
     parts = dict(zip(("feature_weight", "consensus_feature_weight", "tie_spread"), (*weights, spread), strict=True))
+    parts["consistency_spread"] = model.consistency
     given: dict[str, Any] = {}
     for name, (low, high) in _RANGES.items():
         value = parts[name] if name in parts else getattr(model, name)
@@ -362,8 +370,9 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
             raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
     if not all(1.0 / LARGEST <= variance <= LARGEST for variance in found.segment_variances):
         raise ValueError(f"variances of segments must be positive numbers, not {found.segment_variances!r:.100}")
-    if 0.0 < found.tie_spread < 1.0 / LARGEST:  # whose square is divided by
-        raise ValueError(f"tie_spread must be 0, or more than {1.0 / LARGEST:g}, not {found.tie_spread!r}")
+    for name in ("tie_spread", "consistency_spread"):
+        if 0.0 < getattr(found, name) < 1.0 / LARGEST:  # whose square is divided by
+            raise ValueError(f"{name} must be 0, or more than {1.0 / LARGEST:g}, not {getattr(found, name)!r}")
     return found
 
 

@@ -20,6 +20,7 @@ from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, ref
 from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, Batch, read_batch
 from predilect.models.reading import rows_of_features
+from predilect.people.layout import OF_PEOPLE
 from predilect.people.posterior import Person, PopulationPosterior, person_of
 from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled
 from predilect.progress import Report
@@ -93,7 +94,8 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
         code = batch.users[start].item()
         person = posterior.answers_of(code) if code < n_known else Person.without_answers(traits[code - n_known][None])
         rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
-        persons[code] = Person.of(rows, person.traits, person.tie_factor)
+        of_person = {name: getattr(person, name) for name in OF_PEOPLE}
+        persons[code] = Person.of(rows, person.traits, **of_person)
     likelihood = posterior.people.likelihood
     settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread, likelihood=likelihood)
     # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
