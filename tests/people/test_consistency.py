@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from predilect.gaussian.design import Sites
+from predilect.likelihoods.probit import margins_in_noise
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.search import Search, _Coordinates
 from predilect.people.empirical_bayes import consistency_step
@@ -98,7 +101,7 @@ def test_it_multiplies_the_utilities_that_answers_are_about(law, largest_state):
     (mean, var), (wide, wide_var) = (p.margins(users, left, right) for p in posteriors)
     np.testing.assert_allclose(a * mean, wide, atol=CONVERGED)
     np.testing.assert_allclose(a * a * var, wide_var, atol=CONVERGED)
-    np.testing.assert_array_equal(posteriors[0].consistencies(np.array([3, -1])), [a, 1.0])
+    np.testing.assert_array_equal(posteriors[0].consistencies(np.array([3, -1]))[0], [a, 1.0])
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -148,3 +151,22 @@ def test_the_fit_is_a_maximum_and_finds_who_answers_with_care():
     shared = fit_population(people, replace(prior, consistency_spread=0.0), tolerance=1e-9, max_iter=1000)
     assert state.evidence > shared.evidence + 20.0
     assert not len(shared.log_consistency)
+
+
+def test_a_margin_in_units_of_noise_is_averaged_over_the_consistency():
+    mean, var = np.array([1.5, -0.4, 0.0, 40.0]), np.array([0.5, 2.0, 1.0, 0.1])
+    a, sd = np.array([1.3, 0.7, 1.0, 1.0]), np.array([0.8, 0.3, 0.5, 0.2])
+    found, spread = margins_in_noise(mean, var, a, sd)
+    np.testing.assert_array_equal(spread, a * a * var)
+    for row in range(3):
+
+        def chance(theta, row=row):
+            b = a[row] * np.exp(theta)
+            return norm.pdf(theta, scale=sd[row]) * norm.cdf(b * mean[row] / np.sqrt(1.0 + b * b * var[row]))
+
+        expected = quad(chance, -8.0 * sd[row], 8.0 * sd[row])[0]
+        assert norm.cdf(found[row] / np.sqrt(1.0 + spread[row])) == pytest.approx(expected, abs=2e-4)
+    assert found[2] == 0.0
+    assert 15.0 < found[3] < 40.0  # digits in the tail
+    plain, _ = margins_in_noise(mean, var, a, np.zeros(4))
+    np.testing.assert_array_equal(plain, a * mean)

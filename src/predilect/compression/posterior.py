@@ -42,7 +42,8 @@ class SubsetPosterior(Posterior):
     implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     calibration: Calibration = UNCALIBRATED
     newcomers: BoolArray | None = None  # (n_users,), who came after the fit, where calibration distinguishes them
-    consistency: FloatArray | None = None  # (n_users,); None where all are alike
+    # (n_users, 2): consistency and standard deviation of its logarithm; None where all are alike
+    consistency: FloatArray | None = None
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -191,10 +192,10 @@ class SubsetPosterior(Posterior):
         """Factors of the tie threshold for people, by code; 1 for an unknown person."""
         return np.append(self.tie_factor, 1.0)[self._people(users)]
 
-    def consistencies(self, users: IntArray) -> FloatArray:
-        if self.consistency is None:
-            return np.ones(len(users))
-        return np.append(self.consistency, 1.0)[self._people(users)]
+    def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        known = np.tile([1.0, 0.0], (self.n_users, 1)) if self.consistency is None else self.consistency
+        found = np.vstack([known, [1.0, self.calibration.consistency_spread]])[self._people(users)]
+        return found[:, 0], found[:, 1]
 
     def _cells(self, users: IntArray, first: IntArray, second: IntArray) -> IntArray:
         """Positions in ``triangles`` of pairs of kept items."""

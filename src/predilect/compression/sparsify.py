@@ -280,8 +280,9 @@ def _tie_factors(model: Any, n_users: int) -> FloatArray:
 
 
 def _consistency(model: Any, n_users: int) -> FloatArray | None:
-    found = model.posterior_.consistencies(np.arange(n_users)) if model.personal_ else np.ones(n_users)
-    return found if (found != 1.0).any() else None
+    if not model.personal_ or not model.posterior_.calibration.consistency_spread:
+        return None
+    return np.column_stack(model.posterior_.consistencies(np.arange(n_users)))
 
 
 def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:

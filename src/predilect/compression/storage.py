@@ -187,7 +187,7 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     fields |= {
         "ptr": pointer("U+1", "K", SMALL), "item": codes("K", "I", SMALL), "mean": numbers("K", single),
         "count": amounts("K", f"{SMALL}|float64"), "tie_factor": optional(positive("U")),
-        "consistency": optional(positive("U")),
+        "consistency": optional(amounts("U 2")),
     }  # fmt: skip
     if "covariance" in arrays:
         fields["covariance"] = numbers("E", single)

@@ -111,7 +111,7 @@ def suggest(
     model = copy.copy(model)  # as it is now, whatever other threads do
     code = _code_of(model, user)
     # In units of the noise of the person's own answers.
-    consistency = float(model.posterior_.consistencies(np.array([code]))[0])
+    consistency = float(model.posterior_.consistencies(np.array([code]))[0][0])
     utilities = model.posterior_.person(code).times(consistency)
     rng = np.random.default_rng(random_state) if strategy == "random" else None
     left, right = candidate_pairs(candidates, model.items_, utilities, user=user, best=strategy == "eubo", rng=rng)
@@ -195,7 +195,7 @@ def suggest_each(
         free = _unanswered(model, people, code, who, pair_keys(left, right, len(model.items_)))
         left, right, who = left[free], right[free], who[free]
     mean, var = _predicted(model, people.series().gather(who), left, right)
-    consistency = model.posterior_.consistencies(code)
+    consistency = model.posterior_.consistencies(code)[0]
     care = consistency[who]
     mean, var = care * mean, care * care * var
     if strategy == "random":

@@ -167,6 +167,8 @@ def drawn_people(
 
 _FEWEST_HELD_OUT = 20
 _FEWEST_TIES = 20
+# Population covariance next to nothing, and held there: one ranking for all, in the model that knows people.
+ONE_TASTE = {"strength": 1e4, "variance": 1e-4}
 _TOLERANCE = 1e-4  # nats an answer: models are compared, not kept; a tenth of it moved no gain by .0001
 _SAME = "the reason is the same as for personal rankings"
 
@@ -235,7 +237,7 @@ def judge(
     def verdict(contests: dict[str, Contest], notes: tuple[str, ...] = ()) -> Verdict:
         return Verdict(
             contests["personal"], contests.get("features"), contests.get("ties"), settings, comparisons.n_users,
-            some.n_users, notes,
+            some.n_users, notes, contests.get("care"),
         )  # fmt: skip
 
     if why := _too_little(comparisons, some, fold):
@@ -266,7 +268,16 @@ def judge(
             all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
         pooled = trial.run("one ranking for all", all_as_one, features)
         hold("personal", personal, pooled)
-        favoured = personal if contests["personal"].outcome == "better" else pooled
+        baseline, care = pooled, trial.chosen["personal rankings"].get("consistency")
+        if care is not None and (care or contests["personal"].outcome == "better"):  # or care would be called taste
+            alike = clone(base).set_params(personal=True, user_features=False, **ONE_TASTE)
+            alike.set_params(**({"consistency": care} if care else {}))
+            careful = trial.run("one ranking for all, with care", alike, features)
+            hold("care", careful, pooled)
+            if contests["care"].outcome == "better":
+                baseline = careful
+                hold("personal", personal, baseline)
+        favoured = personal if contests["personal"].outcome == "better" else baseline
     except DataError as error:
         contests["personal"] = not_judged("personal", _untried(error))
     for question in questions[1:]:

@@ -15,6 +15,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.probit import margins_in_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
 
 _DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
@@ -180,9 +181,9 @@ class Posterior(Protocol):
         """Factors of users' tie thresholds, (n,)."""
         return np.ones(len(users))
 
-    def consistencies(self, users: IntArray) -> FloatArray:
-        """Consistency of users, (n,): the noise of an answer is 1 over it."""
-        return np.ones(len(users))
+    def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Consistency of users and the standard deviation of its logarithm, (n,): noise is 1 over it."""
+        return np.ones(len(users)), np.zeros(len(users))
 
     @property
     def calibration(self) -> Calibration:
@@ -206,8 +207,7 @@ class Posterior(Protocol):
         return self.calibration.outcome_log_proba(mean, var, delta, *self._standing(users, left, right), likelihood)
 
     def _in_units_of_noise(self, mean: FloatArray, var: FloatArray, users: IntArray) -> tuple[FloatArray, FloatArray]:
-        a = self.consistencies(users)
-        return a * mean, a * a * var
+        return margins_in_noise(mean, var, *self.consistencies(users))
 
     def _standing(
         self, users: IntArray, left: IntArray, right: IntArray

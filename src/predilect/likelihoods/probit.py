@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from predilect._compile import kernel
 from predilect._types import FloatArray
@@ -106,6 +106,32 @@ def tilted(
         out,
     )
     return out[0], out[1], out[2], out[3], out[4]
+
+
+_CARE_NODES, _CARE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+_CARE_WEIGHTS = _CARE_WEIGHTS / _CARE_WEIGHTS.sum()
+
+
+def margins_in_noise(
+    mean: FloatArray, var: FloatArray, consistency: FloatArray, sd: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Margins N(mean, var) in units of the noise of somebody's answers, log a ~ N(log ``consistency``, ``sd``²); (n,).
+
+    Where a is not known for sure, the variance is that at ``consistency``, and the mean is the one at which left is
+    chosen without ties as often as on average over a, by seven Gauss-Hermite nodes.
+    """
+    plain, spread = consistency * mean, consistency * consistency * var
+    rows = np.flatnonzero((sd > 0.0) & (mean != 0.0))
+    if not len(rows):
+        return plain, spread
+    against = np.zeros(len(rows))  # the chance of the less likely side keeps its digits
+    for node, weight in zip(_CARE_NODES.tolist(), _CARE_WEIGHTS.tolist(), strict=True):
+        a = consistency[rows] * np.exp(node * sd[rows])
+        against += weight * ndtr(-a * np.abs(mean[rows]) / np.sqrt(1.0 + a * a * var[rows]))
+    seen = against > 0.0
+    rows, against = rows[seen], against[seen]
+    plain[rows] = -np.sign(mean[rows]) * np.sqrt(1.0 + spread[rows]) * ndtri(against)
+    return plain, spread
 
 
 def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:

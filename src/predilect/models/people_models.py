@@ -38,6 +38,7 @@ from predilect.people.layout import Basis, Effects, People
 from predilect.people.posterior import PopulationPosterior
 from predilect.shards import workers
 
+_CONSISTENCY = ("consistency", "consistency_sd")  # where people differ in it
 _ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 
 # U people with T traits, R rows of answers, K own items of all of them.
@@ -46,12 +47,13 @@ PEOPLE_ARRAYS: Fields = {
     "item_ptr": pointer("U+1", "K"), "item_idx": codes("K", "I"), "left": codes("R", "I"), "right": codes("R", "I"),
     "outcome": outcomes("R"), "weight": positive("R"), "site_precision": amounts("R"), "site_linear": numbers("R"),
     "shards": amounts("S 2", "int64"), "consistency": optional(positive("U")),
+    "consistency_sd": optional(amounts("U")),
 }  # fmt: skip
 
 
 def pack_people(people: People) -> dict[str, Any]:
     """Arrays of a layout, without those of the sites."""
-    own = {"consistency": people.consistency} if (people.consistency != 1.0).any() else {}
+    own = {name: getattr(people, name) for name in _CONSISTENCY} if people.consistency_sd.any() else {}
     shards = {"shards": np.array(people.shards, dtype=np.int64)}
     return {name: getattr(people, name) for name in _ARRAYS} | own | shards
 
@@ -59,7 +61,7 @@ def pack_people(people: People) -> dict[str, Any]:
 def unpack_people(arrays: dict[str, Any], n_items: int) -> People:
     """The layout that :func:`pack_people` packed; ValueError if the arrays do not fit each other."""
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
-    own = {name: arrays[name] for name in (*_ARRAYS, "consistency") if name in arrays}
+    own = {name: arrays[name] for name in (*_ARRAYS, *_CONSISTENCY) if name in arrays}
     people = People(**own, n_items=n_items, shards=shards)
     owner = np.repeat(np.arange(people.n_users), np.diff(people.item_ptr))
     if (np.diff(owner * n_items + people.item_idx) <= 0).any():

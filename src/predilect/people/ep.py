@@ -247,7 +247,7 @@ def em_pass(
     - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
 
     ``own_slopes`` (n_users, 4) is set: gradient and curvature of each person's evidence in the log of their own
-    threshold, and gradient and information in the log of their consistency (population.md section 7).
+    threshold, and gradient and information in the log of their consistency (population.md section 4).
     """
     max_d = 1
     max_k = 1

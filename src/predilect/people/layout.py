@@ -133,7 +133,7 @@ _COST_PER_SHARD = 1.5e6
 _COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
 _MOST_SHARDS = 16
 LARGEST_STATE = 600
-OF_PEOPLE = ("tie_factor", "consistency")  # one number for each user, by default 1
+OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0}  # a number for each user, and its default
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,8 @@ class People:
     tie_factor: FloatArray = field(default_factory=lambda: np.zeros(0))
     # a_u, (n_users,): the noise of the user's answers has standard deviation 1 / a_u
     consistency: FloatArray = field(default_factory=lambda: np.zeros(0))
+    # posterior standard deviation of log a_u, (n_users,)
+    consistency_sd: FloatArray = field(default_factory=lambda: np.zeros(0))
     likelihood: type[PairLikelihood] = Probit  # of one answer
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
@@ -168,9 +170,9 @@ class People:
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
             object.__setattr__(self, "traits", np.zeros((self.n_users, 0)))
-        for name in OF_PEOPLE:
+        for name, default in OF_PEOPLE.items():
             if not len(getattr(self, name)):
-                object.__setattr__(self, name, np.ones(self.n_users))
+                object.__setattr__(self, name, np.full(self.n_users, default))
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
@@ -236,13 +238,17 @@ class People:
         return counts.reshape(stop - start, self.n_items)
 
 
-def with_own(people: People, log_tie_factor: FloatArray, log_consistency: FloatArray) -> People:
+def with_own(
+    people: People, log_tie_factor: FloatArray, log_consistency: FloatArray, consistency_sd: FloatArray | None = None
+) -> People:
     """People with their own tie thresholds and consistency, by their logarithms, (n_users,); empty leaves them."""
     own: dict[str, Any] = {}
     if len(log_tie_factor):
         own["tie_factor"] = np.exp(log_tie_factor)
     if len(log_consistency):
         own["consistency"] = np.exp(log_consistency)
+        if consistency_sd is not None:
+            own["consistency_sd"] = consistency_sd
     return replace(people, **own) if own else people
 
 
@@ -287,13 +293,14 @@ def lay_out_columns(
     *,
     n_items: int,
     traits: FloatArray,
-    tie_factor: FloatArray | None = None,
-    consistency: FloatArray | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
     likelihood: type[PairLikelihood] = Probit,
+    **of_people: FloatArray,
 ) -> People:
-    """:func:`lay_out` from columns of codes sorted by user; others have a row for each user."""
+    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and what is given of :data:`OF_PEOPLE` have a
+    row for each user.
+    """
     n_users, n = len(traits), len(user)
     user = user.astype(np.int64)
     keys = np.concatenate([user * n_items + left, user * n_items + right])
@@ -314,9 +321,8 @@ def lay_out_columns(
         shards=shards_of(answer_ptr, item_ptr, weight, n_items, largest_state, n_basis),
         largest_state=largest_state,
         traits=np.ascontiguousarray(traits),
-        tie_factor=np.ones(n_users) if tie_factor is None else tie_factor,
-        consistency=np.ones(n_users) if consistency is None else consistency,
         likelihood=likelihood,
+        **of_people,
     )
 
 

@@ -18,12 +18,13 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.probit import margins_in_noise
 from predilect.people.layout import LARGEST_STATE, OF_PEOPLE, Basis, Effects, Law, People, shards_of
 from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
 _LOOK_UP_ONE_BY_ONE = 1000
 _N_PARTS = 64
-_LIKE_THE_CROWD = np.ones(1)
+_LIKE_THE_CROWD, _KNOWN = np.ones(1), np.zeros(1)
 
 
 class Person(NamedTuple):
@@ -39,6 +40,7 @@ class Person(NamedTuple):
     traits: FloatArray  # (1, n_traits)
     tie_factor: FloatArray = _LIKE_THE_CROWD  # multiplies the tie threshold, (1,)
     consistency: FloatArray = _LIKE_THE_CROWD  # (1,)
+    consistency_sd: FloatArray = _KNOWN  # of its logarithm, (1,)
 
     @classmethod
     def without_answers(cls, traits: FloatArray) -> Person:
@@ -287,8 +289,7 @@ class PopulationPosterior(Posterior):
     ) -> tuple[FloatArray, FloatArray]:
         """:meth:`margins`, in units of the noise of the user's own answers."""
         mean, var = self.margins(users, left, right, executor=executor)
-        a = self.consistencies(users)
-        return a * mean, a * a * var
+        return margins_in_noise(mean, var, *self.consistencies(users))
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         kind = np.full(len(users), 2, dtype=np.int8)
@@ -317,15 +318,15 @@ class PopulationPosterior(Posterior):
         """Factors of users' tie thresholds, by code; 1 for an unseen user (-1)."""
         return self._of_people("tie_factor", users)
 
-    def consistencies(self, users: IntArray) -> FloatArray:
-        """Consistency of users, by code; 1 for an unseen user (-1)."""
-        return self._of_people("consistency", users)
+    def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        sd = self._of_people("consistency_sd", users, self.calibration.consistency_spread)
+        return self._of_people("consistency", users), sd
 
-    def _of_people(self, name: str, users: IntArray) -> FloatArray:
+    def _of_people(self, name: str, users: IntArray, of_unseen: float = 1.0) -> FloatArray:
         users = np.asarray(users, dtype=np.int64)
-        found = np.ones(len(users))
+        found = np.empty(len(users))
         for rows, people, _, codes in self._where(users):
-            found[rows] = np.where(codes >= 0, getattr(people, name)[codes], 1.0)
+            found[rows] = np.where(codes >= 0, getattr(people, name)[codes], of_unseen)
         return found
 
     def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:

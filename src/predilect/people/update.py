@@ -189,6 +189,20 @@ def settle_all(
     return log_tie_factor, found, last
 
 
+_CHORD = 0.2  # of the logarithm of a consistency, to either side
+
+
+def information_of_consistency(
+    people: People, sites: Sites, law: Law, delta: float, *, tolerance: float, executor: ThreadPoolExecutor | None
+) -> FloatArray:  # fmt: skip
+    """Information of people's answers about the logarithm of their consistency, (n_users,), by a chord."""
+    slopes = []
+    for step in (-_CHORD, _CHORD):
+        moved = replace(people, consistency=people.consistency * math.exp(step))
+        slopes.append(settle(moved, sites.copy(), law, delta, tolerance=tolerance, executor=executor).care[:, 0])
+    return np.maximum((slopes[0] - slopes[1]) / (2.0 * _CHORD), 0.0)
+
+
 def settle(
     people: People,
     sites: Sites,

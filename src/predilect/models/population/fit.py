@@ -23,9 +23,10 @@ from predilect.models.population.prior import PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
 from predilect.people.layout import Basis, Effects, People, with_own
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle_all
+from predilect.people.update import information_of_consistency, settle_all
 from predilect.progress import Report
 
+_CHORD_TOLERANCE = 1e-4  # of the sites at the ends of a chord
 _WINDOW = 5  # the rise of J is judged over so many iterations, since single ones may stall
 
 
@@ -49,7 +50,7 @@ class PopulationState:
     log_tie_factor: FloatArray  # of each person's threshold, (n_users,); empty where all share one
     tie_information: FloatArray  # of the answers about it, without the prior
     log_consistency: FloatArray  # of each person, (n_users,); empty where all have the same
-    care_information: FloatArray  # of the answers about it, without the prior
+    consistency_sd: FloatArray  # its posterior standard deviation
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """Posterior of the population model."""
@@ -64,7 +65,7 @@ class PopulationState:
 
     def people_with_ties(self, people: People) -> People:
         """People with their own tie thresholds and consistency."""
-        return with_own(people, self.log_tie_factor, self.log_consistency)
+        return with_own(people, self.log_tie_factor, self.log_consistency, self.consistency_sd)
 
 
 def fit_population(
@@ -129,7 +130,13 @@ def fit_population(
     )  # fmt: skip
     point = replace(point, log_tie_factor=log_tie_factor)
     search.passes += 1
-    metric = search.metric(point, final)
+    metric, consistency_sd = search.metric(point, final), np.zeros(0)
+    if search.learn_care:
+        information = information_of_consistency(
+            search.people_at(point), sites, law, point.delta, tolerance=max(site_tolerance, _CHORD_TOLERANCE),
+            executor=executor,
+        )  # fmt: skip
+        consistency_sd = 1.0 / np.sqrt(information + prior.consistency_spread**-2)
     residual = residual / people.n_answers if final.is_sound else math.inf
     report = Report(
         method="population EP",
@@ -146,5 +153,5 @@ def fit_population(
     return PopulationState(
         point.m, point.Sigma, metric.C_m, point.delta, sites, final.evidence, objective, report, point.offset,
         metric.offset_variance, point.own_scale, point.B, metric.C_B, point.log_tie_factor, metric.tie_information,
-        point.log_consistency, metric.care_information,
+        point.log_consistency, consistency_sd,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.people_models import traits_of_new_users
+from predilect.models.population.people_table import describe_consistency, people_columns
 from predilect.models.population.prior import (
     Hyperparameters,
     check_settings,
@@ -85,7 +86,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     consistency : float or "auto", default "auto"
         σ_a: people differ in how consistently they answer. The noise of person u's answers is 1 / a_u times the
         crowd's, log a_u is N(0, σ_a²), and is learned with everything else; thresholds of ties are in units of the
-        person's own noise. "auto" is what held-out answers gain most by, of 0, .25, .5 and 1. :meth:`people` says who.
+        person's own noise. "auto" is what held-out answers gain most by, of 0, .5, 1 and 2. :meth:`people` says who.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
@@ -258,6 +259,35 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     def stored_arrays(self) -> dict[str, Any]:
         return self._document()[1]
 
+    def people(self) -> Any:
+        """Everybody who answered: how consistently, and how often as the crowd.
+
+        Returns
+        -------
+        people : data frame of the caller's kind
+            A row a person, sorted by id: user; n, the answers; consistency, with lower and upper, its 95 % interval
+            (the noise of the person's answers is 1 / consistency times the usual; 1, and missing, where people do not
+            differ in it); agreement, the share of the decided answers that prefer what the crowd prefers; ties, the
+            share of the answers that are ties. Shares of nothing are missing.
+
+        Raises
+        ------
+        DataError
+            If the model is pooled, and tells nobody apart.
+
+        Notes
+        -----
+        population.md section 4, "Consistency of people".
+        """
+        check_is_fitted(self, "posterior_")
+        now = self._snapshot()
+        if not now.personal_:
+            raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
+        return build_frame(people_columns(now), now.backend_)
+
+    def further_tables(self) -> dict[str, Callable[[], Any]]:
+        return {"people": self.people} if self.personal_ else {}
+
     def segments(self) -> Any:
         """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
 
@@ -339,6 +369,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
             )
         people, h = self.user_features_, self.hyperparameters_
+        lines += describe_consistency(self)
         if people is not None and self.personal_:
             used = "used" if h.trait_scale > 0.0 else "not used, as held-out answers do not gain by them"
             others = [source for source in people.sources if source not in people.segments]

@@ -146,15 +146,14 @@ class Hyperparameters:
 
     @property
     def calibration_of_predictions(self) -> Calibration:
-        """Calibration that the posterior takes: with the spread of people's own tie thresholds."""
-        return replace(self.calibration, tie_spread=self.tie_spread)
+        """Calibration that the posterior takes: with the spreads of what people have of their own."""
+        return replace(self.calibration, tie_spread=self.tie_spread, consistency_spread=self.consistency_spread)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {**asdict(self), "consensus_feature_weight": self.consensus_weight}
 
 
-LARGEST_CONSISTENCY_SPREAD = 3.0  # whose noise differs by factors of hundreds has no noise, or nothing else
 # With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
 # rewarding it.
 LEAST_STRENGTH = 0.5
@@ -314,7 +313,7 @@ _RANGES = {
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
     "tie_spread": RANGES["tie_spread"],
-    "consistency_spread": (0.0, LARGEST_CONSISTENCY_SPREAD),
+    "consistency_spread": RANGES["consistency_spread"],
 }
 _PARAMETERS = {
     "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "consistency_spread": "consistency",
@@ -342,8 +341,10 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
     if model.calibration is None:
         given["calibration"] = Calibration()
     elif isinstance(model.calibration, Calibration):
-        if model.calibration.tie_spread:
-            raise ValueError("tie_spread is given with the model's tie_threshold=(..., spread), not its calibration")
+        if model.calibration.tie_spread or model.calibration.consistency_spread:
+            raise ValueError(
+                "spreads are given with the model's tie_threshold=(..., spread) and consistency=, not its calibration"
+            )
         given["calibration"] = model.calibration
     elif not _is_auto(model.calibration):
         raise ValueError(f'calibration must be "auto", None or a Calibration, not {model.calibration!r}')

@@ -30,6 +30,7 @@ from predilect.models.population.held_out import (
     ENOUGH_TO_CALIBRATE,
     MANY_FUNCTIONS,
     MOST_TO_CALIBRATE,
+    SIGNIFICANCE,
     SMALLEST_GAIN,
     Fold,
     Trial,
@@ -73,8 +74,9 @@ _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-sta
 _POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
-# A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike.
-_CONSISTENCY_SPREADS = (0.25, 0.5, 1.0)
+# A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some guess:
+# the spread may be large.
+_CONSISTENCY_SPREADS, _ERRORS_OF_SPREAD = (0.5, 1.0, 2.0), 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +329,7 @@ class _Search:
         if far or not {"strength", "variance"} <= set(self.free):
             return best
         # The pooled model itself takes a fraction of the passes to that limit, where all answer with the same care.
-        if best.candidate.functions is None and not best.setting.consistency_spread:
+        if best.candidate.functions is None and "consistency_spread" not in self.free:
             start = replace(best.setting, feature_weight=best.setting.consensus_weight)
             fixed = {"feature_weight", "consensus_variance"} - (set(self.free) & {"consensus_variance"})
             given = {name: getattr(start, name) for name in fixed}
@@ -339,8 +341,13 @@ class _Search:
         setting = rigid_hyperparameters(
             self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
         )
-        trial = self.run(best.candidate, setting, None)
-        return best if is_better(best.trial, trial) else replace(best, setting=setting, trial=trial)
+        rigid = replace(best, setting=setting, trial=self.run(best.candidate, setting, None))
+        if "consistency_spread" in self.free and not setting.consistency_spread:
+            rigid = self.with_consistency(rigid)
+        # Taste along the consensus is care by another name.
+        care_alone = rigid.setting.consistency_spread > best.setting.consistency_spread
+        errors = _ERRORS_OF_SPREAD if care_alone else SIGNIFICANCE
+        return best if is_better(best.trial, rigid.trial, errors) else rigid
 
     def with_own_thresholds(self, best: _Found) -> _Found:
         """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
@@ -359,13 +366,16 @@ class _Search:
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
     def with_consistency(self, best: _Found) -> _Found:
-        """The same with a consistency of each person, if that gains, of the spread that gains most."""
+        """The same with a consistency of each person, of the smallest spread on which others do not clearly gain."""
+        last = math.inf
         for spread in _CONSISTENCY_SPREADS:
             setting = replace(best.setting, consistency_spread=spread)
             trial = self.run(best.candidate, setting, best.trial)
-            if not is_better(trial, best.trial):
+            if is_better(trial, best.trial, _ERRORS_OF_SPREAD):
+                best = _Found(best.candidate, setting, trial)
+            if trial.loss > last:
                 break
-            best = _Found(best.candidate, setting, trial)
+            last = trial.loss
         return best
 
     def with_traits(self, best: _Found, traits: FloatArray) -> _Found:

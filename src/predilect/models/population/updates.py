@@ -92,7 +92,7 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     cuts = np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1
     for start, stop in pairwise([0, *cuts.tolist(), len(batch.users)]):
         code = batch.users[start].item()
-        person = posterior.answers_of(code) if code < n_known else Person.without_answers(traits[code - n_known][None])
+        person = posterior.answers_of(code) if code < n_known else _newcomer(model, traits[code - n_known])
         rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
         of_person = {name: getattr(person, name) for name in OF_PEOPLE}
         persons[code] = Person.of(rows, person.traits, **of_person)
@@ -106,6 +106,11 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
     return {code: _as_before(posterior, code, person) for code, (person, _) in zip(persons, done, strict=True)}
+
+
+def _newcomer(model: Any, traits: FloatArray) -> Person:
+    sd = np.array([model.hyperparameters_.consistency_spread])
+    return Person.without_answers(traits[None])._replace(consistency_sd=sd)
 
 
 def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Person:
