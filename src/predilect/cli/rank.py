@@ -116,9 +116,9 @@ def rank(
             metavar="DIR",
             rich_help_panel=OUTPUT,
             show_default="nothing is written",
-            help="Folder to make: leaderboard.csv, .json, .png and .svg, people.csv, users.parquet, model/ and, with "
-            "--by or --segment, segments.csv (of the latter also .png and .svg); with --model gaspk also weights.csv and "
-            "characteristics.csv, .png and .svg.",
+            help="Folder to make: leaderboard.csv, .json, .png and .svg, people.csv, users.parquet, model/ and, "
+            "with --by or --segment, segments.csv (of the latter also .png and .svg); with --model gaspk also "
+            "weights.csv and characteristics.csv, .png and .svg.",
         ),
     ] = None,
     force: Annotated[
