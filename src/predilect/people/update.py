@@ -18,7 +18,7 @@ from predilect.people.ep import sweep
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People, has_many_copies
 from predilect.people.posterior import Person, side_by_side
-from predilect.people.state import direction, prior_mean, prior_state, replay
+from predilect.people.state import direction, prior_mean, prior_state, prior_state_on_basis, replay
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -59,10 +59,9 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
     slope = 0.0
     curvature = 0.0
     for p in range(n):
-        if in_pair_space:
-            v, mean = C[p, p], mu[p]
-        else:
-            v, mean = direction(C, mu, la[p], lb[p], d, c)
+        a = p if in_pair_space else la[p]
+        b = -1 if in_pair_space else lb[p]
+        v, mean = direction(C, mu, a, b, d, c)
         denominator = 1.0 - lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * eta[p]) / denominator
@@ -94,9 +93,12 @@ def person_at_rest(
     mu = np.empty(d)
     c = np.empty(d)
     own = np.empty(k)
-    R = np.empty((d if Phi.shape[1] else 0, Phi.shape[1]))
     prior_mean(0, items, m, shift, traits, own)
-    prior_state(in_pair_space, items, la, lb, 0, n, k, cov, Phi, rho, own, C, mu, R)
+    if Phi is None:
+        prior_state(in_pair_space, items, la, lb, 0, n, k, cov, own, C, mu)
+    else:
+        R = np.empty((d, Phi.shape[1]))
+        prior_state_on_basis(in_pair_space, items, la, lb, 0, n, k, cov, Phi, rho, own, C, mu, R)
     replay(in_pair_space, la, lb, weight, lam, eta, 0, n, d, C, mu, c)
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
@@ -125,7 +127,6 @@ MOST_SETTLING_SWEEPS = 100
 SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
 LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
 _QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
-_NO_ROWS = np.zeros((0, 0))
 
 
 def thresholds_at_rest(
@@ -232,7 +233,7 @@ def settled(
         cov, Phi = law.cov[items], law.Phi[items]
         rho = law.rho[items] if len(law.rho) else law.rho
     else:
-        cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
+        cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
     theta, change = likelihood.compiled(person_at_rest)(
         np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
         precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
