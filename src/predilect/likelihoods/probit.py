@@ -23,8 +23,8 @@ from predilect._types import FloatArray
 from predilect.likelihoods.special import (
     log_ndtr,
     log_ndtr_scalar,
-    mills_curvature_scalar,
     mills_ratio_scalar,
+    mills_scalar,
     strict_scalar,
 )
 
@@ -66,8 +66,8 @@ def moments_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[floa
     """(∂/∂m, -∂²/∂m²) of :func:`tilted_scalar`; a strict answer needs no logarithm for them."""
     if outcome != 0:
         s = math.sqrt(1.0 + v)
-        r = (outcome * m - delta) / s
-        return outcome * mills_ratio_scalar(r) / s, mills_curvature_scalar(r) / (s * s)
+        rho, curvature = mills_scalar((outcome * m - delta) / s)
+        return outcome * rho / s, curvature / (s * s)
     _, slope, curvature, _, _ = tilted_scalar(outcome, m, v, delta)
     return slope, curvature
 

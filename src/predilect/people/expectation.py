@@ -142,9 +142,9 @@ def expectation(
         D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
         one_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
-            people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho,
-            law.mean, law.shift, delta, people.tie_factor, people.consistency, n_sweeps, tolerance, people.is_heavy,
-            sums.H, D, sums.r, sums.r_traits, sums.own_H, sums.own_D, own_slopes, sums.out,
+            people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.functions,
+            law.rho, law.mean, law.shift, delta, people.tie_factor, people.consistency, n_sweeps, tolerance,
+            people.is_heavy, sums.H, D, sums.r, sums.r_traits, sums.own_H, sums.own_D, own_slopes, sums.out,
         )  # fmt: skip
         return sums._replace(D=D.T @ D) if law.has_basis else sums
 

@@ -40,6 +40,11 @@ class Law:
         object.__setattr__(self, "cov", self.Phi @ self.Sigma if self.has_basis else self.Sigma)
 
     @property
+    def functions(self) -> FloatArray | None:
+        """Φ as the compiled loops take it: None without a basis, and what only a basis needs is not compiled."""
+        return self.Phi if self.has_basis else None
+
+    @property
     def has_basis(self) -> bool:
         """Whether there is a basis other than the items."""
         return bool(self.Phi.shape[1])
@@ -223,7 +228,7 @@ class People:
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
             user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.weight, self.traits,
-            self.consistency, sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
+            self.consistency, sites.precision, sites.linear, law.cov, law.functions, law.rho, law.mean, law.shift,
         )  # fmt: skip
         return items, x, Q
 

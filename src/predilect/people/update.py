@@ -59,10 +59,9 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
     slope = 0.0
     curvature = 0.0
     for p in range(n):
-        if in_pair_space:
-            v, mean = C[p, p], mu[p]
-        else:
-            v, mean = direction(C, mu, la[p], lb[p], d, c)
+        a = p if in_pair_space else la[p]
+        b = -1 if in_pair_space else lb[p]
+        v, mean = direction(C, mu, a, b, d, c)
         denominator = 1.0 - lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * eta[p]) / denominator
@@ -95,7 +94,7 @@ def person_at_rest(
     mu = np.empty(d)
     c = np.empty(d)
     own = np.empty(k)
-    R = np.empty((d if Phi.shape[1] else 0, Phi.shape[1]))
+    R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
     prior_of_person(
         0, in_pair_space, items, la, lb, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
     )
@@ -127,7 +126,6 @@ MOST_SETTLING_SWEEPS = 100
 SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
 LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
 _QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
-_NO_ROWS = np.zeros((0, 0))
 
 
 def thresholds_at_rest(
@@ -248,7 +246,7 @@ def settled(
         cov, Phi = law.cov[items], law.Phi[items]
         rho = law.rho[items] if len(law.rho) else law.rho
     else:
-        cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
+        cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
     theta, change = likelihood.compiled(person_at_rest)(
         np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
         person.consistency, precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
