@@ -23,7 +23,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection
-from predilect.latent.scaled import starting_threshold
+from predilect.likelihoods.probit import starting_threshold
 
 
 @kernel
@@ -330,14 +330,12 @@ def random_start(
     ``prior`` (n_users, C): prior mean of the weights; s_0, s: initial inverse scales of consensus and components.
     """
     n_users, M, C = answers.n_users, design.n_points, n_components
-    if threshold is None:
-        threshold = starting_threshold(answers.outcome, answers.weight)
     n_pairs = len(answers.left)
     spread = design.prior_variances()
     state = FactorState(
         None, [], s_0, np.full(C, s), np.zeros(n_pairs), np.zeros(n_pairs), np.zeros((n_pairs, C)),
         np.zeros((n_pairs, C)), prior.copy(), np.zeros((n_users, C)), np.zeros((n_users, C, C)),
-        np.full(n_users, C * math.log(0.5)), threshold,
+        np.full(n_users, C * math.log(0.5)), starting_threshold(answers.outcome, answers.weight, threshold),
     )  # fmt: skip
     if consensus:
         state.set_consensus(_about(design, np.zeros(M), s_0, spread), design)

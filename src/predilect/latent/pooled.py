@@ -16,7 +16,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.gaussian.dense import Factor, factorise, is_diagonal
 from predilect.gaussian.solve import Elimination, conjugate_gradients, jacobi
-from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.progress import Report
 
@@ -189,8 +189,7 @@ def fit_pooled(
         return found
 
     if delta is None and bool(np.any(rows.outcome == 0)):
-        share = float(rows.weight[rows.outcome == 0].sum()) / rows.n_answers
-        guess = math.log(threshold_for_tie_share(share))
+        guess = math.log(starting_threshold(rows.outcome, rows.weight))
         search = minimize_scalar(
             lambda theta: 0.5 * ((theta - guess) / _THRESHOLD_SD) ** 2 - mode(math.exp(theta)).evidence,
             bracket=(guess, guess + 0.3),

@@ -19,7 +19,7 @@ from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection
 from predilect.latent.evidence import maximise_evidence
 from predilect.latent.pooled import PooledAnswers
-from predilect.latent.scaled import SCALED, fit_scaled, starting_threshold
+from predilect.latent.scaled import SCALED, fit_scaled
 from predilect.latent.sparse.fit import (
     ScalePrior,
     SparseFit,
@@ -30,6 +30,7 @@ from predilect.latent.sparse.fit import (
 )
 from predilect.latent.sparse.gradient import optimise_length_scales
 from predilect.latent.sparse.stochastic import Schedule
+from predilect.likelihoods.probit import starting_threshold
 from predilect.models.checks import LARGEST, choose_points, item_kernel, make_kernel, optimises
 from predilect.models.reading import Training
 from predilect.models.saving import Fields, covariance, number_within, numbers, optional
@@ -294,7 +295,7 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
                 f'length_scale="optimise" with inference="{model.inference}" needs features of every item, but '
                 f'{int((~space.known).sum())} have none. Give them, leave these items out, or use inference="auto"'
             )
-        threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
+        threshold = starting_threshold(answers.outcome, answers.weight, delta)
         best = maximise_evidence(
             Scaled(kernel, prior.rate / prior.shape), space.matrix, answers.left, answers.right, answers.outcome,
             answers.weight, answers.likelihood(threshold), method=model.inference,

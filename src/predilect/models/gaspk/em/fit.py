@@ -17,8 +17,8 @@ from scipy.spatial.distance import pdist
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.kernels import Kernel, Linear, Product, Selected
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
-from predilect.latent.scaled import best_threshold, starting_threshold
-from predilect.likelihoods.probit import tilted
+from predilect.latent.scaled import best_threshold
+from predilect.likelihoods.probit import starting_threshold, tilted
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.mode import Mode, Newton, TradeOffAnswers, curvature_at, find_mode, log_det_at, state_at
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
@@ -86,9 +86,8 @@ def run(
     over-relaxation 100 rounds were not enough for 20 000 people of 10 answers each; with it 70 were.
     """
     began = time.perf_counter()
-    learned = delta is None
-    threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
-    learned = learned and threshold > 0.0
+    threshold = starting_threshold(answers.outcome, answers.weight, delta)
+    learned = delta is None and threshold > 0.0
     mode: Mode | None = None
     objectives, direction = [], Newton()
     change, rounds = np.inf, 0
@@ -192,7 +191,7 @@ def by_evidence(
     *,
     fixed: tuple[str, ...],
     random_state: int,
-) -> EvidenceSearch:
+) -> EvidenceSearch[Kernel]:
     """Hyper-parameters of largest Laplace evidence given the weights ``gamma`` (n_users, n_c), but for those ``fixed``.
 
     Of 600 rows, those of people drawn at random. gaspk.md 1.1: given the weights the answers are classified by one
