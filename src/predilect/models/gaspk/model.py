@@ -169,8 +169,7 @@ class GaSPK(Estimator):
     random_state: int = 0
     strict: bool = False
 
-    def _check(self) -> None:
-        check_gaspk(self)
+    _check = check_gaspk
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs) as executor:

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import pdist
 
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.kernels import Kernel, Linear, Product, Selected
+from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
 from predilect.latent.scaled import best_threshold
 from predilect.likelihoods.probit import starting_threshold, tilted
@@ -164,22 +164,16 @@ def length_scales_by_rule(points: FloatArray, rule: str, antisymmetric: bool, ra
     that differ. At most 1 000 points, drawn at random. gaspk.md 4: the paper leaves open whether there is one
     length-scale or one a dimension.
     """
-    d = points.shape[1]
     everything = np.vstack([points, -points]) if antisymmetric else points
+    if rule == "per-dimension":
+        return median_length_scales(everything, "root", random_state)
     if len(everything) > _MOST_POINTS:
         rows = np.random.default_rng(random_state).choice(len(everything), _MOST_POINTS, replace=False)
         everything = everything[np.sort(rows)]
-    if rule == "per-dimension":
-        found = np.ones(d)
-        for k in range(d):
-            apart = pdist(everything[:, k : k + 1])
-            apart = apart[apart > 0.0]
-            found[k] = math.sqrt(d) * float(np.median(apart)) if len(apart) else 1.0
-        return found
     apart = pdist(everything)
     apart = apart[apart > 0.0]
     length = float(np.median(apart)) if len(apart) else 1.0
-    return np.full(d, length / math.sqrt(2.0) if rule == "median-sqrt-half" else length)
+    return np.full(points.shape[1], length / math.sqrt(2.0) if rule == "median-sqrt-half" else length)
 
 
 def by_evidence(
