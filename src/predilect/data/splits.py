@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predilect._types import BoolArray, IntArray
-from predilect.data.canonical import groups_by_task, row_offsets
+from predilect.data.canonical import groups_by_task, repeats, row_offsets
 from predilect.data.comparisons import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.data.vocabulary import Vocabulary
@@ -54,11 +54,7 @@ def groups_of_people(
 
 def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The (user, pair) group of each row, and the user of each group."""
-    fresh = np.ones(comparisons.n_rows, dtype=bool)
-    same = np.ones(max(comparisons.n_rows - 1, 0), dtype=bool)
-    for part in (comparisons.user, comparisons.left, comparisons.right):
-        same &= part[1:] == part[:-1]
-    fresh[1:] = ~same
+    fresh = ~repeats(comparisons.user, comparisons.left, comparisons.right)
     return np.cumsum(fresh) - 1, comparisons.user[fresh]
 
 
