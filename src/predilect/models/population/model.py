@@ -346,15 +346,11 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                 )
         return lines
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return pack_population(self)
+    _pack, _unpack = pack_population, unpack_population
 
     @classmethod
     def _fields(cls, document: dict[str, Any]) -> Fields:
         return population_fields(document)
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        return unpack_population(self, values, arrays)
 
     @classmethod
     def _parameters(cls, values: dict[str, Any]) -> dict[str, Any]:
