@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -196,32 +196,31 @@ def fit_pooled(
             options={"xtol": _THRESHOLD_TOLERANCE},
         )
         delta = math.exp(float(search.x))
-    best = mode(0.0 if delta is None else delta)
-    report = _report(best, total_steps, max(prior.jitter, best.jitter), began)
     delta = 0.0 if delta is None else delta
-    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
+    best = mode(delta)
+    best = replace(best, iterations=total_steps, jitter=max(prior.jitter, best.jitter))
+    return _state(best, rows, prior, delta, began)
 
 
 def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> PooledState:
     """Mode and Laplace approximation at a fixed prior and threshold; concave, so ``start`` does not change the mode."""
     began = time.perf_counter()
-    best = _newton(rows, prior, delta, start)
-    report = _report(best, best.iterations, best.jitter, began)
-    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
+    return _state(_newton(rows, prior, delta, start), rows, prior, delta, began)
 
 
-def _report(best: _Mode, iterations: int, jitter: float, began: float) -> Report:
-    return Report(
+def _state(best: _Mode, rows: PooledAnswers, prior: PooledPrior, delta: float, began: float) -> PooledState:
+    report = Report(
         method="pooled Newton",
-        iterations=iterations,
+        iterations=best.iterations,
         residual=best.step,
         tolerance=_NEWTON_TOLERANCE,
         converged=best.step <= _NEWTON_TOLERANCE,
-        jitter=jitter,
+        jitter=best.jitter,
         seconds=time.perf_counter() - began,
         unit="noise units of the largest change of a margin",
         advice="look for extreme weights or scores",
     )
+    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
 
 
 def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> _Mode:

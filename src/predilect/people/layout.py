@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -228,17 +229,10 @@ class People:
         return counts.reshape(stop - start, self.n_items)
 
 
-def lay_out(
-    comparisons: Comparisons,
-    *,
-    traits: FloatArray | None = None,
-    largest_state: int = LARGEST_STATE,
-    n_basis: int | None = None,
-    likelihood: type[PairLikelihood] = Probit,
-) -> People:
-    """Layout of answers by user, O(n log n) time; DataError if a weight is below 1.
+def lay_out(comparisons: Comparisons, *, traits: FloatArray | None = None, **options: Any) -> People:
+    """Layout of answers by user, O(n log n) time; ``options`` as of :func:`lay_out_columns`.
 
-    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
+    DataError if a weight is below 1.
     """
     if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
         raise DataError(
@@ -254,9 +248,7 @@ def lay_out(
         comparisons.weight,
         n_items=comparisons.n_items,
         traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
-        largest_state=largest_state,
-        n_basis=n_basis,
-        likelihood=likelihood,
+        **options,
     )
 
 
@@ -274,7 +266,10 @@ def lay_out_columns(
     n_basis: int | None = None,
     likelihood: type[PairLikelihood] = Probit,
 ) -> People:
-    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and ``tie_factor`` have a row for each user."""
+    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and ``tie_factor`` have a row for each user.
+
+    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
+    """
     n_users, n = len(traits), len(user)
     user = user.astype(np.int64)
     keys = np.concatenate([user * n_items + left, user * n_items + right])
