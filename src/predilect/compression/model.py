@@ -29,7 +29,7 @@ from predilect.compression.storage import (
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
-from predilect.models.boards import Predicting, Ranking
+from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags
 from predilect.models.estimator import Saving
 from predilect.models.reading import Queries, read_queries, rows_of_features
@@ -38,7 +38,7 @@ from predilect.progress import Watcher
 
 
 @dataclass(eq=False, repr=False)
-class CompressedModel(Predicting, Ranking, Saving, BaseEstimator):
+class CompressedModel(Ranking, Saving, BaseEstimator):
     """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
 
     Made from a fitted model by :func:`compress`, or from answers: :meth:`fit` fits ``estimator`` and compresses it.

@@ -119,10 +119,8 @@ class FactorPosterior(Posterior):
             add_products(rows, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
         return mean, var
 
-    def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
-        """Utilities of one user; -1: an unseen user with ``traits`` (n_traits,)."""
-        rows = None if traits is None else np.asarray(traits, dtype=float)[None, :]
-        mu, Sigma, who = self._laws(np.array([user], dtype=np.int64), rows)
+    def person(self, user: int = -1) -> Utilities:
+        mu, Sigma, who = self._laws(np.array([user], dtype=np.int64), None)
         full = Sigma[who[0]] if Sigma.shape[2] == Sigma.shape[1] else np.diag(Sigma[who[0], :, 0])
         return self._utilities(mu[who[0]], full)
 

@@ -21,7 +21,7 @@ from predilect._json import plain, typed
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Predicting, Ranking
+from predilect.models.boards import Ranking
 from predilect.models.checks import LARGEST, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
@@ -166,7 +166,7 @@ class Saving(ABC):
         return model
 
 
-class Estimator(Predicting, Ranking, Saving, BaseEstimator):
+class Estimator(Ranking, Saving, BaseEstimator):
     """Base of the estimators of the package; their names are in the table of :mod:`predilect.models.registry`.
 
     ``_each`` says what each of "{}" people has, for the first sentence of a description; ``_held`` are the arrays that

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -62,13 +61,7 @@ class JointPosterior(Posterior):
         return len(self.item_features)
 
     def margins(
-        self,
-        users: IntArray,
-        left: IntArray,
-        right: IntArray,
-        *,
-        traits: FloatArray | None = None,
-        executor: ThreadPoolExecutor | None = None,
+        self, users: IntArray, left: IntArray, right: IntArray, *, traits: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right), (n,); ``traits`` (n, d_users) are read where ``users`` is -1."""
         people = self._people(users, traits)

@@ -16,6 +16,7 @@ from scipy.spatial.distance import pdist
 
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
+from predilect.gaussian.kernels.stationary import drawn_rows
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
 from predilect.latent.scaled import best_threshold
 from predilect.likelihoods.probit import starting_threshold, tilted
@@ -167,10 +168,7 @@ def length_scales_by_rule(points: FloatArray, rule: str, antisymmetric: bool, ra
     everything = np.vstack([points, -points]) if antisymmetric else points
     if rule == "per-dimension":
         return median_length_scales(everything, "root", random_state)
-    if len(everything) > _MOST_POINTS:
-        rows = np.random.default_rng(random_state).choice(len(everything), _MOST_POINTS, replace=False)
-        everything = everything[np.sort(rows)]
-    apart = pdist(everything)
+    apart = pdist(drawn_rows(everything, _MOST_POINTS, random_state))
     apart = apart[apart > 0.0]
     length = float(np.median(apart)) if len(apart) else 1.0
     return np.full(points.shape[1], length / math.sqrt(2.0) if rule == "median-sqrt-half" else length)
