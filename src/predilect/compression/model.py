@@ -33,7 +33,6 @@ from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags
 from predilect.models.estimator import Saving
 from predilect.models.reading import Queries, read_queries, rows_of_features
-from predilect.models.saving import Fields
 from predilect.progress import Watcher
 
 
@@ -263,17 +262,9 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
             f"Its numbers take {how['bytes']} bytes, {size} the full model's {how['bytes_full']}.",
         ]
 
-    def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return document_of(self)
-
-    @classmethod
-    def _all_fields(cls, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
-        return fields_of(document)
-
-    @classmethod
-    def _from_document(cls, document: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        model: Self = from_document(cls, document, arrays)
-        return model
+    _document = document_of
+    _all_fields = staticmethod(fields_of)
+    _from_document = classmethod(from_document)
 
 
 def compress(

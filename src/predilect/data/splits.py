@@ -146,7 +146,7 @@ def masks_of_folds(
     n_folds: int = _N_FOLDS,
     among: BoolArray | None = None,
 ) -> list[BoolArray]:
-    """As many of some folds as it takes to hold out enough answers: which rows each holds out, of those ``among`` all.
+    """As many folds as it takes to hold out enough answers: which rows each holds out, of all or those ``among`` them.
 
     With more, the first ones are the same.
     """

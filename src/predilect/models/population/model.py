@@ -348,9 +348,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     _pack, _unpack = pack_population, unpack_population
 
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return population_fields(document)
+    _fields = staticmethod(population_fields)
 
     @classmethod
     def _parameters(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -359,9 +357,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             given["calibration"] = typed(Calibration, given["calibration"], "calibration")
         return given
 
-    @classmethod
-    def _hyperparameters(cls, values: dict[str, Any]) -> Hyperparameters:
-        return restored_hyperparameters(values)
+    _hyperparameters = staticmethod(restored_hyperparameters)
 
 
 def _independence_line(people: bool) -> str:
