@@ -19,13 +19,7 @@ else:
     ModelName = StrEnum("ModelName", {name.replace("-", "_"): name for name in COMMANDS})
 DEFAULT = ModelName("population")
 
-
-class Personal(StrEnum):
-    """Choice of personal rankings."""
-
-    auto = "auto"
-    yes = "yes"
-    no = "no"
+Personal = StrEnum("Personal", ["auto", "yes", "no"])  # choice of personal rankings
 
 
 def asked_for(model: str, personal: Personal | None, pooled: bool) -> Personal:

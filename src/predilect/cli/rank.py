@@ -27,13 +27,7 @@ from predilect.models.registry import COMMANDS
 MODEL = "Model"
 OUTPUT = "Output"
 
-
-class ScaleName(StrEnum):
-    """The unit of a score."""
-
-    probit = "probit"
-    logit = "logit"
-    elo = "elo"
+ScaleName = StrEnum("ScaleName", ["probit", "logit", "elo"])  # the unit of a score
 
 
 @expanded

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -101,9 +100,7 @@ class SubsetPosterior(Posterior):
         known = (users >= 0) & (items < self.n_items)  # or a new item has the key of another person's item
         return np.asarray(np.where(known & (self._keys[place] == key), place, -1))
 
-    def margins(
-        self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         users, left, right = self._people(users), np.asarray(left), np.asarray(right)
         mean, var = np.empty(len(users)), np.empty(len(users))
         a, b = self.places(users, left), self.places(users, right)

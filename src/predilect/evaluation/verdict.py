@@ -61,10 +61,6 @@ class Contest:
     n_answers: float = 0.0
     n_folds: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -176,3 +176,11 @@ def outcome_log_probabilities(
 def threshold_for_tie_share(share: float) -> float:
     """Threshold that gives ties a share if all margins were zero: the start of the search for δ."""
     return max(1e-3, float(ndtri(0.5 * (1.0 + min(share, 0.99)))))
+
+
+def starting_threshold(outcome: npt.NDArray[np.int8], weight: FloatArray, given: float | None = None) -> float:
+    """Tie threshold that is given or, for None, that of the share of ties; 0 without ties."""
+    if given is not None:
+        return given
+    ties = float(weight[outcome == 0].sum())
+    return threshold_for_tie_share(ties / float(weight.sum())) if ties else 0.0

@@ -15,8 +15,8 @@ from scipy.linalg import eigh
 from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise, sandwiched, symmetrise
 from predilect.gaussian.design import Sites
-from predilect.latent.scaled import starting_threshold
 from predilect.likelihoods.calibration import RANGES
+from predilect.likelihoods.probit import starting_threshold
 from predilect.people.expectation import Expectation
 from predilect.people.layout import Law, People
 from predilect.people.posterior import PopulationPosterior
@@ -252,7 +252,7 @@ def em_over_people(
     """
     began = time.perf_counter()
     learn_delta = delta is None and bool(np.any(people.outcome == 0))
-    threshold = starting_threshold(people.outcome, people.weight) if delta is None else delta
+    threshold = starting_threshold(people.outcome, people.weight, delta)
     mu, sites = np.zeros(people.n_items), Sites.flat(people.n_rows)
     loose = sites_tolerance(tolerance)
     last, rise, iterations = -math.inf, math.inf, 0

@@ -257,17 +257,10 @@ def with_own(
     return replace(people, **own) if own else people
 
 
-def lay_out(
-    comparisons: Comparisons,
-    *,
-    traits: FloatArray | None = None,
-    largest_state: int = LARGEST_STATE,
-    n_basis: int | None = None,
-    likelihood: type[PairLikelihood] = Probit,
-) -> People:
-    """Layout of answers by user, O(n log n) time; DataError if a weight is below 1.
+def lay_out(comparisons: Comparisons, *, traits: FloatArray | None = None, **options: Any) -> People:
+    """Layout of answers by user, O(n log n) time; ``options`` as of :func:`lay_out_columns`.
 
-    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
+    DataError if a weight is below 1.
     """
     if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
         raise DataError(
@@ -283,9 +276,7 @@ def lay_out(
         comparisons.weight,
         n_items=comparisons.n_items,
         traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
-        largest_state=largest_state,
-        n_basis=n_basis,
-        likelihood=likelihood,
+        **options,
     )
 
 
@@ -305,6 +296,8 @@ def lay_out_columns(
 ) -> People:
     """:func:`lay_out` from columns of codes sorted by user; ``traits`` and what is given of :data:`OF_PEOPLE` have a
     row for each user.
+
+    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
     """
     n_users, n = len(traits), len(user)
     user = user.astype(np.int64)

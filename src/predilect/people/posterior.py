@@ -132,7 +132,7 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
 def side_by_side(
     persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
 ) -> tuple[People, Sites]:
-    """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out`."""
+    """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out_columns`."""
     columns: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in persons]) for name in Person._fields}
     item_idx, sites = columns.pop("items"), Sites(columns.pop("precision"), columns.pop("linear"))
     answer_ptr = np.cumsum([0, *(len(person.outcome) for person in persons)])

@@ -44,15 +44,6 @@ def rank_one(C, mu, c, n, d_lam, d_eta, v, mean):
 
 
 @inner_kernel
-def _prior_mean(u, items, m, shift, traits, own):
-    """Fill the prior mean of the user's own items: the consensus, shifted by the user's traits."""
-    for i in range(items.shape[0]):
-        own[i] = m[items[i]]
-        for j in range(traits.shape[1]):
-            own[i] += shift[items[i], j] * traits[u, j]
-
-
-@inner_kernel
 def _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu):
     """Fill the lower triangle of the user's prior covariance, and its mean, where the items are the basis."""
     for i in range(n if in_pair_space else k):
@@ -117,10 +108,11 @@ def prior_of_person(
     Utilities but for ``R`` are multiplied by the user's consistency a, so that answers have noise of variance 1.
     """
     a = consistency[u]
-    _prior_mean(u, items, m, shift, traits, own)
-    if a != 1.0:
-        for i in range(k):
-            own[i] *= a
+    for i in range(k):
+        own[i] = m[items[i]]
+        for j in range(traits.shape[1]):
+            own[i] += shift[items[i], j] * traits[u, j]
+        own[i] *= a
     if Phi is None:
         _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu)
     else:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -126,6 +127,8 @@ MOST_SETTLING_SWEEPS = 100
 SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
 LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
 _QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
+# Sweeps to convergence of every person's sites, in place, with the population held.
+settle = partial(expectation, n_sweeps=MOST_SETTLING_SWEEPS, tolerance=1e-9)
 
 
 def thresholds_at_rest(
@@ -199,19 +202,6 @@ def information_of_consistency(
         moved = replace(people, consistency=people.consistency * math.exp(step))
         slopes.append(settle(moved, sites.copy(), law, delta, tolerance=tolerance, executor=executor).care[:, 0])
     return np.maximum((slopes[0] - slopes[1]) / (2.0 * _CHORD), 0.0)
-
-
-def settle(
-    people: People,
-    sites: Sites,
-    law: Law,
-    delta: float,
-    *,
-    tolerance: float = 1e-9,
-    executor: ThreadPoolExecutor | None = None,
-) -> Expectation:
-    """Sweeps to convergence of every person's sites, in place, with the population held."""
-    return expectation(people, sites, law, delta, n_sweeps=MOST_SETTLING_SWEEPS, tolerance=tolerance, executor=executor)
 
 
 def is_quick(person: Person, law: Law) -> bool:

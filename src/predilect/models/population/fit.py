@@ -18,7 +18,7 @@ import numpy as np
 
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
-from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.probit import starting_threshold
 from predilect.models.population.prior import PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
 from predilect.people.layout import Basis, Effects, People, with_own
@@ -101,9 +101,7 @@ def fit_population(
     sites = Sites.flat(people.n_rows) if start is None else start.sites.copy()
     start = start or population
     if delta is None and learn_delta:
-        share = float(people.weight[people.outcome == 0].sum()) / people.n_answers
-        # The threshold of the tie share if all margins were 0; the steps below correct it.
-        delta = start.delta if start and start.delta > 0.0 else threshold_for_tie_share(share)
+        delta = start.delta if start and start.delta > 0.0 else starting_threshold(people.outcome, people.weight)
     point = search.first_point(delta or 0.0)
     if start is not None:
         # What the other fit does not have (offsets, trait effects, thresholds) starts at its default.

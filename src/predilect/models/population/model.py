@@ -383,15 +383,9 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                 )
         return lines
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return pack_population(self)
+    _pack, _unpack = pack_population, unpack_population
 
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return population_fields(document)
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        return unpack_population(self, values, arrays)
+    _fields = staticmethod(population_fields)
 
     @classmethod
     def _parameters(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -400,9 +394,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             given["calibration"] = typed(Calibration, given["calibration"], "calibration")
         return given
 
-    @classmethod
-    def _hyperparameters(cls, values: dict[str, Any]) -> Hyperparameters:
-        return restored_hyperparameters(values)
+    _hyperparameters = staticmethod(restored_hyperparameters)
 
 
 def _independence_line(people: bool) -> str:

@@ -226,8 +226,6 @@ def are_few(n_people: int, prior: PopulationPrior) -> bool:
 def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> float:
     """The strength below which J may be largest where answers are learned by heart.
 
-    Notes
-    -----
     A direction over n items separates up to 2n answers without error (Cover's capacity), whoever gave them. It gains
     J the log loss of so many answers, and costs ½ (U + ν₀) log(v / s₀) for its variance v.
     """
@@ -238,8 +236,6 @@ def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> f
 def first_scale(prior: PopulationPrior, n_people: int) -> float:
     """Prior variance of the Σ from which a search starts, for a crowd of so many people who answered.
 
-    Notes
-    -----
     Σ shrinks in a few passes where it must, but grows slowly, so that a small prior is no good start. But from a Σ that
     is large in more directions than people and prior can hold, the search goes to another maximum of J, where a few
     directions, far beyond the prior, hold every answer of everybody by heart; it takes hundreds of passes to get there.
