@@ -262,8 +262,9 @@ def judge(
             all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
         pooled = trial.run("one ranking for all", all_as_one, features)
         hold("personal", personal, pooled)
-        baseline, care = pooled, trial.chosen["personal rankings"].get("consistency")
-        if care is not None and (care or contests["personal"].outcome == "better"):  # or care would be called taste
+        baseline, care = pooled, trial.chosen["personal rankings"].get("consistency", 0.0)
+        may_differ = base.get_params().get("consistency", 0.0) != 0.0
+        if may_differ and (care or contests["personal"].outcome == "better"):  # or care would be called taste
             alike = clone(base).set_params(personal=True, user_features=False, **ONE_TASTE)
             alike.set_params(**({"consistency": care} if care else {}))
             careful = trial.run("one ranking for all, with care", alike, features)

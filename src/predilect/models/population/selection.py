@@ -76,7 +76,7 @@ _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
 # A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some guess:
 # the spread may be large.
-_CONSISTENCY_SPREADS, _ERRORS_OF_SPREAD = (0.5, 1.0, 2.0), 1.0
+_CONSISTENCY_SPREADS, _ERRORS_OF_SPREAD = (0.25, 0.5, 1.0, 2.0), 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,16 +366,13 @@ class _Search:
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
     def with_consistency(self, best: _Found) -> _Found:
-        """The same with a consistency of each person, of the smallest spread on which others do not clearly gain."""
-        last = math.inf
+        """The same with a consistency of each person, if that gains; a larger spread must clearly gain on a smaller."""
         for spread in _CONSISTENCY_SPREADS:
             setting = replace(best.setting, consistency_spread=spread)
             trial = self.run(best.candidate, setting, best.trial)
-            if is_better(trial, best.trial, _ERRORS_OF_SPREAD):
+            n_errors = _ERRORS_OF_SPREAD if best.setting.consistency_spread else SIGNIFICANCE
+            if is_better(trial, best.trial, n_errors):
                 best = _Found(best.candidate, setting, trial)
-            if trial.loss > last:
-                break
-            last = trial.loss
         return best
 
     def with_traits(self, best: _Found, traits: FloatArray) -> _Found:
