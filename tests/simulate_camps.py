@@ -7,7 +7,14 @@ import numpy as np
 from simulate import Answers, answers, crowd, random_pairs
 
 # Nothing to search for, so that a test is quick.
-FIXED = {"strength": 30.0, "variance": 1.0, "consensus_variance": 1.0, "calibration": None, "n_jobs": 1}
+FIXED = {
+    "strength": 30.0,
+    "variance": 1.0,
+    "consensus_variance": 1.0,
+    "calibration": None,
+    "consistency": 0.0,
+    "n_jobs": 1,
+}
 
 
 def camps(seed: int, n_users: int = 40, n_items: int = 6, per_person: int = 12, delta: float = 0.0) -> Answers:

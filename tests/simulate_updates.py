@@ -13,6 +13,7 @@ from predilect import Population
 from simulate import crowd
 
 FIXED = {
+    "consistency": 0.0,
     "strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "feature_weight": 0.5,
     "length_scale": 1.0, "tie_threshold": 0.4, "max_iter": 30, "tol": 1e-3,
     "n_jobs": 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import subprocess
@@ -194,6 +195,24 @@ def test_it_is_announced_once_compiling_took_long_in_all(caplog, monkeypatch):
     compiled("outer", "inner")
     assert len(asked) == 3
     assert caplog.messages == [ANNOUNCED]
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_garbage_is_left_until_a_function_is_compiled_and_then_collected_as_before(monkeypatch, was_on):
+    monkeypatch.setattr(_compile, "_dispatchers", {"outer", "inner"})
+    ours, inner, other = (SimpleNamespace(data={"dispatcher": name}) for name in ("outer", "inner", "of Numba"))
+    collector = _compile._Collector()
+    found = []
+    (gc.enable if was_on else gc.disable)()
+    try:
+        for step, compiling in (
+            ("start", other), ("end", other), ("start", ours), ("start", inner), ("end", inner), ("end", ours)
+        ):  # fmt: skip
+            getattr(collector, f"on_{step}")(compiling)
+            found.append(gc.isenabled())
+    finally:
+        gc.enable()
+    assert found == [was_on, was_on, False, False, False, was_on]
 
 
 @pytest.mark.slow

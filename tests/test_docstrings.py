@@ -12,17 +12,20 @@ import predilect
 @cache
 def classes() -> list[ast.ClassDef]:
     files = sorted(Path(predilect.__file__).parent.rglob("*.py"))
-    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    sources = [file.read_text(encoding="utf-8") for file in files]
+    nodes = [node for source in sources if "class " in source for node in ast.walk(ast.parse(source))]
     return [node for node in nodes if isinstance(node, ast.ClassDef)]
 
 
-def methods(node: ast.ClassDef, *, documented: bool) -> set[str]:
+@cache
+def methods(node: ast.ClassDef, *, documented: bool) -> frozenset[str]:
     found = [part for part in node.body if isinstance(part, ast.FunctionDef) and not part.name.startswith("_")]
-    return {part.name for part in found if (ast.get_docstring(part) is not None) is documented}
+    return frozenset(part.name for part in found if (ast.get_docstring(part) is not None) is documented)
 
 
-def names_of_bases(node: ast.ClassDef) -> set[str]:
-    return {ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases}
+@cache
+def names_of_bases(node: ast.ClassDef) -> frozenset[str]:
+    return frozenset(ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases)
 
 
 def told_above(node: ast.ClassDef) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import pickle
@@ -200,9 +201,35 @@ class _Announcer(_numba_events.Listener):  # type: ignore[misc]
         logging.getLogger("predilect").warning(f"predilect: compiling its numerical loops, {how_often} ...")
 
 
+class _Collector(_numba_events.Listener):  # type: ignore[misc]
+    """Puts off the collection of garbage while a function is compiled: a tenth of the time, for next to nothing."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._was_on = False
+
+    def on_start(self, compiling: Any) -> None:
+        """A function is about to be compiled."""
+        if not _is_ours(compiling):
+            return
+        if not self._depth:
+            self._was_on = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, compiling: Any) -> None:
+        """A function has been compiled, or could not be."""
+        if not _is_ours(compiling):
+            return
+        self._depth -= 1
+        if not self._depth and self._was_on:
+            gc.enable()
+
+
 def _is_ours(compiling: Any) -> bool:
     """Whether a function is one of this package's, and not the user's own or one of Numba's."""
     return compiling.data["dispatcher"] in _dispatchers
 
 
 _numba_events.register("numba:compile", _Announcer())
+_numba_events.register("numba:compile", _Collector())

@@ -19,6 +19,7 @@ FIXED = {
     "variance": 4.0,
     "consensus_variance": 4.0,
     "calibration": None,
+    "consistency": 0.0,
     "tie_threshold": 0.0,
     "n_jobs": 1,
 }

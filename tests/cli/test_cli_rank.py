@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,8 @@ from predilect.report import folder as report_folder
 from tolerances import EXACT
 
 OUTPUTS = [
-    "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "model", "users.parquet",
+    "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "model", "people.csv",
+    "users.parquet",
 ]  # fmt: skip
 
 
@@ -161,7 +163,7 @@ def test_the_verdict_is_said_recorded_and_saved(votes, results):
     assert verdict["personal"]["sentence"] in ran.stdout
     expected = Population().fit(read_comparisons(votes)).verdict()
     assert Population.load(results / "model").verdict_ == expected
-    assert verdict["personal"] == expected.personal.to_dict()
+    assert verdict["personal"] == asdict(expected.personal)
 
 
 @pytest.mark.slow  # several rankings with a verdict

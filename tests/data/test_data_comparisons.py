@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
 
 import narwhals as nw
 import numpy as np
@@ -137,21 +136,6 @@ def test_take_keeps_vocabularies_and_order():
     for bad in ([4], [-1], [True], [0.5]):
         with pytest.raises(DataError):
             comparisons.take(bad)
-
-
-def test_shards_cover_all_users_once():
-    rng = np.random.default_rng(0)
-    user = np.sort(rng.integers(0, 50, 1000))
-    frame = {"user": user, "left": rng.integers(0, 9, 1000), "right": np.full(1000, 9)}
-    comparisons = Comparisons.from_frame(frame, outcome=np.ones(1000))
-    ranges = comparisons.shards(4)
-    assert ranges[0][0] == 0
-    assert ranges[-1][1] == comparisons.n_users
-    assert all(a[1] == b[0] for a, b in pairwise(ranges))
-    sizes = [comparisons.user_offsets[b] - comparisons.user_offsets[a] for a, b in ranges]
-    assert max(sizes) < 1.3 * comparisons.n_rows / 4
-    assert comparisons.shards(1) == [(0, comparisons.n_users)]
-    assert len(Comparisons.from_frame(ROWS).shards(10)) <= 2
 
 
 def test_given_outcome():

@@ -23,7 +23,14 @@ from predilect.likelihoods.probit import outcome_probabilities
 from referees.information import bald_by_quadrature
 from tolerances import EXACT
 
-FIXED = {"strength": 5.0, "variance": 2.0, "consensus_variance": 2.0, "calibration": None, "tie_threshold": 0.4}
+FIXED = {
+    "strength": 5.0,
+    "variance": 2.0,
+    "consensus_variance": 2.0,
+    "calibration": None,
+    "consistency": 0.0,
+    "tie_threshold": 0.4,
+}
 ITEMS = {"item": item_ids(range(6)), "x": [0.3, -1.0, 0.5, 2.0, 0.1, -0.4], "y": [1.0, 0.0, -1.0, 0.5, 2.0, 0.3]}
 USERS = {"user": user_ids(range(20)), "age": np.linspace(-1.0, 1.0, 20).tolist()}
 MODELS = {

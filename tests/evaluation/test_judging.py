@@ -62,7 +62,7 @@ def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(calibration):
 
 
 def test_a_prior_that_takes_people_for_all_different_is_worse_where_they_agree():
-    stubborn = Population(strength=1e4, variance=30.0, n_jobs=1)
+    stubborn = Population(strength=1e4, variance=30.0, consistency=0.0, n_jobs=1)
     verdict = judge(stubborn, comparisons(agreeing(1)))
     assert (verdict.personal.outcome, verdict.favours) == ("worse", "pooled")
     assert verdict.personal.lower < verdict.personal.gain < verdict.personal.upper < 0.0

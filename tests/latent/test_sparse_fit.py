@@ -217,7 +217,7 @@ def test_batches_end_where_all_answers_at_once_do():
     batched = fit_sparse(data.answers, projection, PRIOR, schedule=schedule)
     assert batched.report.converged
     assert 0.0 <= full.bound - batched.bound < 1e-4 * data.answers.n_answers
-    np.testing.assert_allclose(batched.mean, full.mean, atol=0.1)
+    np.testing.assert_allclose(batched.posterior().mean, full.posterior().mean, atol=0.1)
     again = fit_sparse(data.answers, projection, PRIOR, schedule=schedule, start=batched)
     assert again.report.iterations <= 5
     assert batched.bound - 1e-9 <= again.bound <= full.bound + 1e-6
@@ -225,7 +225,7 @@ def test_batches_end_where_all_answers_at_once_do():
     rule = {"rule": "linearised"}
     one = fit_sparse(data.answers, projection, PRIOR, **rule)
     many = fit_sparse(data.answers, projection, PRIOR, schedule=Schedule(batch_size=200), **rule)
-    assert np.corrcoef(one.mean, many.mean)[0, 1] > 0.99
+    assert np.corrcoef(one.posterior().mean, many.posterior().mean)[0, 1] > 0.99
 
 
 def test_an_epoch_sees_every_answer_once():
@@ -247,20 +247,23 @@ BATCHED = Schedule(batch_size=30, inner_iterations=2, max_iter=20)
 def test_orientation_order_copies_and_seeds(rule, schedule):
     data = small(9, delta=0.3)
     a, projection = data.answers, data.projection()
-    again = {"delta": 0.3, "rule": rule, "schedule": schedule}
-    first = fit_sparse(a, projection, PRIOR, **again)
-    np.testing.assert_array_equal(first.mean, fit_sparse(a, projection, PRIOR, **again).mean)
+
+    def fitted(answers, **options):
+        return fit_sparse(answers, projection, PRIOR, delta=0.3, rule=rule, schedule=schedule, **options).posterior()
+
+    first = fitted(a)
+    np.testing.assert_array_equal(first.mean, fitted(a).mean)
     flip = np.arange(120) % 2 == 0
     flipped = PooledAnswers(
         np.where(flip, a.right, a.left), np.where(flip, a.left, a.right),
         np.where(flip, -a.outcome, a.outcome).astype(np.int8), a.weight, a.n_items,
     )  # fmt: skip
-    np.testing.assert_array_equal(first.covariance, fit_sparse(flipped, projection, PRIOR, **again).covariance)
+    np.testing.assert_array_equal(first.covariance, fitted(flipped).covariance)
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), a.weight.astype(int)))
     copies = PooledAnswers(a.left[rows], a.right[rows], a.outcome[rows], np.ones(len(rows)), a.n_items)
-    np.testing.assert_array_equal(first.mean, fit_sparse(copies, projection, PRIOR, **again).mean)
+    np.testing.assert_array_equal(first.mean, fitted(copies).mean)
     if schedule:
-        assert not np.array_equal(first.mean, fit_sparse(a, projection, PRIOR, random_state=1, **again).mean)
+        assert not np.array_equal(first.mean, fitted(a, random_state=1).mean)
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -294,7 +297,7 @@ def test_noise_of_1_is_noise_of_a_half_with_half_the_rate(rule):
     projection = data.projection()
     one = fit_sparse(data.answers, projection, ScalePrior(2.0, 1.5, noise_var=0.5), rule=rule)
     two = fit_sparse(data.answers, projection, ScalePrior(2.0, 3.0, noise_var=1.0), rule=rule)
-    np.testing.assert_allclose(one.mean, two.mean, atol=EXACT)
+    np.testing.assert_allclose(one.posterior().mean, two.posterior().mean, atol=EXACT)
     with pytest.raises(ValueError, match="noise_var"):
         ScalePrior(noise_var=0.0).start(3)
 

@@ -45,7 +45,8 @@ def only_eq_39(fit):
     """½ tr[(s K⁻¹(m mᵀ + S)K⁻¹ - K⁻¹) dK]: the paper's, which holds A and the residual."""
     lower = fit.projection.factor.lower
     K_inv = np.linalg.inv(lower @ lower.T)
-    second = np.outer(fit.mean, fit.mean) + fit.covariance
+    posterior = fit.posterior()
+    second = np.outer(posterior.mean, posterior.mean) + posterior.covariance
     weights = 0.5 * (fit.scale.value * K_inv @ second @ K_inv - K_inv)
     return fit.projection.kernel.gradient(fit.projection.points, None, weights)
 

@@ -46,6 +46,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "variance": 2.0,
         "consensus_variance": 4.0,
         "calibration": None,
+        "consistency": 0.0,
         "n_jobs": 1,
     }
     careless = given | {"calibration": predilect.Calibration(lapse_rate=0.05)}

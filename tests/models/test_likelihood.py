@@ -23,7 +23,8 @@ from tolerances import CONVERGED, EXACT, ITERATIVE
 
 ITEMS = ["ale", "bun", "cod"]
 FIXED = {
-    "strength": 10.0, "variance": 1.5, "consensus_variance": 2.0, "calibration": None, "n_jobs": 1, "tol": 1e-9,
+    "strength": 10.0, "variance": 1.5, "consensus_variance": 2.0, "calibration": None, "consistency": 0.0,
+    "n_jobs": 1, "tol": 1e-9,
 }  # fmt: skip
 CLOSE, CLOSE_VARIANCE = 5e-4, 1e-2  # of EP to the exact posterior of three answers, from which the probit's is far
 

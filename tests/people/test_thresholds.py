@@ -14,7 +14,7 @@ from predilect import Calibration, Population
 from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.search import Search, _Coordinates
-from predilect.people.empirical_bayes import tie_spread_of, ties_step
+from predilect.people.empirical_bayes import spread_of, ties_step
 from predilect.people.layout import Law
 from predilect.people.posterior import person_of
 from predilect.people.update import FIRST_REST, next_threshold, settle, settle_all, settled, thresholds_at_rest
@@ -185,13 +185,13 @@ def test_the_spread_is_that_of_largest_evidence():
 
     best = math.exp(minimize_scalar(loss, bounds=(-4.0, 2.0), method="bounded", options={"xatol": 1e-9}).x)
     for start in (0.3, 1.5):
-        assert abs(tie_spread_of(modes(start), information, start) / best - 1.0) < 0.01
+        assert abs(spread_of(modes(start), information, start) / best - 1.0) < 0.01
 
 
 def test_the_spread_is_no_larger_than_a_calibration_may_have():
     # Copies by the million that contradict each other ask for 88: e to that power is no threshold.
     log_factor, information = np.array([90.0, -90.0, 85.0]), np.array([0.5, 0.5, 1e-6])
-    assert tie_spread_of(log_factor, information, 50.0) == 10.0
+    assert spread_of(log_factor, information, 50.0) == 10.0
     Calibration(tie_spread=10.0)
 
 
@@ -229,7 +229,7 @@ def test_the_fit_is_a_maximum_and_thresholds_average_out():
     np.testing.assert_allclose(theta, state.log_tie_factor, atol=ITERATIVE)
     assert abs(state.log_tie_factor.mean()) < 1e-3
     assert np.corrcoef(state.log_tie_factor, rows.theta)[0, 1] > 0.8
-    assert abs(tie_spread_of(state.log_tie_factor, information, SPREAD) - SPREAD) < 0.2
+    assert abs(spread_of(state.log_tie_factor, information, SPREAD) - SPREAD) < 0.2
     shared = fit_population(people, replace(prior, tie_spread=0.0), tolerance=1e-9, max_iter=1000)
     assert state.evidence > shared.evidence + 20.0
     assert not len(shared.log_tie_factor)

@@ -11,14 +11,7 @@ import typer
 from predilect.cli.options import UNPACK_LIMIT, JsonFlag, ModelFolder, QuietFlag, UnpackLimit
 from predilect.cli.session import session
 
-
-class StrategyName(StrEnum):
-    """Criterion of the next question."""
-
-    bald = "bald"
-    entropy = "entropy"
-    eubo = "eubo"
-    random = "random"
+StrategyName = StrEnum("StrategyName", ["bald", "entropy", "eubo", "random"])  # criterion of the next question
 
 
 def ask(

@@ -19,13 +19,7 @@ else:
     ModelName = StrEnum("ModelName", {name.replace("-", "_"): name for name in COMMANDS})
 DEFAULT = ModelName("population")
 
-
-class Personal(StrEnum):
-    """Choice of personal rankings."""
-
-    auto = "auto"
-    yes = "yes"
-    no = "no"
+Personal = StrEnum("Personal", ["auto", "yes", "no"])  # choice of personal rankings
 
 
 def asked_for(model: str, personal: Personal | None, pooled: bool) -> Personal:
@@ -78,6 +72,11 @@ class Choice:
         if outcome == "unknown":
             why = "although it could not be judged" if name == "personal" else "the only one there is for these answers"
             return f"Returned: the {name} model, {why}."
+        if self.verdict.only_care and name == "personal":
+            return (
+                "Returned: the personal model, which knows how consistently each person answers; personal rankings "
+                "differ from the crowd's by little."
+            )
         if name == "personal":
             return "Returned: the personal model, since the verdict favours it."
         how = "worse" if outcome == "worse" else "no better"

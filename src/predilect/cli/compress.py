@@ -11,41 +11,10 @@ import typer
 from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag
 from predilect.cli.session import session
 
-
-class LossName(StrEnum):
-    """Purpose of a compressed model."""
-
-    regret = "regret"
-    recommendation = "recommendation"
-    zero_one = "zero_one"
-    log = "log"
-
-
-class CriterionName(StrEnum):
-    """Criterion of the items to keep."""
-
-    auto = "auto"
-    ucb = "ucb"
-    voi = "voi"
-    ivm = "ivm"
-    random = "random"
-    mean = "mean"
-
-
-class PrecisionName(StrEnum):
-    """Precision of the numbers kept."""
-
-    half = "half"
-    single = "single"
-    double = "double"
-
-
-class BoundName(StrEnum):
-    """Meaning of the criterion ucb."""
-
-    exact = "exact"
-    gp_ucb = "gp_ucb"
-    taylor = "taylor"
+LossName = StrEnum("LossName", ["regret", "recommendation", "zero_one", "log"])  # purpose of a compressed model
+CriterionName = StrEnum("CriterionName", ["auto", "ucb", "voi", "ivm", "random", "mean"])  # of the items to keep
+PrecisionName = StrEnum("PrecisionName", ["half", "single", "double"])  # of the numbers kept
+BoundName = StrEnum("BoundName", ["exact", "gp_ucb", "taylor"])  # meaning of the criterion ucb
 
 
 def compress(

@@ -13,10 +13,11 @@ from rich.text import Text
 
 from predilect._text import amount, one_line, percent, shortened
 from predilect.cli.choice import Choice, Personal
-from predilect.cli.session import Talk, Watch
+from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
+from predilect.progress import Watcher
 from predilect.report.leaderboard import Ranking, Refused, describe
 from predilect.report.tables import Scale
 
@@ -134,7 +135,7 @@ class Fitter:
             ranking = Ranking.of(model, comparisons, self.scale, findings, talk.warned[before:])
         return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]))
 
-    def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watch) -> Any:
+    def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watcher) -> Any:
         settings = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
         asked = Asked(personal, items=self.features is not None, people=self.people is not None)
         model = estimator(self.name)(**COMMANDS[self.name].arguments(asked), **settings, **self.settings)

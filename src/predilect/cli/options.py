@@ -168,12 +168,7 @@ class ReadingOptions:
         }
 
 
-class WeightsName(StrEnum):
-    """Inference of people's weights on characteristics."""
-
-    heuristic = "heuristic"
-    exact = "exact"
-    expected = "expected"
+WeightsName = StrEnum("WeightsName", ["heuristic", "exact", "expected"])  # how people's weights are found
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,7 @@ from predilect.models.registry import COMMANDS
 MODEL = "Model"
 OUTPUT = "Output"
 
-
-class ScaleName(StrEnum):
-    """The unit of a score."""
-
-    probit = "probit"
-    logit = "logit"
-    elo = "elo"
+ScaleName = StrEnum("ScaleName", ["probit", "logit", "elo"])  # the unit of a score
 
 
 @expanded
@@ -116,9 +110,9 @@ def rank(
             metavar="DIR",
             rich_help_panel=OUTPUT,
             show_default="nothing is written",
-            help="Folder to make: leaderboard.csv, .json, .png and .svg, users.parquet, model/ and, with --by or "
-            "--segment, segments.csv (of the latter also .png and .svg); with --model gaspk also weights.csv and "
-            "characteristics.csv, .png and .svg.",
+            help="Folder to make: leaderboard.csv, .json, .png and .svg, people.csv, users.parquet, model/ and, "
+            "with --by or --segment, segments.csv (of the latter also .png and .svg); with --model gaspk also "
+            "weights.csv and characteristics.csv, .png and .svg.",
         ),
     ] = None,
     force: Annotated[

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console, RenderableType
@@ -26,6 +26,7 @@ from predilect.report.output import OutputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from predilect.progress import Watcher
 
 _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
@@ -34,12 +35,6 @@ NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 1
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM came, which ends a command as Ctrl-C does."""
-
-
-class Watch(Protocol):
-    """Callback of progress: a stage in words, and how far it got."""
-
-    def __call__(self, stage: str, done: int) -> None: ...
 
 
 class Talk:
@@ -94,7 +89,7 @@ class Talk:
         typer.echo(text, nl=False)
 
     @contextmanager
-    def progress(self, doing: str) -> Iterator[Watch]:
+    def progress(self, doing: str) -> Iterator[Watcher]:
         """Show ``doing`` and each stage, if standard error is a terminal; yields ``watch(stage, done)``."""
         if self.quiet or not self.err.is_terminal:
             yield _silent

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,18 +17,27 @@ from predilect._types import BoolArray, FloatArray
 from predilect.compression.criteria import criterion_for
 from predilect.compression.losses import Loss, expected_loss, find_loss
 from predilect.compression.sparsify import people_of_model, sparsify
-from predilect.compression.storage import PRECISIONS, arrays_of, load_compressed, rounded, save_compressed, stored_bytes
+from predilect.compression.storage import (
+    PRECISIONS,
+    arrays_of,
+    document_of,
+    fields_of,
+    from_document,
+    rounded,
+    stored_bytes,
+)
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
-from predilect.models.boards import Predicting, Ranking
+from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags
+from predilect.models.estimator import Saving
 from predilect.models.reading import Queries, read_queries, rows_of_features
 from predilect.progress import Watcher
 
 
 @dataclass(eq=False, repr=False)
-class CompressedModel(Predicting, Ranking, BaseEstimator):
+class CompressedModel(Ranking, Saving, BaseEstimator):
     """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
 
     Made from a fitted model by :func:`compress`, or from answers: :meth:`fit` fits ``estimator`` and compresses it.
@@ -79,15 +87,10 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
     Examples
     --------
     >>> import predilect
-    >>> answers = {
-    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
-    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
-    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
-    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
-    ... }
-    >>> small = predilect.compress(predilect.Population().fit(answers), keep=2)
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "milk"], "right": ["milk", "tea"], "winner": ["tea", "tea"]}
+    >>> small = predilect.compress(predilect.Population().fit(answers), keep=1)
     >>> small.kept("bob")
-    ['milk', 'tea']
+    ['milk']
     """
 
     posterior_: Any = field(init=False)
@@ -259,28 +262,9 @@ class CompressedModel(Predicting, Ranking, BaseEstimator):
             f"Its numbers take {how['bytes']} bytes, {size} the full model's {how['bytes_full']}.",
         ]
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model to a folder, whole or not at all; docs/model-format.md describes it.
-
-        Raises
-        ------
-        FileExistsError
-            If the path exists and ``overwrite`` is False.
-        """
-        check_is_fitted(self, "posterior_")
-        save_compressed(self, Path(path), overwrite=overwrite)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote.
-
-        Raises
-        ------
-        DataError
-            If the folder holds no such model, a damaged one, or one of a later format.
-        """
-        model: Self = load_compressed(cls, Path(path))
-        return model
+    _document = document_of
+    _all_fields = staticmethod(fields_of)
+    _from_document = classmethod(from_document)
 
 
 def compress(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -42,6 +41,8 @@ class SubsetPosterior(Posterior):
     implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     calibration: Calibration = UNCALIBRATED
     newcomers: BoolArray | None = None  # (n_users,), who came after the fit, where calibration distinguishes them
+    # (n_users, 2): consistency and standard deviation of its logarithm; None where all are alike
+    consistency: FloatArray | None = None
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -99,9 +100,7 @@ class SubsetPosterior(Posterior):
         known = (users >= 0) & (items < self.n_items)  # or a new item has the key of another person's item
         return np.asarray(np.where(known & (self._keys[place] == key), place, -1))
 
-    def margins(
-        self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         users, left, right = self._people(users), np.asarray(left), np.asarray(right)
         mean, var = np.empty(len(users)), np.empty(len(users))
         a, b = self.places(users, left), self.places(users, right)
@@ -189,6 +188,11 @@ class SubsetPosterior(Posterior):
     def tie_factors(self, users: IntArray) -> FloatArray:
         """Factors of the tie threshold for people, by code; 1 for an unknown person."""
         return np.append(self.tie_factor, 1.0)[self._people(users)]
+
+    def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        known = np.tile([1.0, 0.0], (self.n_users, 1)) if self.consistency is None else self.consistency
+        found = np.vstack([known, [1.0, self.calibration.consistency_spread]])[self._people(users)]
+        return found[:, 0], found[:, 1]
 
     def _cells(self, users: IntArray, first: IntArray, second: IntArray) -> IntArray:
         """Positions in ``triangles`` of pairs of kept items."""

@@ -81,6 +81,7 @@ def sparsify(
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
         _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), unseen,
         _implied(model, selection), posterior.calibration, _newcomers(model),
+        _consistency(model, len(selection.ptr) - 1),
     )  # fmt: skip
 
 
@@ -276,6 +277,12 @@ def _tie_factors(model: Any, n_users: int) -> FloatArray:
         return np.ones(n_users)
     factors: FloatArray = model.posterior_.tie_factors(np.arange(n_users))
     return factors
+
+
+def _consistency(model: Any, n_users: int) -> FloatArray | None:
+    if not model.personal_ or not model.posterior_.calibration.consistency_spread:
+        return None
+    return np.column_stack(model.posterior_.consistencies(np.arange(n_users)))
 
 
 def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:

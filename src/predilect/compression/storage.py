@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,12 +36,10 @@ from predilect.models.saving import (
     optional,
     pointer,
     positive,
-    read_model,
-    refuse_to_replace,
     restore,
     sizes_of,
     small,
-    write_model,
+    stored,
 )
 
 _LARGEST_EXPONENT = 15  # of a 16-bit number; the smallest with all its bits is 2^-14
@@ -90,7 +87,6 @@ def _entries(ptr: IntArray) -> tuple[IntArray, ...]:
 
 
 PRECISIONS = ("half", "single", "double")
-_NAMES = ("compressed",)
 _LAWS = ("law", "crowd", "stranger")
 _EXPONENT = Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000)
 
@@ -114,35 +110,21 @@ def stored_bytes(model: Any) -> int:
     return sum(int(np.asarray(array).nbytes) for array in model.stored_arrays().values())
 
 
-def save_compressed(model: Any, path: Path, *, overwrite: bool = False) -> None:
-    """Write a :class:`~predilect.CompressedModel` to a folder, atomically; FileExistsError unless ``overwrite``."""
-    refuse_to_replace(path, overwrite)
+def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Document and arrays of a :class:`~predilect.CompressedModel`."""
     posterior, loss = model.posterior_, model.loss
     values: dict[str, Any] = {} if model.local else {**posterior.pack()[0], "of": model.origin_}
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
-    features, people = model.features_, model.user_features_
-    document = {
+    document = stored(model) | {
         "model": "compressed",
         "parameters": plain({**parameters, "loss": loss if isinstance(loss, str) else "regret"}),
         "calibration": plain(asdict(posterior.calibration)),
         "posterior": plain(values),
-        "likelihood": model._likelihood.name,
-        "personal": model.personal_,
-        "tie_threshold": model.tie_threshold_,
-        "n_answers": model.n_answers_,
-        "frame_kind": model.backend_,
-        "items": model.items_.ids,
-        "users": None if model.users_ is None or not model.personal_ else model.users_.ids,
-        "item_features": None if features is None else features.to_dict(),
-        "user_features": None if people is None else people.to_dict(),
         "report": model.report_,
     }
-    write_model(path, document, {"n_by_item": model.n_by_item_, **arrays_of(model)}, overwrite=overwrite)
-
-
-def load_compressed(cls: Any, path: Path) -> Any:
-    """Read a folder that :func:`save_compressed` wrote into a ``cls``; DataError if it cannot be read."""
-    return read_model(path, _NAMES, _fields, lambda document, arrays: _from_document(cls, document, arrays))
+    if not model.personal_:
+        document["users"] = None
+    return document, {"n_by_item": model.n_by_item_, **arrays_of(model)}
 
 
 def arrays_of(model: Any) -> dict[str, Any]:
@@ -151,24 +133,26 @@ def arrays_of(model: Any) -> dict[str, Any]:
     if not model.local:
         arrays: dict[str, Any] = posterior.pack()[1]
         return arrays
-    stored = np.asarray if model.precision == "double" else _as_stored
+    kept = np.asarray if model.precision == "double" else _as_stored
     arrays = {
-        "ptr": small(posterior.ptr), "item": small(posterior.items), "mean": stored(posterior.mean),
+        "ptr": small(posterior.ptr), "item": small(posterior.items), "mean": kept(posterior.mean),
         "count": small(posterior.n_answers),
     }  # fmt: skip
     if model.precision == "half":
         arrays |= halved(posterior.triangles, posterior.ptr)
     else:
-        arrays["covariance"] = stored(posterior.triangles)
+        arrays["covariance"] = kept(posterior.triangles)
     if len(posterior.implied):
         arrays["implied"] = posterior.implied
     if posterior.newcomers is not None:
         arrays["newcomers"] = posterior.newcomers
     if (posterior.tie_factor != 1.0).any():
         arrays["tie_factor"] = posterior.tie_factor
+    if posterior.consistency is not None:
+        arrays["consistency"] = posterior.consistency
     for name, law in zip(_LAWS, _laws(posterior), strict=True):
         if law is not None:
-            arrays |= _pack(law, name, stored)
+            arrays |= _pack(law, name, kept)
     return arrays
 
 
@@ -176,7 +160,7 @@ def _laws(posterior: SubsetPosterior) -> tuple[Utilities | None, ...]:
     return posterior.law, posterior.whole, posterior.unseen
 
 
-def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
+def fields_of(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     """Expected arrays: of K kept items, D pairs of them, and distributions of M functions, or of the items."""
     sizes, arrays, single = sizes_of(document), document["arrays"], "float32|float64"
     fields: Fields = {"n_by_item": SHARED_ARRAYS["n_by_item"]}
@@ -185,6 +169,7 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     fields |= {
         "ptr": pointer("U+1", "K", SMALL), "item": codes("K", "I", SMALL), "mean": numbers("K", single),
         "count": amounts("K", f"{SMALL}|float64"), "tie_factor": optional(positive("U")),
+        "consistency": optional(amounts("U 2")),
     }  # fmt: skip
     if "covariance" in arrays:
         fields["covariance"] = numbers("E", single)
@@ -207,7 +192,8 @@ def _fields(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     return fields, sizes
 
 
-def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
+def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """The model that :func:`document_of` is of; ValueError, TypeError or KeyError for damaged input."""
     parameters = document["parameters"]
     model = cls(**{name: value if name == "keep" else number(value) for name, value in parameters.items()})
     find_loss(model.loss)
@@ -238,6 +224,7 @@ def _from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -
             laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
             arrays.get("implied", np.zeros(0, dtype=np.uint8)), calibration, arrays.get("newcomers"),
+            arrays.get("consistency"),
         )  # fmt: skip
         if model.personal_ != (laws["crowd"] is not None):
             raise ValueError("people without a crowd, or a crowd without people")
@@ -253,8 +240,8 @@ def _kept_posterior(document: dict[str, Any]) -> Any:
     return found
 
 
-def _pack(utilities: Utilities, name: str, stored: Any) -> dict[str, Any]:
-    arrays = {f"{name}_mean": utilities.mean, f"{name}_covariance": stored(pack_triangle(utilities.covariance))}
+def _pack(utilities: Utilities, name: str, kept: Any) -> dict[str, Any]:
+    arrays = {f"{name}_mean": utilities.mean, f"{name}_covariance": kept(pack_triangle(utilities.covariance))}
     if utilities.Phi is not None:
         arrays |= {f"{name}_basis": utilities.Phi, f"{name}_items": utilities.items, f"{name}_own": utilities.own}
     return arrays

@@ -38,21 +38,23 @@ def canonical_rows(
             key *= size
             key += part
         order = np.argsort(key) if uniform else np.lexsort((weight, key))
-        key = key[order]
-        fresh = np.ones(len(key), dtype=bool)
-        fresh[1:] = key[1:] != key[:-1]
+        fresh = ~repeats(key[order])
     else:
         order = np.lexsort((weight, sign, high, low, user))
-        fresh = np.ones(len(order), dtype=bool)
-        same = np.ones(max(len(order) - 1, 0), dtype=bool)
-        for part in (user, low, high, sign):
-            moved = part[order]
-            same &= moved[1:] == moved[:-1]
-        fresh[1:] = ~same
+        fresh = ~repeats(*(part[order] for part in (user, low, high, sign)))
     starts = np.flatnonzero(fresh)
     first = order[starts]
     total = np.add.reduceat(weight[order], starts) if len(starts) else weight[:0].copy()
     return user[first].astype(np.int32), low[first], high[first], sign[first], total
+
+
+def repeats(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether a row equals the one before in all columns, (n,)."""
+    same = np.zeros(len(columns[0]), dtype=bool)
+    same[1:] = True
+    for column in columns:
+        same[1:] &= column[1:] == column[:-1]
+    return same
 
 
 def row_offsets(user: NDArray[np.int32], n_users: int) -> NDArray[np.int64]:

@@ -15,7 +15,9 @@ from scipy.sparse.csgraph import connected_components
 
 from predilect._text import option, shown
 from predilect._types import IntArray
+from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
+from predilect.data.intake import counted
 from predilect.data.read.readers import read_comparisons
 
 FEW_ANSWERS = 5
@@ -109,11 +111,11 @@ def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Findin
     found = []
     none = list(ids[answers == 0]) + [value for value in extra or () if value not in comparisons.items]
     if none:
-        text = f"{_n(len(none), 'item')} without any answer: the score rests on the prior, or on features, alone"
+        text = f"{counted(len(none), 'item')} without any answer: the score rests on the prior, or on features, alone"
         found.append(_about("items-without-answers", "warning", text, none))
     unused = [value for value in comparisons.intake.unused_items if value not in comparisons.items]
     if unused:
-        text = f"{_n(len(unused), 'item')} met only in rows that were left out, and so not ranked"
+        text = f"{counted(len(unused), 'item')} met only in rows that were left out, and so not ranked"
         found.append(_about("items-left-out", "warning", text, unused))
     for code, mask, text in (
         ("items-never-lose", (losses == 0) & (wins > 0), "without a loss: how far ahead, the answers cannot tell"),
@@ -121,11 +123,11 @@ def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Findin
         ("items-only-ties", (wins + losses == 0) & (ties > 0), "with nothing but ties"),
     ):
         if mask.any():
-            found.append(_about(code, "note", f"{_n(int(mask.sum()), 'item')} {text}", list(ids[mask])))
+            found.append(_about(code, "note", f"{counted(int(mask.sum()), 'item')} {text}", list(ids[mask])))
     few = (answers > 0) & (answers < FEW_ANSWERS)
     if few.any():
         share = few.sum() / max((answers > 0).sum(), 1)
-        text = f"{_n(int(few.sum()), 'item')} with fewer than {FEW_ANSWERS} answers: expect wide intervals"
+        text = f"{counted(int(few.sum()), 'item')} with fewer than {FEW_ANSWERS} answers: expect wide intervals"
         found.append(_about("few-answers-per-item", "warning" if share > 0.5 else "note", text, list(ids[few])))
     if not comparisons.items.is_integer:
         found += _look_alikes(comparisons.items.ids)
@@ -204,7 +206,7 @@ def _people(comparisons: Comparisons) -> list[Finding]:
     found = []
     once = np.flatnonzero((amount > 0) & (amount <= 1))
     if len(once):
-        text = f"{len(once)} of {_n(comparisons.n_users, 'user')} gave one answer: little can be said about each"
+        text = f"{len(once)} of {counted(comparisons.n_users, 'user')} gave one answer: little can be said about each"
         found.append(_about("users-with-one-answer", "note", text, list(comparisons.users.labels(once))))
     if comparisons.n_users > 1 and comparisons.n_rows:
         top = max(1, math.ceil(comparisons.n_users / 100))
@@ -213,7 +215,7 @@ def _people(comparisons: Comparisons) -> list[Finding]:
         # With very few people somebody always has a large share.
         if share > max(HEAVY_SHARE, 1.5 * top / comparisons.n_users):
             text = (
-                f"{_n(top, 'user')} of {comparisons.n_users} gave {share:.0%} of all answers "
+                f"{counted(top, 'user')} of {comparisons.n_users} gave {share:.0%} of all answers "
                 "and can dominate a pooled ranking"
             )
             found.append(_about("heavy-users", "warning", text, list(comparisons.users.labels(order))))
@@ -230,20 +232,18 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
             message += " More than half: the items may be hard to tell apart, or ties may mean something else."
         found.append(Finding("ties", "warning" if tied > total / 2 else "note", message, round(tied)))
     if comparisons.has_users and comparisons.n_rows > 1:
-        same = np.ones(comparisons.n_rows - 1, dtype=bool)
-        for part in (comparisons.user, comparisons.left, comparisons.right):
-            same &= part[1:] == part[:-1]
+        same = repeats(comparisons.user, comparisons.left, comparisons.right)
         # Two tasks may hold the same answer.
-        differs = same & (comparisons.outcome[1:] != comparisons.outcome[:-1])
-        n_pairs = len(np.unique(np.cumsum(np.append(True, ~same))[1:][differs]))
+        differs = same[1:] & (comparisons.outcome[1:] != comparisons.outcome[:-1])
+        n_pairs = len(np.unique(np.cumsum(~same)[1:][differs]))
         if n_pairs:
             message = (
-                f"{_n(n_pairs, 'time')} a user answered the same question in different ways; all answers are kept."
+                f"{counted(n_pairs, 'time')} a user answered the same question in different ways; all answers are kept."
             )
             found.append(Finding("contradictions", "note", message, n_pairs))
     if total < FEW_IN_ALL or total < comparisons.n_items:
         message = (
-            f"Only {_n(round(total), 'answer')} for {_n(comparisons.n_items, 'item')}: "
+            f"Only {counted(round(total), 'answer')} for {counted(comparisons.n_items, 'item')}: "
             "the ranking rests largely on the prior."
         )
         found.append(Finding("few-answers", "warning", message, round(total)))
@@ -274,14 +274,10 @@ def _choices(comparisons: Comparisons) -> list[Finding]:
         return []
     size = int(np.median(common[hit])) + 1
     text = (
-        f"The answers of {hit.sum()} of {_n(n_users, 'user')} look like choices of one item out of {size}, each "
+        f"The answers of {hit.sum()} of {counted(n_users, 'user')} look like choices of one item out of {size}, each "
         f"written as {size - 1} pairs, and no column says which pairs make up a choice: one of them gives away the "
         f"others, so held-out tests flatter the model. Name that column with {option('task', 'NAME')}, or give the "
         "rows in the order in which they were written, the pairs of a choice one after the other."
     )
     examples = tuple(comparisons.users.labels(person[start][hit][:5]))
     return [Finding("choices-without-tasks", "warning", text, int(hit.sum()), examples)]
-
-
-def _n(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -249,15 +248,6 @@ class Comparisons:
                 raise DataError(f"row indices must lie in [0, {self.n_rows}), got {index[0]} to {index[-1]}.")
         task = None if self.task is None else self.task[index]
         return replace(self, **{name: getattr(self, name)[index] for name, _ in _COLUMNS}, task=task)
-
-    def shards(self, n: int) -> list[tuple[int, int]]:
-        """At most ``n`` ranges ``(start_user, stop_user)`` with about equally many rows, the same every time."""
-        if n < 1:
-            raise DataError(f"the number of shards must be at least 1, got {n}.")
-        target = np.arange(1, n) * self.n_rows / n
-        cuts = np.searchsorted(self.user_offsets, target)
-        edges = np.unique(np.concatenate([[0], cuts, [self.n_users]])).tolist()
-        return list(pairwise(edges))
 
     def pooled(self) -> Comparisons:
         """The same answers without people and tasks; equal answers of different people add up."""

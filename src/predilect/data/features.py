@@ -154,24 +154,23 @@ class ItemFeatures:
         matrix[has_features] = self.matrix[code[has_features]]
         return matrix, has_features
 
-    def to_dict(self, *, with_matrix: bool = True) -> dict[str, Any]:
-        """Plain values for JSON: the plan and, unless ``with_matrix=False``, the ids and the matrix."""
-        plain: dict[str, Any] = {
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: the plan, the ids and the matrix."""
+        return {
             "what": self.what,
             "outputs": [asdict(output) for output in self.outputs],
             "n_columns_before_constants": self.n_columns_before_constants,
             "report": list(self.report),
+            "ids": list(self.ids.ids),
+            "matrix": self.matrix.tolist(),
         }
-        if with_matrix:
-            plain |= {"ids": list(self.ids.ids), "matrix": self.matrix.tolist()}
-        return plain
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Features that ``to_dict`` wrote; without a matrix they have no rows but encode new items."""
+        """Features that ``to_dict`` wrote."""
         outputs = typed(tuple[Output, ...], plain["outputs"], "outputs")
-        ids = Vocabulary(plain.get("ids", []))
-        matrix = np.array(plain.get("matrix", []), dtype=np.float64).reshape(len(ids), len(outputs))
+        ids = Vocabulary(plain["ids"])
+        matrix = np.array(plain["matrix"], dtype=np.float64).reshape(len(ids), len(outputs))
         if not np.isfinite(matrix).all():
             raise ValueError(f"features of the {cls.what}s that are no numbers")
         n_columns = typed(int, plain["n_columns_before_constants"], "n_columns_before_constants")
@@ -249,9 +248,9 @@ class PersonFeatures(ItemFeatures):
         made = cls._encoded(one_each, ids, (*categorical, *groups), report)
         return replace(made, segments=groups)
 
-    def to_dict(self, *, with_matrix: bool = True) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As :meth:`ItemFeatures.to_dict`, with the segments."""
-        return super().to_dict(with_matrix=with_matrix) | {"segments": list(self.segments)}
+        return super().to_dict() | {"segments": list(self.segments)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:

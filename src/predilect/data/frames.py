@@ -197,19 +197,7 @@ def as_text(series: pl.Series) -> pl.Series:
 
 
 def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
-    """Data frame of the caller's own kind.
-
-    Parameters
-    ----------
-    columns : mapping of str to array, list or polars.Series, each of shape (n_rows,)
-    backend : str
-        "polars", "pandas", "pyarrow" or another eager library that narwhals knows and that is installed.
-
-    Raises
-    ------
-    DataError
-        If the library is unknown or not installed.
-    """
+    """Data frame of columns, (n_rows,) each, by an eager library that narwhals knows; DataError if it is not there."""
     if backend == "polars":
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
     lists = {name: _portable(column) for name, column in columns.items()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from predilect._text import option, shown
+from predilect._text import amount, option, shown
 
 REASONS = ("missing id", "self-pair", "unknown winner", "weight zero")
 
@@ -69,11 +69,11 @@ class Intake:
             lines.append("Columns not used: " + ", ".join(f'"{shown(name)}"' for name in self.ignored_columns) + ".")
         lines.append(f"The winner was read as {self.winner_reading}.")
         lines.append(
-            f"Answers by weight: left {_number(self.left_wins)}, right {_number(self.right_wins)}, "
-            f"ties {_number(self.ties)}."
+            f"Answers by weight: left {amount(self.left_wins)}, right {amount(self.right_wins)}, "
+            f"ties {amount(self.ties)}."
         )
         if self.ties_by_word:
-            words = ", ".join(f'"{shown(word)}" {_number(weight)}' for word, weight in self.ties_by_word.items())
+            words = ", ".join(f'"{shown(word)}" {amount(weight)}' for word, weight in self.ties_by_word.items())
             lines.append(f"Counted as ties: {words}.")
         if self.choices_found:
             lines.append(
@@ -120,7 +120,3 @@ def _add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
 def counted(count: int, noun: str) -> str:
     """The number with its noun in the singular or plural."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"

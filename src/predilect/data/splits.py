@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predilect._types import BoolArray, IntArray
-from predilect.data.canonical import groups_by_task, row_offsets
+from predilect.data.canonical import groups_by_task, repeats, row_offsets
 from predilect.data.comparisons import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.data.vocabulary import Vocabulary
@@ -54,11 +54,7 @@ def groups_of_people(
 
 def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The (user, pair) group of each row, and the user of each group."""
-    fresh = np.ones(comparisons.n_rows, dtype=bool)
-    same = np.ones(max(comparisons.n_rows - 1, 0), dtype=bool)
-    for part in (comparisons.user, comparisons.left, comparisons.right):
-        same &= part[1:] == part[:-1]
-    fresh[1:] = ~same
+    fresh = ~repeats(comparisons.user, comparisons.left, comparisons.right)
     return np.cumsum(fresh) - 1, comparisons.user[fresh]
 
 
@@ -105,7 +101,12 @@ def some_people(
     ]
     keep = np.zeros(comparisons.n_users, dtype=bool)
     keep[np.concatenate(chosen)] = True
-    rows = comparisons.take(keep[comparisons.user])
+    return only_people_of(comparisons, keep[comparisons.user])
+
+
+def only_people_of(comparisons: Comparisons, mask: BoolArray) -> tuple[Comparisons, IntArray]:
+    """Some of the rows, their people renumbered, since one without answers would be one more to fit; the old codes."""
+    rows = comparisons.take(mask)
     codes, user = np.unique(rows.user, return_inverse=True)
     users = Vocabulary(rows.users.labels(codes))
     return replace(rows, users=users, user=user.astype(np.int32)), codes.astype(np.int64)
@@ -138,17 +139,22 @@ def with_items_of(comparisons: Comparisons, space: FeatureSpace) -> tuple[Compar
 
 
 def masks_of_folds(
-    comparisons: Comparisons, seed: np.random.SeedSequence, enough: float = _ENOUGH_HELD_OUT
+    comparisons: Comparisons,
+    seed: Seed,
+    enough: float = _ENOUGH_HELD_OUT,
+    *,
+    n_folds: int = _N_FOLDS,
+    among: BoolArray | None = None,
 ) -> list[BoolArray]:
-    """As many of five folds as it takes to hold out enough answers: which rows each holds out.
+    """As many folds as it takes to hold out enough answers: which rows each holds out, of all or those ``among`` them.
 
     With more, the first ones are the same.
     """
-    fold = k_folds_answers(comparisons, _N_FOLDS, random_state=seed)
+    fold = k_folds_answers(comparisons, n_folds, random_state=seed)
     masks: list[BoolArray] = []
     held_out = 0.0
-    for k in range(_N_FOLDS):
-        mask = fold == k
+    for k in range(n_folds):
+        mask = fold == k if among is None else among & (fold == k)
         if not mask.any() or held_out >= enough:
             continue
         masks.append(mask)

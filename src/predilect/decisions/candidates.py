@@ -41,12 +41,7 @@ class Fitted(Protocol):
 
 def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:
     """Every pair of some items, each once, in the order of their places; shapes (n (n - 1) / 2,)."""
-    n = len(items)
-    after = np.arange(n - 1, -1, -1)
-    first = np.repeat(np.arange(n), after)
-    second = np.arange(len(first)) + np.repeat(
-        np.arange(1, n + 1) - np.concatenate(([0], np.cumsum(after)[:-1])), after
-    )
+    first, second = np.triu_indices(len(items), 1)
     return items[first], items[second]
 
 

@@ -110,7 +110,9 @@ def suggest(
         raise DataError(f"n must be a whole number of questions, 1 or more; got {n!r}")
     model = copy.copy(model)  # as it is now, whatever other threads do
     code = _code_of(model, user)
-    utilities = model.posterior_.person(code)
+    # In units of the noise of the person's own answers.
+    consistency = float(model.posterior_.consistencies(np.array([code]))[0][0])
+    utilities = model.posterior_.person(code).times(consistency)
     rng = np.random.default_rng(random_state) if strategy == "random" else None
     left, right = candidate_pairs(candidates, model.items_, utilities, user=user, best=strategy == "eubo", rng=rng)
     n_items = len(model.items_)
@@ -142,12 +144,15 @@ def suggest(
     if few is not None:
         left, right = left[few], right[few]
         mean, var = _predicted(model, _repeated(user, code, len(left)), left, right)
+        mean, var = consistency * mean, consistency**2 * var
     chosen: IntArray
     if rng is not None:
         chosen, scores = np.arange(len(left)), bald(mean, var, delta)
     else:
         score = _scorer(strategy, mean, var, delta, _level(utilities), left, right)
         chosen, scores = greedy(score, var, left, right, utilities, int(n))
+        if strategy == "eubo":
+            scores = scores / consistency
     return _frame(model, _repeated(user, code, len(chosen)), left[chosen], right[chosen], scores)
 
 
@@ -190,15 +195,21 @@ def suggest_each(
         free = _unanswered(model, people, code, who, pair_keys(left, right, len(model.items_)))
         left, right, who = left[free], right[free], who[free]
     mean, var = _predicted(model, people.series().gather(who), left, right)
+    consistency = model.posterior_.consistencies(code)[0]
+    care = consistency[who]
+    mean, var = care * mean, care * care * var
     if strategy == "random":
         scores = np.random.default_rng(random_state).random(len(left))
     else:
         sought, offset = np.zeros(0), np.zeros(len(who), dtype=np.int64)
         if strategy == "eubo" and len(code):
-            sought = np.concatenate([_level(model.posterior_.person(person)) for person in code.tolist()])
+            levels = [_level(model.posterior_.person(person)) for person in code.tolist()]
+            sought = np.concatenate([a * level for a, level in zip(consistency.tolist(), levels, strict=True)])
             offset = who * len(model.items_)
         delta = _thresholds(model, code)[who]
         scores = _scorer(strategy, mean, var, delta, sought, left + offset, right + offset)(slice(None), None)
+        if strategy == "eubo":
+            scores = scores / care
     idle = no_variance(var)
     order = np.lexsort((np.arange(len(left)), -scores, idle, who))
     chosen = order[np.flatnonzero(np.diff(who[order], prepend=-1))]

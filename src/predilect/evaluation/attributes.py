@@ -11,12 +11,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from predilect._types import BoolArray, FloatArray
-from predilect.data import Comparisons, ItemFeatures, k_folds_answers
+from predilect._types import FloatArray
+from predilect.data import Comparisons, ItemFeatures
+from predilect.data.splits import masks_of_folds
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import answer_losses, credit_of, paired_difference
+from predilect.progress import Watcher
 
-Watch = Callable[[str, int], None]
 Criterion = Literal["accuracy", "log_loss"]
 
 _ENOUGH_HELD_OUT = 1000.0  # answers: further folds are left out
@@ -102,7 +103,7 @@ def select_attributes(
     criterion: Criterion = "accuracy",
     n_folds: int = 5,
     random_state: int = 0,
-    watch: Watch | None = None,
+    watch: Watcher | None = None,
 ) -> AttributeSelection:
     """Add one attribute after another, each time the one with which held-out answers are predicted best.
 
@@ -166,8 +167,9 @@ def select_attributes(
     items = items if isinstance(items, ItemFeatures) else ItemFeatures.from_frame(items)
     names = list(items.sources if candidates is None else candidates)
     _check(names, items, n_attributes, criterion)
-    fold = k_folds_answers(answers, n_folds, random_state=random_state)
-    masks = _masks(answers, fold)
+    masks = masks_of_folds(answers, random_state, _ENOUGH_HELD_OUT, n_folds=n_folds)
+    if not masks:
+        raise DataError("no answers can be held out: everybody answered a single question. Ask people several.")
     out = np.logical_or.reduce(masks)
     user, weight = answers.user[out], answers.weight[out]
     most = len(names) if n_attributes is None else n_attributes
@@ -244,20 +246,6 @@ def _check(names: Sequence[str], items: ItemFeatures, n_attributes: int | None, 
         )
     if criterion not in ("accuracy", "log_loss"):
         raise DataError(f'criterion must be "accuracy" or "log_loss", got {criterion!r}.')
-
-
-def _masks(answers: Comparisons, fold: npt.NDArray[np.int8]) -> list[BoolArray]:
-    """The folds in use."""
-    masks: list[BoolArray] = []
-    n_held_out = 0.0
-    for k in range(int(fold.max(initial=-1)) + 1):
-        mask = fold == k
-        if mask.any() and n_held_out < _ENOUGH_HELD_OUT:
-            masks.append(mask)
-            n_held_out += float(answers.weight[mask].sum())
-    if not masks:
-        raise DataError("no answers can be held out: everybody answered a single question. Ask people several.")
-    return masks
 
 
 def _rank(scores: _Held, weight: FloatArray, criterion: Criterion) -> tuple[float, float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -15,16 +15,14 @@ from sklearn.base import clone
 
 from predilect._json import plain
 from predilect._types import BoolArray, FloatArray
-from predilect.data import Comparisons, ItemFeatures, Vocabulary, k_folds_answers
+from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
 from predilect.data.features import FeatureSpace
-from predilect.data.splits import with_items_of, with_moderate_counts
+from predilect.data.splits import only_people_of, with_items_of, with_moderate_counts
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import accuracy, answer_losses, paired_difference
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
 from predilect.progress import Watcher
-
-Watch = Callable[[str, int], None]
 
 # So few people are enough if they answered so much each: what each says of the difference is then known well.
 FEWEST_PEOPLE, FEWEST_BUSY, BUSY = 10, 5, 20
@@ -47,7 +45,7 @@ class Trial:
     comparisons: Comparisons
     fold: npt.NDArray[np.int8]
     tie_threshold: float
-    watch: Watch | None
+    watch: Watcher | None
     notes: list[str] = field(default_factory=list)
     chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -129,7 +127,7 @@ class Trial:
             result[place, 1] = np.log(share)
         return result
 
-    def _watch(self, stage: str) -> Watch | None:
+    def _watch(self, stage: str) -> Watcher | None:
         watch = self.watch
         return None if watch is None else lambda _, done: watch(f"held-out answers: {stage}", done)
 
@@ -143,8 +141,7 @@ def drawn_people(
 ) -> tuple[Comparisons, npt.NDArray[np.int8]]:
     """At most ``max_people`` people with answers held out, and their share of the others: comparisons and folds.
 
-    Fewer if their answers fill more than 100 000 rows. People are renumbered: someone without answers would be one more
-    person to fit.
+    Fewer if their answers fill more than 100 000 rows; people are renumbered.
     """
     rows = np.bincount(comparisons.user, minlength=comparisons.n_users)
     able = np.zeros(comparisons.n_users, dtype=bool)
@@ -159,14 +156,13 @@ def drawn_people(
     if keep.all():
         return comparisons, fold
     mask = keep[comparisons.user]
-    kept = comparisons.take(mask)
-    codes, user = np.unique(kept.user, return_inverse=True)
-    users = Vocabulary(comparisons.users.labels(codes))
-    return replace(kept, users=users, user=user.astype(np.int32)), fold[mask]
+    return only_people_of(comparisons, mask)[0], fold[mask]
 
 
 _FEWEST_HELD_OUT = 20
 _FEWEST_TIES = 20
+# Population covariance next to nothing, and held there: one ranking for all, in the model that knows people.
+ONE_TASTE = {"strength": 1e4, "variance": 1e-4}
 _TOLERANCE = 1e-4  # nats an answer: models are compared, not kept; a tenth of it moved no gain by .0001
 _SAME = "the reason is the same as for personal rankings"
 
@@ -181,7 +177,7 @@ def judge(
     n_bootstrap: int = 2000,
     random_state: int = 0,
     tie_threshold: float = 0.0,
-    watch: Watch | None = None,
+    watch: Watcher | None = None,
 ) -> Verdict:
     """Whether personal rankings, item features and the tie threshold improve predictions of held-out answers.
 
@@ -235,7 +231,7 @@ def judge(
     def verdict(contests: dict[str, Contest], notes: tuple[str, ...] = ()) -> Verdict:
         return Verdict(
             contests["personal"], contests.get("features"), contests.get("ties"), settings, comparisons.n_users,
-            some.n_users, notes,
+            some.n_users, notes, contests.get("care"),
         )  # fmt: skip
 
     if why := _too_little(comparisons, some, fold):
@@ -266,7 +262,17 @@ def judge(
             all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
         pooled = trial.run("one ranking for all", all_as_one, features)
         hold("personal", personal, pooled)
-        favoured = personal if contests["personal"].outcome == "better" else pooled
+        baseline, care = pooled, trial.chosen["personal rankings"].get("consistency", 0.0)
+        may_differ = base.get_params().get("consistency", 0.0) != 0.0
+        if may_differ and (care or contests["personal"].outcome == "better"):  # or care would be called taste
+            alike = clone(base).set_params(personal=True, user_features=False, **ONE_TASTE)
+            alike.set_params(**({"consistency": care} if care else {}))
+            careful = trial.run("one ranking for all, with care", alike, features)
+            hold("care", careful, pooled)
+            if contests["care"].outcome == "better":
+                baseline = careful
+                hold("personal", personal, baseline)
+        favoured = personal if contests["personal"].outcome == "better" else baseline
     except DataError as error:
         contests["personal"] = not_judged("personal", _untried(error))
     for question in questions[1:]:

@@ -25,8 +25,9 @@ class Contest:
     Attributes
     ----------
     question : str
-        ``"personal"``: personal rankings against one ranking for all. ``"features"``: with item features against
-        without. ``"ties"``: ties that are likelier between close items against one share of ties for every pair.
+        ``"personal"``: personal rankings against one ranking for all. ``"care"``: one ranking for all, in which people
+        differ in the noise of their answers, against one in which they do not. ``"features"``: with item features
+        against without. ``"ties"``: ties that are likelier between close items against one share of ties for all pairs.
     outcome : str
         ``"better"``, ``"nothing"``, ``"worse"`` or ``"unknown"`` (could not be judged).
     sentence : str
@@ -60,10 +61,6 @@ class Contest:
     n_answers: float = 0.0
     n_folds: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -72,9 +69,9 @@ class Verdict:
     Attributes
     ----------
     personal : Contest
-        Personal rankings against the pooled model.
-    features, ties : Contest or None
-        None where there are no item features, or no ties.
+        Personal rankings against the pooled model, or, where people differ in care, against one ranking that knows.
+    features, ties, care : Contest or None
+        None where there are no item features, no ties, or where held-out answers do not ask for care to differ.
     settings : dict
         ``n_folds``, ``max_people``, ``n_bootstrap`` and ``random_state`` that were asked for.
     n_users, n_users_drawn : int
@@ -90,24 +87,35 @@ class Verdict:
     n_users: int
     n_users_drawn: int
     notes: tuple[str, ...] = ()
+    care: Contest | None = None
+
+    @property
+    def only_care(self) -> bool:
+        """Whether people differ in care, but not in taste."""
+        no_taste = self.personal.outcome in ("nothing", "worse")
+        return no_taste and self.care is not None and self.care.outcome == "better"
 
     @property
     def favours(self) -> str:
         """``"pooled"`` where personal rankings predict no better than one for all, else ``"personal"``.
 
-        What could not be judged stays personal: that is the model in which every person has an equal voice.
+        What could not be judged stays personal: that is the model in which every person has an equal voice. So does
+        what is one ranking for all but for the care of people, which the pooled model does not know.
         """
-        return "pooled" if self.personal.outcome in ("nothing", "worse") else "personal"
+        no_taste = self.personal.outcome in ("nothing", "worse")
+        return "pooled" if no_taste and not self.only_care else "personal"
 
     @property
     def contests(self) -> list[Contest]:
         """Contests that were held, personal rankings first."""
-        return [contest for contest in (self.personal, self.features, self.ties) if contest is not None]
+        return [contest for contest in (self.personal, self.care, self.features, self.ties) if contest is not None]
 
     @property
     def sentences(self) -> list[str]:
         """The verdict in plain sentences."""
-        return [contest.sentence for contest in self.contests] + list(self.notes)
+        first = ["People differ in care, not in taste."] if self.only_care else []
+        told = [one.sentence for one in self.contests if one.question != "care" or one.outcome == "better"]
+        return first + told + list(self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -153,6 +161,15 @@ _WORDS = {
         "with personal rankings",
         "with one ranking for all",
         "Whether personal rankings mean anything",
+    ),
+    "care": _Words(
+        "One ranking that knows how consistently each person answers",
+        "predicts answers better than one that takes everybody for alike",
+        "predicts answers no better than one that takes everybody for alike",
+        "predicts answers worse than one that takes everybody for alike",
+        "if it knows",
+        "if not",
+        "Whether people differ in care",
     ),
     "features": _Words(
         "Item features",

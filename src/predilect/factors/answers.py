@@ -73,16 +73,6 @@ class FactorAnswers:
         """Whether an outcome is 0."""
         return bool((self.outcome == 0).any())
 
-    def take(self, people: IntArray) -> FactorAnswers:
-        """Answers of some people, in the order given, with the same pairs."""
-        counts = np.diff(self.user_ptr)[people]
-        ptr = np.concatenate([[0], np.cumsum(counts)])
-        rows = np.repeat(self.user_ptr[people] - ptr[:-1], counts) + np.arange(ptr[-1])
-        return FactorAnswers(
-            ptr, np.repeat(np.arange(len(people)), counts), self.pair[rows], self.outcome[rows], self.weight[rows],
-            self.left, self.right,
-        )  # fmt: skip
-
 
 def _check(u: IntArray, a: IntArray, b: IntArray, y: npt.NDArray[np.generic], w: FloatArray, n_users: int) -> None:
     if not len(u):

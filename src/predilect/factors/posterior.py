@@ -23,7 +23,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection
-from predilect.latent.scaled import starting_threshold
+from predilect.likelihoods.probit import starting_threshold
 
 
 @kernel
@@ -119,10 +119,8 @@ class FactorPosterior(Posterior):
             add_products(rows, pair, np.ascontiguousarray(values[a] - values[b]), D, mu, Sigma, mean, var)
         return mean, var
 
-    def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
-        """Utilities of one user; -1: an unseen user with ``traits`` (n_traits,)."""
-        rows = None if traits is None else np.asarray(traits, dtype=float)[None, :]
-        mu, Sigma, who = self._laws(np.array([user], dtype=np.int64), rows)
+    def person(self, user: int = -1) -> Utilities:
+        mu, Sigma, who = self._laws(np.array([user], dtype=np.int64), None)
         full = Sigma[who[0]] if Sigma.shape[2] == Sigma.shape[1] else np.diag(Sigma[who[0], :, 0])
         return self._utilities(mu[who[0]], full)
 
@@ -330,14 +328,12 @@ def random_start(
     ``prior`` (n_users, C): prior mean of the weights; s_0, s: initial inverse scales of consensus and components.
     """
     n_users, M, C = answers.n_users, design.n_points, n_components
-    if threshold is None:
-        threshold = starting_threshold(answers.outcome, answers.weight)
     n_pairs = len(answers.left)
     spread = design.prior_variances()
     state = FactorState(
         None, [], s_0, np.full(C, s), np.zeros(n_pairs), np.zeros(n_pairs), np.zeros((n_pairs, C)),
         np.zeros((n_pairs, C)), prior.copy(), np.zeros((n_users, C)), np.zeros((n_users, C, C)),
-        np.full(n_users, C * math.log(0.5)), threshold,
+        np.full(n_users, C * math.log(0.5)), starting_threshold(answers.outcome, answers.weight, threshold),
     )  # fmt: skip
     if consensus:
         state.set_consensus(_about(design, np.zeros(M), s_0, spread), design)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.probit import margins_in_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
 
 _DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
@@ -48,6 +49,13 @@ class Utilities:
         if projection.n_items > _DENSE_ITEMS:
             return cls(f, covariance, A, np.zeros(0, dtype=np.int64), residual * projection.own)
         return cls.of(f, symmetrise(A @ covariance @ A.T + residual * projection.residual()))
+
+    def times(self, factor: float) -> Self:
+        """The utilities multiplied."""
+        if factor == 1.0:
+            return self
+        square = factor * factor
+        return replace(self, mean=factor * self.mean, covariance=square * self.covariance, own=square * self.own)
 
     def rows(self) -> FloatArray:
         """[Φ, E_o], (n_items, M + k)."""
@@ -173,6 +181,10 @@ class Posterior(Protocol):
         """Factors of users' tie thresholds, (n,)."""
         return np.ones(len(users))
 
+    def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Consistency of users and the standard deviation of its logarithm, (n,): noise is 1 over it."""
+        return np.ones(len(users)), np.zeros(len(users))
+
     @property
     def calibration(self) -> Calibration:
         """Calibration of predictions."""
@@ -183,6 +195,7 @@ class Posterior(Protocol):
         likelihood: type[PairLikelihood] = Probit,
     ) -> FloatArray:  # fmt: skip
         """Probabilities of left, tie and right, (n, 3), at margins with this mean and variance; δ is ``delta``."""
+        mean, var = self._in_units_of_noise(mean, var, users)
         return self.calibration.outcome_proba(mean, var, delta, *self._standing(users, left, right), likelihood)
 
     def outcome_log_proba(
@@ -190,7 +203,11 @@ class Posterior(Protocol):
         likelihood: type[PairLikelihood] = Probit,
     ) -> FloatArray:  # fmt: skip
         """Logarithms of :meth:`outcome_proba`."""
+        mean, var = self._in_units_of_noise(mean, var, users)
         return self.calibration.outcome_log_proba(mean, var, delta, *self._standing(users, left, right), likelihood)
+
+    def _in_units_of_noise(self, mean: FloatArray, var: FloatArray, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        return margins_in_noise(mean, var, *self.consistencies(users))
 
     def _standing(
         self, users: IntArray, left: IntArray, right: IntArray

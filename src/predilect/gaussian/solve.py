@@ -77,13 +77,7 @@ def conjugate_gradients(
 
 
 def jacobi(diagonal: FloatArray) -> Product:
-    """Preconditioner: the diagonal of A alone, shape (n,).
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If it is not positive.
-    """
+    """Preconditioner: the diagonal of A alone, shape (n,); NotPositiveDefiniteError if it is not positive."""
     values = np.asarray(diagonal, dtype=np.float64)
     if not (np.isfinite(values) & (values > 0.0)).all():
         raise NotPositiveDefiniteError("the diagonal of a matrix must hold positive finite values to precondition it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.kernels.base import CovarianceFunction
 from predilect.gaussian.projection import Projection
 from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
@@ -23,6 +25,7 @@ from predilect.latent.variational import variational
 from predilect.likelihoods.views import Likelihood
 from predilect.progress import Report
 
+K = TypeVar("K", bound=CovarianceFunction)
 METHODS = {"laplace": laplace, "ep": ep, "variational": variational}
 _REACH = 1e3  # hyper-parameters are searched from a thousandth to a thousand times their start
 _TOLERANCE_GRADIENT = 1e-5  # nats per unit of a logarithm: negligible
@@ -53,10 +56,10 @@ def evidence_gradient(fit: SingleLatent) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceSearch:
+class EvidenceSearch(Generic[K]):
     """Hyper-parameters of the highest evidence found; ``gradient`` is in ``kernel.theta``."""
 
-    kernel: Kernel
+    kernel: K
     fit: SingleLatent
     gradient: FloatArray
     at_bound: tuple[str, ...]  # in words: "length_scale at its upper bound 30"
@@ -64,7 +67,7 @@ class EvidenceSearch:
 
 
 def maximise_evidence(
-    kernel: Kernel,
+    kernel: K,
     x: FloatArray,
     left: npt.ArrayLike,
     right: npt.ArrayLike | None,
@@ -78,7 +81,7 @@ def maximise_evidence(
     max_evaluations: int = 100,
     gradient_tolerance: float = _TOLERANCE_GRADIENT,
     evidence_tolerance: float = _TOLERANCE_EVIDENCE,
-) -> EvidenceSearch:
+) -> EvidenceSearch[K]:
     """Type-II maximum likelihood: kernel hyper-parameters by L-BFGS-B on the evidence, in their logarithms.
 
     Data as in :meth:`Problem.of <predilect.latent.single.Problem.of>`, x (n_items, d); ``bounds`` by the names in
@@ -140,7 +143,7 @@ def maximise_evidence(
     return EvidenceSearch(kernel.with_theta(theta), fit, gradient, _at_bound(kernel, theta, box), report)
 
 
-def _box(kernel: Kernel, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
+def _box(kernel: CovarianceFunction, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
     """Bounds of theta, shape (n_parameters, 2)."""
     unknown = [name for name in bounds if name not in kernel.names]
     if unknown:
@@ -165,7 +168,7 @@ def _box(kernel: Kernel, bounds: Mapping[str, tuple[float, float]]) -> FloatArra
     return np.asarray(box)
 
 
-def _at_bound(kernel: Kernel, theta: FloatArray, box: FloatArray) -> tuple[str, ...]:
+def _at_bound(kernel: CovarianceFunction, theta: FloatArray, box: FloatArray) -> tuple[str, ...]:
     told = []
     for name, value, (low, high) in zip(kernel.names, theta, box, strict=True):
         if low == high:
@@ -176,7 +179,7 @@ def _at_bound(kernel: Kernel, theta: FloatArray, box: FloatArray) -> tuple[str, 
     return tuple(told)
 
 
-def _not_finite(kernel: Kernel, theta: FloatArray, evidence: float, gradient: FloatArray) -> str:
+def _not_finite(kernel: CovarianceFunction, theta: FloatArray, evidence: float, gradient: FloatArray) -> str:
     values = ", ".join(f"{name} = {np.exp(value):.4g}" for name, value in zip(kernel.names, theta, strict=True))
     bad = [name for name, value in zip(kernel.names, gradient, strict=True) if not np.isfinite(value)]
     what = f"the gradient of the evidence in {', '.join(bad)}" if np.isfinite(evidence) else "the evidence"

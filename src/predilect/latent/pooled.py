@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.gaussian.dense import Factor, factorise, is_diagonal
 from predilect.gaussian.solve import Elimination, conjugate_gradients, jacobi
-from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.progress import Report
 
@@ -189,40 +189,38 @@ def fit_pooled(
         return found
 
     if delta is None and bool(np.any(rows.outcome == 0)):
-        share = float(rows.weight[rows.outcome == 0].sum()) / rows.n_answers
-        guess = math.log(threshold_for_tie_share(share))
+        guess = math.log(starting_threshold(rows.outcome, rows.weight))
         search = minimize_scalar(
             lambda theta: 0.5 * ((theta - guess) / _THRESHOLD_SD) ** 2 - mode(math.exp(theta)).evidence,
             bracket=(guess, guess + 0.3),
             options={"xtol": _THRESHOLD_TOLERANCE},
         )
         delta = math.exp(float(search.x))
-    best = mode(0.0 if delta is None else delta)
-    report = _report(best, total_steps, max(prior.jitter, best.jitter), began)
     delta = 0.0 if delta is None else delta
-    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
+    best = mode(delta)
+    best = replace(best, iterations=total_steps, jitter=max(prior.jitter, best.jitter))
+    return _state(best, rows, prior, delta, began)
 
 
 def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> PooledState:
     """Mode and Laplace approximation at a fixed prior and threshold; concave, so ``start`` does not change the mode."""
     began = time.perf_counter()
-    best = _newton(rows, prior, delta, start)
-    report = _report(best, best.iterations, best.jitter, began)
-    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
+    return _state(_newton(rows, prior, delta, start), rows, prior, delta, began)
 
 
-def _report(best: _Mode, iterations: int, jitter: float, began: float) -> Report:
-    return Report(
+def _state(best: _Mode, rows: PooledAnswers, prior: PooledPrior, delta: float, began: float) -> PooledState:
+    report = Report(
         method="pooled Newton",
-        iterations=iterations,
+        iterations=best.iterations,
         residual=best.step,
         tolerance=_NEWTON_TOLERANCE,
         converged=best.step <= _NEWTON_TOLERANCE,
-        jitter=jitter,
+        jitter=best.jitter,
         seconds=time.perf_counter() - began,
         unit="noise units of the largest change of a margin",
         advice="look for extreme weights or scores",
     )
+    return PooledState(best.m, delta, best.evidence, report, best.information, rows, prior)
 
 
 def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> _Mode:

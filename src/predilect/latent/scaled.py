@@ -16,17 +16,11 @@ from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
 from predilect.latent.pooled import PooledAnswers
 from predilect.latent.single import Problem, SingleLatent
-from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 
 _MOST_ROWS = 20_000
 _FURTHEST_THRESHOLD = 1.5  # of log δ in a step: the rest comes with the next margins
-
-
-def starting_threshold(outcome: npt.NDArray[np.int8], weight: FloatArray) -> float:
-    """Tie threshold δ as if all margins were 0; 0 without ties."""
-    ties = float(weight[outcome == 0].sum())
-    return threshold_for_tie_share(ties / float(weight.sum())) if ties else 0.0
 
 
 def best_threshold(
@@ -112,7 +106,7 @@ def fit_scaled(
     """
     began = time.perf_counter()
     search = _Search(method, K, answers, (shape, rate))
-    threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
+    threshold = starting_threshold(answers.outcome, answers.weight, delta)
     learn_delta = delta is None and threshold > 0.0
     variance = rate / shape if scale is None else 1.0 / scale
     for _ in range(_ROUNDS):

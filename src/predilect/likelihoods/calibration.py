@@ -29,6 +29,7 @@ RANGES = {
     "threshold_factor": (1e-3, 1e3),
     "noise_factor": (1e-6, 1.0),
     "lapse_rate": (0.0, 0.5),
+    "consistency_spread": (0.0, 3.0),  # whose noise differs by factors of hundreds has none, or nothing else
     "tie_spread": (0.0, 10.0),  # a threshold e¹⁰ times the crowd's is never, or always, reached
 }
 
@@ -62,8 +63,9 @@ class Calibration:
         τ², from 1e-6 to 1; the fit takes 1.
     lapse_rate : float, default 0
         λ, from 0 to .5.
-    tie_spread : float, default 0
-        σ_δ of the thresholds of unseen people, which a fitted model sets: it is an argument of the model.
+    tie_spread, consistency_spread : float, default 0
+        σ_δ of the thresholds and σ_a of the consistency of unseen people, which a fitted model sets: they are arguments
+        of the model.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class Calibration:
     lapse_rate: float = 0.0
     newcomer_factor: float = 1.0
     tie_spread: float = 0.0
+    consistency_spread: float = 0.0
 
     def __post_init__(self) -> None:
         for name, (low, high) in RANGES.items():

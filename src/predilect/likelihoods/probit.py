@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from predilect._compile import kernel
 from predilect._types import FloatArray
 from predilect.likelihoods.special import (
     log_ndtr,
     log_ndtr_scalar,
-    mills_curvature_scalar,
     mills_ratio_scalar,
+    mills_scalar,
     strict_scalar,
 )
 
@@ -66,8 +66,8 @@ def moments_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[floa
     """(∂/∂m, -∂²/∂m²) of :func:`tilted_scalar`; a strict answer needs no logarithm for them."""
     if outcome != 0:
         s = math.sqrt(1.0 + v)
-        r = (outcome * m - delta) / s
-        return outcome * mills_ratio_scalar(r) / s, mills_curvature_scalar(r) / (s * s)
+        rho, curvature = mills_scalar((outcome * m - delta) / s)
+        return outcome * rho / s, curvature / (s * s)
     _, slope, curvature, _, _ = tilted_scalar(outcome, m, v, delta)
     return slope, curvature
 
@@ -106,6 +106,32 @@ def tilted(
         out,
     )
     return out[0], out[1], out[2], out[3], out[4]
+
+
+_CARE_NODES, _CARE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+_CARE_WEIGHTS = _CARE_WEIGHTS / _CARE_WEIGHTS.sum()
+
+
+def margins_in_noise(
+    mean: FloatArray, var: FloatArray, consistency: FloatArray, sd: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Margins N(mean, var) in units of the noise of somebody's answers, log a ~ N(log ``consistency``, ``sd``²); (n,).
+
+    Where a is not known for sure, the variance is that at ``consistency``, and the mean is the one at which left is
+    chosen without ties as often as on average over a, by seven Gauss-Hermite nodes.
+    """
+    plain, spread = consistency * mean, consistency * consistency * var
+    rows = np.flatnonzero((sd > 0.0) & (mean != 0.0))
+    if not len(rows):
+        return plain, spread
+    against = np.zeros(len(rows))  # the chance of the less likely side keeps its digits
+    for node, weight in zip(_CARE_NODES.tolist(), _CARE_WEIGHTS.tolist(), strict=True):
+        a = consistency[rows] * np.exp(node * sd[rows])
+        against += weight * ndtr(-a * np.abs(mean[rows]) / np.sqrt(1.0 + a * a * var[rows]))
+    seen = against > 0.0
+    rows, against = rows[seen], against[seen]
+    plain[rows] = -np.sign(mean[rows]) * np.sqrt(1.0 + spread[rows]) * ndtri(against)
+    return plain, spread
 
 
 def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
@@ -150,3 +176,11 @@ def outcome_log_probabilities(
 def threshold_for_tie_share(share: float) -> float:
     """Threshold that gives ties a share if all margins were zero: the start of the search for δ."""
     return max(1e-3, float(ndtri(0.5 * (1.0 + min(share, 0.99)))))
+
+
+def starting_threshold(outcome: npt.NDArray[np.int8], weight: FloatArray, given: float | None = None) -> float:
+    """Tie threshold that is given or, for None, that of the share of ties; 0 without ties."""
+    if given is not None:
+        return given
+    ties = float(weight[outcome == 0].sum())
+    return threshold_for_tie_share(ties / float(weight.sum())) if ties else 0.0

@@ -30,12 +30,8 @@ def _tail_excess(t: float) -> float:
 
 @kernel
 def mills_curvature_scalar(z: float) -> float:
-    """Minus the second derivative of log Φ, ρ(ρ + z) in (0, 1), without the cancellation of ρ + z in the tail."""
-    if z < _TAIL:
-        excess = _tail_excess(-z)
-        return (excess - z) * excess
-    rho = mills_ratio_scalar(z)
-    return rho * (rho + z)
+    """Minus the second derivative of log Φ, ρ(ρ + z) in (0, 1)."""
+    return mills_scalar(z)[1]
 
 
 @kernel
@@ -57,10 +53,21 @@ def log_ndtr_scalar(z: float) -> float:
 
 
 @inner_kernel
-def strict_scalar(z: float) -> tuple[float, float, float]:
-    """(log Φ, ρ, ρ(ρ + z)): the three functions above, to the bit, with one exponential and one erfc fewer."""
+def mills_scalar(z: float) -> tuple[float, float]:
+    """ρ and ρ(ρ + z), without the cancellation of ρ + z in the tail."""
     if z < _TAIL:
-        return log_ndtr_scalar(z), mills_ratio_scalar(z), mills_curvature_scalar(z)
+        excess = _tail_excess(-z)
+        return excess - z, (excess - z) * excess
+    rho = mills_ratio_scalar(z)
+    return rho, rho * (rho + z)
+
+
+@inner_kernel
+def strict_scalar(z: float) -> tuple[float, float, float]:
+    """(log Φ, ρ, ρ(ρ + z)): the functions above, to the bit, with one exponential and one erfc fewer."""
+    if z < _TAIL:
+        excess = _tail_excess(-z)
+        return -0.5 * z * z - _HALF_LOG_2PI - math.log(excess - z), excess - z, (excess - z) * excess
     below = math.erfc(-z * _SQRT_HALF)
     rho = _SQRT_2_OVER_PI * math.exp(-0.5 * z * z) / below
     value = math.log1p(-0.5 * math.erfc(z * _SQRT_HALF)) if z > 0.0 else math.log(0.5 * below)

@@ -121,7 +121,6 @@ def _log_ndtr_of(z: float) -> float:
 
 @kernel
 def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: float, out: FloatArray) -> None:
-    values, slopes, curvatures = out[0], out[1], out[2]
     for p in range(z.shape[0]):
         y = outcome[p]
         r = y * z[p] - delta
@@ -134,7 +133,9 @@ def _at_arrays(outcome: npt.NDArray[np.int8], z: FloatArray, delta: float, out: 
         else:
             value, rho, curvature = strict_scalar(r)
             slope = y * rho
-        values[p], slopes[p], curvatures[p] = value, slope, curvature
+        out[0, p] = value
+        out[1, p] = slope
+        out[2, p] = curvature
 
 
 def at(outcome: npt.ArrayLike, z: npt.ArrayLike, delta: float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -154,16 +154,11 @@ class Predicting(ABC):
         return new
 
 
-class Ranking(ABC):
-    """Base of estimators: boards and utilities from their posterior."""
+class Ranking(Predicting):
+    """Base of estimators: boards and utilities from their posterior, and predictions."""
 
     kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
-    posterior_: Posterior
-    items_: Vocabulary
-    users_: Vocabulary | None
-    personal_: bool
-    added_users_: dict[Any, int]
     n_by_item_: FloatArray
     backend_: str
     report_: dict[str, Any]

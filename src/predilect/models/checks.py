@@ -28,6 +28,7 @@ from predilect.gaussian.kernels import (
     White,
     median_length_scales,
 )
+from predilect.gaussian.kernels.base import CovarianceFunction
 from predilect.gaussian.kernels.stationary import DISTANCE_RULES, FORMS, SHAPES, median_distance_scales
 from predilect.gaussian.projection import inducing_points
 
@@ -38,7 +39,7 @@ __all__ = ["LARGEST"]
 LARGEST = 1e15
 
 
-def hyperparameters_by_name(kernel: Kernel) -> dict[str, float]:
+def hyperparameters_by_name(kernel: CovarianceFunction) -> dict[str, float]:
     """Hyper-parameters of a kernel as plain values."""
     return dict(zip(kernel.names, np.exp(kernel.theta).tolist(), strict=True))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import threading
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,7 +21,7 @@ from predilect._json import plain, typed
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Predicting, Ranking
+from predilect.models.boards import Ranking
 from predilect.models.checks import LARGEST, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
@@ -36,6 +36,7 @@ from predilect.models.saving import (
     read_model,
     restore,
     sizes_of,
+    stored,
     write_model,
 )
 from predilect.progress import Report, Watcher
@@ -112,7 +113,60 @@ class Learned(NamedTuple):
     prior: dict[str, Any]
 
 
-class Estimator(Predicting, Ranking, BaseEstimator):
+class Saving(ABC):
+    """Base of models that are saved to a folder."""
+
+    @abstractmethod
+    def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Document and arrays of a saved model."""
+
+    @classmethod
+    @abstractmethod
+    def _all_fields(cls, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
+        """Specification of the arrays, and the sizes that the document gives."""
+
+    @classmethod
+    @abstractmethod
+    def _from_document(cls, document: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        """The model that :meth:`_document` is of; any error that damaged input leads to."""
+
+    def _snapshot(self) -> Self:
+        """Snapshot of the model as it is saved, whatever other threads do."""
+        return copy.copy(self)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder; docs/model-format.md describes what is in it.
+        overwrite : bool, default False
+            Replace what is there.
+
+        Raises
+        ------
+        FileExistsError
+            If the path exists and ``overwrite`` is False.
+        """
+        check_is_fitted(self, "posterior_")
+        write_model(Path(path), *self._snapshot()._document(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such model, a damaged one, or one of another format.
+        """
+        entry = entry_of(cls)
+        model: Self = read_model(Path(path), (entry.name, *entry.also), cls._all_fields, cls._from_document)
+        return model
+
+
+class Estimator(Ranking, Saving, BaseEstimator):
     """Base of the estimators of the package; their names are in the table of :mod:`predilect.models.registry`.
 
     ``_each`` says what each of "{}" people has, for the first sentence of a description; ``_held`` are the arrays that
@@ -272,66 +326,21 @@ class Estimator(Predicting, Ranking, BaseEstimator):
 
     # Saving and loading.
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the fitted model to a folder, whole or not at all: ``model.json`` and ``arrays.npz``.
-
-        Parameters
-        ----------
-        path : str or Path
-            The folder; docs/model-format.md describes what is in it.
-        overwrite : bool, default False
-            Replace what is there.
-
-        Raises
-        ------
-        FileExistsError
-            If the path exists and ``overwrite`` is False.
-        """
-        check_is_fitted(self, "posterior_")
-        write_model(Path(path), *self._snapshot()._document(), overwrite=overwrite)
-
-    def _snapshot(self) -> Self:
-        """Snapshot of the model as it is saved, whatever other threads do."""
-        return copy.copy(self)
-
     def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Document and arrays of a saved model."""
         values, arrays = self._pack()
         shared = {
             "n_by_item": self.n_by_item_, "feature_matrix": self.space_.matrix, "feature_known": self.space_.known,
         }  # fmt: skip
-        people, h = self.user_features_, self.hyperparameters_
-        document = {
+        h = self.hyperparameters_
+        document = stored(self) | {
             "model": self._name(),
-            "likelihood": self._likelihood.name,
-            "personal": self.personal_,
             "parameters": {name: _plain(value) for name, value in self.get_params().items()},
             "hyperparameters": {field.name: _plain(getattr(h, field.name)) for field in fields(h)},
             "posterior": plain(values),
-            "tie_threshold": self.tie_threshold_,
             "log_evidence": self.log_evidence_,
-            "n_answers": self.n_answers_,
-            "frame_kind": self.backend_,
-            "items": self.items_.ids,
-            "users": None if self.users_ is None else self.users_.ids,
-            "item_features": None if self.features_ is None else self.features_.to_dict(),
-            "user_features": None if people is None else people.to_dict(),
             "report": {key: value for key, value in self.report_.items() if key != "timing"},
         }
         return document, {**shared, **self._held_arrays(), **arrays}
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote.
-
-        Raises
-        ------
-        DataError
-            If the folder holds no such model, a damaged one, or one of another format.
-        """
-        entry = entry_of(cls)
-        model: Self = read_model(Path(path), (entry.name, *entry.also), cls._all_fields, cls._from_document)
-        return model
 
     @classmethod
     def _all_fields(cls, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,7 @@ from predilect.gaussian.posterior import GaussianPosterior
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.models.checks import LARGEST, kernel_from_dict, kernel_to_dict
-from predilect.models.estimator import Estimator
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.reading import Queries, Training, rows_of_features
 from predilect.models.saving import (
     Field,
@@ -36,8 +37,10 @@ from predilect.models.saving import (
 )
 from predilect.people.layout import Basis, Effects, People
 from predilect.people.posterior import PopulationPosterior
+from predilect.progress import Watcher
 from predilect.shards import workers
 
+_CONSISTENCY = ("consistency", "consistency_sd")  # where people differ in it
 _ARRAYS = ("traits", "tie_factor", "answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight")
 
 # U people with T traits, R rows of answers, K own items of all of them.
@@ -45,19 +48,25 @@ PEOPLE_ARRAYS: Fields = {
     "traits": numbers("U T"), "tie_factor": positive("U"), "answer_ptr": pointer("U+1", "R"),
     "item_ptr": pointer("U+1", "K"), "item_idx": codes("K", "I"), "left": codes("R", "I"), "right": codes("R", "I"),
     "outcome": outcomes("R"), "weight": positive("R"), "site_precision": amounts("R"), "site_linear": numbers("R"),
-    "shards": amounts("S 2", "int64"),
+    "shards": amounts("S 2", "int64"), "consistency": optional(positive("U")),
+    "consistency_sd": optional(amounts("U")),
 }  # fmt: skip
 
 
-def pack_people(people: People) -> dict[str, Any]:
-    """Arrays of a layout, without those of the sites."""
-    return {name: getattr(people, name) for name in _ARRAYS} | {"shards": np.array(people.shards, dtype=np.int64)}
+def pack_people(people: People, sites: Sites) -> dict[str, Any]:
+    """Arrays of a layout, and of the sites of its answers."""
+    names = (*_ARRAYS, *_CONSISTENCY) if people.consistency_sd.any() else _ARRAYS
+    return {name: getattr(people, name) for name in names} | {
+        "shards": np.array(people.shards, dtype=np.int64), "site_precision": sites.precision,
+        "site_linear": sites.linear,
+    }  # fmt: skip
 
 
-def unpack_people(arrays: dict[str, Any], n_items: int) -> People:
-    """The layout that :func:`pack_people` packed; ValueError if the arrays do not fit each other."""
+def unpack_people(arrays: dict[str, Any], n_items: int) -> tuple[People, Sites]:
+    """The layout and the sites that :func:`pack_people` packed; ValueError if the arrays do not fit each other."""
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
-    people = People(**{name: arrays[name] for name in _ARRAYS}, n_items=n_items, shards=shards)
+    own = {name: arrays[name] for name in (*_ARRAYS, *_CONSISTENCY) if name in arrays}
+    people = People(**own, n_items=n_items, shards=shards)
     owner = np.repeat(np.arange(people.n_users), np.diff(people.item_ptr))
     if (np.diff(owner * n_items + people.item_idx) <= 0).any():
         raise ValueError("the own items of a person do not ascend")
@@ -67,7 +76,7 @@ def unpack_people(arrays: dict[str, Any], n_items: int) -> People:
     edges = [0, *(stop for _, stop in shards)]
     if shards != list(pairwise(edges)) or edges != sorted(edges) or edges[-1] != people.n_users:
         raise ValueError("the shards do not hold every person once, in order")
-    return people
+    return people, Sites(arrays["site_precision"], arrays["site_linear"])
 
 
 CROWD_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "Sigma": covariance("I I")}
@@ -97,12 +106,9 @@ def with_new_items(
 
 def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
     """Arrays of a posterior, but for those of a basis or of effects."""
-    people, sites = posterior.people, posterior.sites
     later = {} if posterior.newcomers is None else {"newcomers": posterior.newcomers}
-    return pack_people(people) | later | {
-        "m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma, "site_precision": sites.precision,
-        "site_linear": sites.linear,
-    }  # fmt: skip
+    own = {"m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma}
+    return pack_people(posterior.people, posterior.sites) | later | own
 
 
 def unpack_crowd(
@@ -114,8 +120,7 @@ def unpack_crowd(
 ) -> PopulationPosterior:
     """The posterior that :func:`pack_crowd` packed; ValueError if the arrays do not fit each other."""
     m, C_m, Sigma = arrays["m"], arrays["C_m"], arrays["Sigma"]
-    sites = Sites(arrays["site_precision"], arrays["site_linear"])
-    people = unpack_people(arrays, n_items)
+    people, sites = unpack_people(arrays, n_items)
     newcomers = arrays.get("newcomers")
     return PopulationPosterior(
         m, C_m, Sigma, people, sites, basis, effects, calibration=calibration, newcomers=newcomers
@@ -153,8 +158,18 @@ class FactorEstimator(Estimator):
     """Base of estimators with functions of the items that people share and weigh."""
 
     item_features = True  # whether features of items count: an argument of subclasses
+    n_jobs: int | None
     posterior_: FactorPosterior
     traits_: Traits | None
+
+    @abstractmethod
+    def _fit(self, training: Training, delta: float | None, watch: Watcher | None) -> tuple[Learned, Traits | None]:
+        """As :meth:`_learn`, with the traits of people if they are used."""
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        with workers(self.n_jobs):
+            learned, self.traits_ = self._fit(training, delta, watch)
+        return learned
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new = self.posterior_, self._new_items(queries, items)

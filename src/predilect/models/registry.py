@@ -35,10 +35,6 @@ class Asked:
     people: bool
 
 
-def _nothing(asked: Asked) -> dict[str, Any]:
-    return {}
-
-
 def _user_features(asked: Asked) -> dict[str, Any]:
     return {"user_features": asked.people}
 
@@ -62,7 +58,7 @@ class Entry:
     about: str = ""
     rankings: str = "each"
     instead: str = _FOR_ALL
-    arguments: Callable[[Asked], dict[str, Any]] = _nothing
+    arguments: Callable[[Asked], dict[str, Any]] = lambda _: {}
     also: tuple[str, ...] = ()
 
 

@@ -353,6 +353,22 @@ def sizes_of(document: dict[str, Any]) -> dict[str, int]:
     }  # fmt: skip
 
 
+def stored(model: Any) -> dict[str, Any]:
+    """What every saved model says of itself, and :func:`restore` reads."""
+    features, people = model.features_, model.user_features_
+    return {
+        "likelihood": model._likelihood.name,
+        "personal": model.personal_,
+        "tie_threshold": model.tie_threshold_,
+        "n_answers": model.n_answers_,
+        "frame_kind": model.backend_,
+        "items": model.items_.ids,
+        "users": None if model.users_ is None else model.users_.ids,
+        "item_features": None if features is None else features.to_dict(),
+        "user_features": None if people is None else people.to_dict(),
+    }
+
+
 def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Set the attributes that every fitted model has; ValueError, TypeError or KeyError for damaged input."""
     check_computing(model)

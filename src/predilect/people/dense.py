@@ -111,6 +111,7 @@ class DensePerson:
         prior: FloatArray,
         mean: FloatArray,
         items: npt.NDArray[np.int32] | None = None,
+        consistency: float = 1.0,
     ) -> None:
         self.left, self.right = left, right
         n, self.n_items = len(left), len(mean)
@@ -120,6 +121,7 @@ class DensePerson:
             items = np.arange(self.n_items, dtype=np.int32) if items is None else items
             self.prior = np.empty((n, n))  # G
             pair_covariance(prior, items, left, right, np.empty(self.n_items), self.prior)
+            self.prior *= consistency * consistency
         else:
             self.prior = np.ascontiguousarray(prior)
             self.prior_precision, self.prior_log_det, self._tame = np.zeros((0, 0)), 0.0, -1.0

@@ -15,8 +15,8 @@ from scipy.linalg import eigh
 from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise, sandwiched, symmetrise
 from predilect.gaussian.design import Sites
-from predilect.latent.scaled import starting_threshold
 from predilect.likelihoods.calibration import RANGES
+from predilect.likelihoods.probit import starting_threshold
 from predilect.people.expectation import Expectation
 from predilect.people.layout import Law, People
 from predilect.people.posterior import PopulationPosterior
@@ -127,7 +127,17 @@ def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tu
     return log_factor + np.clip(step, -_LARGEST_LOG_STEP, _LARGEST_LOG_STEP), information
 
 
-def tie_spread_of(log_factor: FloatArray, information: FloatArray, spread: float) -> float:
+def consistency_step(log_consistency: FloatArray, spread: float, current: Expectation) -> tuple[FloatArray, FloatArray]:
+    """Scoring step of people's consistency, log a_u = θ_u ~ N(0, spread²), at most a factor √e.
+
+    Returns the new θ (n_users,) and the information of the answers, by the squares of what each adds to the gradient.
+    """
+    slope, information = current.care.T
+    step = (slope - log_consistency / spread**2) / (information + spread**-2)
+    return log_consistency + np.clip(step, -0.5 * _LARGEST_LOG_STEP, 0.5 * _LARGEST_LOG_STEP), information
+
+
+def spread_of(log_factor: FloatArray, information: FloatArray, spread: float) -> float:
     """Empirical-Bayes σ of people's thresholds by EM, with a Gaussian likelihood of each θ_u about its mode.
 
     The modes ``log_factor`` (n,) were found under N(0, ``spread``²); ``information`` excludes the prior.
@@ -242,7 +252,7 @@ def em_over_people(
     """
     began = time.perf_counter()
     learn_delta = delta is None and bool(np.any(people.outcome == 0))
-    threshold = starting_threshold(people.outcome, people.weight) if delta is None else delta
+    threshold = starting_threshold(people.outcome, people.weight, delta)
     mu, sites = np.zeros(people.n_items), Sites.flat(people.n_rows)
     loose = sites_tolerance(tolerance)
     last, rise, iterations = -math.inf, math.inf, 0

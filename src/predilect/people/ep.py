@@ -15,10 +15,10 @@ from predilect.people.state import (
     direction,
     pair_statistics,
     person_statistics,
-    prior_mean,
-    prior_state,
+    prior_of_person,
     rank_one,
     replay,
+    unscale,
 )
 
 _MAX_INNER = 200  # inner iterations of the site of many identical answers
@@ -32,29 +32,31 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta):
     ``share`` is 1 - w λ v, the part of the variance without the copies that v is. It is passed in since the difference
     has no digits left where the copies carry nearly all information.
     """
-    if w == 1.0:
-        v_c = v / share
-        m_c = (mu - v * eta) / share
-        slope, curvature = moments_scalar(y, m_c, v_c, delta)
-        denominator = 1.0 - curvature * v_c
-        return curvature / denominator, (slope + curvature * m_c) / denominator
     # All w copies move together: iterate to the fixed point of the group against everything else, N(m_r, v_r).
     # Undamped, the copies overshoot together (10^5 copies oscillate for ever), so the step is halved when they do.
+    # One copy is there at the first step; a call of its own would be compiled twice into every caller.
     v_r = v / share
     m_r = (mu - v * w * eta) / share
+    v_c = v_r
+    m_c = m_r
     step = 1.0
     last = 0.0
     for _ in range(_MAX_INNER):
-        denominator = 1.0 + w * lam * v_r
-        v = v_r / denominator
-        mu = (m_r + v_r * w * eta) / denominator
-        denominator = 1.0 - lam * v
-        v_c = v / denominator
-        m_c = (mu - v * eta) / denominator
+        if w != 1.0:
+            denominator = 1.0 + w * lam * v_r
+            v = v_r / denominator
+            mu = (m_r + v_r * w * eta) / denominator
+            denominator = 1.0 - lam * v
+            v_c = v / denominator
+            m_c = (mu - v * eta) / denominator
         slope, curvature = moments_scalar(y, m_c, v_c, delta)
         denominator = 1.0 - curvature * v_c
-        change_lam = curvature / denominator - lam
-        change_eta = (slope + curvature * m_c) / denominator - eta
+        new_lam = curvature / denominator
+        new_eta = (slope + curvature * m_c) / denominator
+        if w == 1.0:
+            return new_lam, new_eta
+        change_lam = new_lam - lam
+        change_eta = new_eta - eta
         if abs(change_lam) <= _INNER_TOLERANCE * (1.0 + lam) and abs(change_eta) <= _INNER_TOLERANCE * (1.0 + abs(eta)):
             break
         if change_lam * last < 0.0:
@@ -94,10 +96,9 @@ def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, 
     largest = 0.0
     for p in range(n):
         g = first + p
-        if in_pair_space:
-            v, mean = direction(C, mu, p, -1, d, c)
-        else:
-            v, mean = direction(C, mu, la[g], lb[g], d, c)
+        a = p if in_pair_space else la[g]
+        b = -1 if in_pair_space else lb[g]
+        v, mean = direction(C, mu, a, b, d, c)
         share = 1.0 - weight[g] * lam[g] * v
         new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, share, lam[g], eta[g], delta)
         d_lam = new_lam - lam[g]
@@ -121,6 +122,10 @@ def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, out):
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
     out[1] += w * slope_delta
     out[2] += w * curvature_delta
+    # Utilities and their covariance rise together: αᵀ A m + tr (ααᵀ - Q) A Σ Aᵀ, a sum over answers, as Q A Σ Aᵀ = Λ C.
+    slope = w * (eta * mean - lam * (mean * mean + v))
+    out[3] += slope
+    out[4] += slope * slope / w
 
 
 @kernel
@@ -139,22 +144,22 @@ def _person_evidence(in_pair_space, la, lb, outcome, weight, lam, eta, first, n,
     for p in range(n):
         g = first + p
         w = weight[g]
+        a = la[g]
+        b = lb[g]
         if in_pair_space:
             v = C[p, p]
             mean = mu[p]
         else:
-            a = la[g]
-            b = lb[g]
             v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
             mean = mu[a] - mu[b]
-        z_bar = own[la[g]] - own[lb[g]]
+        z_bar = own[a] - own[b]
         _answer_evidence(outcome[g], w, mean, v, lam[g], eta[g], z_bar, delta, out)
         e = w * (eta[g] - lam[g] * z_bar)
         if in_pair_space:
             c[p] = e
         else:
-            c[la[g]] += e
-            c[lb[g]] -= e
+            c[a] += e
+            c[b] -= e
     for i in range(d):
         value += 0.5 * c[i] * c[i] * C[i, i]
         for j in range(i):
@@ -223,7 +228,7 @@ def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, 
 @kernel
 def em_pass(
     start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
-    delta, tie_factor, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, ties, out,
+    delta, tie_factor, consistency, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, own_slopes, out,
 ):  # fmt: skip
     """E step: EP sweeps of people ``start .. stop``, at most ``n_sweeps`` each, and the sums over them.
 
@@ -231,7 +236,7 @@ def em_pass(
     on; ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``cov, Phi`` (n_items, M), ``rho``
     (n_items,): prior covariance, as in :mod:`predilect.people.state`; ``m`` (n_items,), ``shift``
     (n_items, n_traits): prior mean, and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of
-    ``delta``; ``skip`` (n_users,): people left to :mod:`predilect.people.expectation`.
+    ``delta``; ``consistency`` (n_users,); ``skip`` (n_users,): people left to :mod:`predilect.people.expectation`.
 
     Added to:
 
@@ -242,7 +247,8 @@ def em_pass(
     - own_H, own_D (n_items,), where ``rho`` is given: diagonals of the two sums over items.
     - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
 
-    ``ties`` (n_users, 2) is set: gradient and curvature of each person's evidence in the log of their own threshold.
+    ``own_slopes`` (n_users, 4) is set: gradient and curvature of each person's evidence in the log of their own
+    threshold, and gradient and information in the log of their consistency (population.md section 4).
     """
     max_d = 1
     max_k = 1
@@ -252,17 +258,16 @@ def em_pass(
         if not skip[u]:
             max_d = max(max_d, min(n, k))
             max_k = max(max_k, k)
-    items_are_basis = Phi.shape[1] == 0
     C = np.empty((max_d, max_d))
     mu = np.empty(max_d)
     c = np.empty(max_d)
     own = np.empty(max_k)
     x = np.empty(max_k)
-    R = np.empty((0 if items_are_basis else max_d, Phi.shape[1]))
-    Q = np.empty((max_k, max_k) if items_are_basis else (max_d, max_d))
-    P = np.empty((max_d, max_d))
+    R = np.empty((max_d, 0 if Phi is None else Phi.shape[1]))
+    size = max_k if Phi is None else max_d
+    Q = np.empty((size, size))
     W = np.empty((max_d, max_d))
-    own_out = np.empty(3)
+    own_out = np.empty(5)
     for u in range(start, stop):
         first = answer_ptr[u]
         n = answer_ptr[u + 1] - first
@@ -274,8 +279,9 @@ def em_pass(
         d = n if in_pair_space else k
         factor = tie_factor[u]
         own_delta = delta * factor
-        prior_mean(u, items, m, shift, traits, own)
-        prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+        prior_of_person(
+            u, in_pair_space, items, la, lb, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+        )
         log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
         largest = 0.0
         for _ in range(n_sweeps):
@@ -286,27 +292,33 @@ def em_pass(
             if largest < tolerance:
                 break
         out[3] = max(out[3], largest)
-        own_out[:] = 0.0
+        for i in range(5):
+            own_out[i] = 0.0
         _person_evidence(
             in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, own, C, mu, c, log_det, own_out
         )
         out[0] += own_out[0]
         out[1] += factor * own_out[1]
         out[2] += factor * factor * own_out[2]
-        ties[u, 0] = own_delta * own_out[1]
-        ties[u, 1] = own_delta * own_delta * own_out[2] + ties[u, 0]
+        own_slopes[u, 0] = own_delta * own_out[1]
+        own_slopes[u, 1] = own_delta * own_delta * own_out[2] + own_slopes[u, 0]
+        own_slopes[u, 2] = own_out[3]
+        own_slopes[u, 3] = own_out[4]
         if H.shape[0] == 0:
             continue
-        if items_are_basis or not in_pair_space:
-            person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
-        else:
-            pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
-        if items_are_basis:
+        if Phi is None:
+            person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W)
+            unscale(consistency[u], x, Q, k)
             _scatter_items(items, k, x, Q, H, D, r)
         else:
+            if in_pair_space:
+                pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
+            else:
+                person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W)
+            unscale(consistency[u], x, Q, d)
             _scatter_basis(in_pair_space, items, la, lb, first, n, d, x, Q, R, rho, H, D[u - start], r, own_H, own_D)
         for j in range(traits.shape[1]):
-            if items_are_basis or not in_pair_space:
+            if Phi is None or not in_pair_space:
                 for i in range(k):
                     r_traits[items[i], j] += x[i] * traits[u, j]
             else:

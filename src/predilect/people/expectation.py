@@ -30,7 +30,7 @@ class PersonPass:
     x: FloatArray  # Xᵀ α, (k,)
     Q: FloatArray  # Xᵀ Q X, (k, k)
     out: FloatArray  # (4,): evidence, its gradient and curvature in δ, largest change of a margin
-    ties: FloatArray  # (2,): gradient and curvature in the logarithm of the person's own threshold
+    own_slopes: FloatArray  # (4,), as in :func:`~predilect.people.ep.em_pass`
 
 
 def dense_pass(
@@ -59,15 +59,14 @@ def dense_pass(
         state = person.condition(weight * precision, weight * linear)
         if largest < tolerance:
             break
-    out = np.zeros(4)
+    out = np.zeros(5)
     add_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, out)
-    out[0] += 0.5 * (state.quadratic - state.log_det)
-    out[3] = largest
     slope = own_delta * out[1]
-    ties = np.array([slope, own_delta * own_delta * out[2] + slope])
-    out[1] *= factor
-    out[2] *= factor * factor
-    return PersonPass(user, items, *person.sums(state), out, ties)
+    own_slopes = np.array([slope, own_delta * own_delta * out[2] + slope, out[3], out[4]])
+    evidence = out[0] + 0.5 * (state.quadratic - state.log_det)
+    a, (x, Q) = float(people.consistency[user]), person.sums(state)
+    totals = np.array([evidence, factor * out[1], factor * factor * out[2], largest])
+    return PersonPass(user, items, a * x, a * a * Q, totals, own_slopes)
 
 
 # With so few items it is quicker to work with their covariance and project the sums than to form people's own from Φ.
@@ -90,8 +89,19 @@ class Expectation:
     slope_delta: float
     curvature_delta: float
     largest_change: float  # of a margin in the last sweep, in noise units
-    # (n_users, 2): gradient and curvature in the logarithm of each person's own threshold
-    ties: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    # (n_users, 4): gradient and curvature in the logarithm of each person's own threshold, gradient and information in
+    # that of the consistency
+    own_slopes: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
+
+    @property
+    def ties(self) -> FloatArray:
+        """Gradient and curvature in the logarithm of each person's own threshold, (n_users, 2)."""
+        return self.own_slopes[:, :2]
+
+    @property
+    def care(self) -> FloatArray:
+        """Gradient and information in the logarithm of each person's consistency, (n_users, 2)."""
+        return self.own_slopes[:, 2:]
 
     @property
     def is_sound(self) -> bool:
@@ -125,16 +135,16 @@ def expectation(
         return _on_basis(found, law)
     M = law.Phi.shape[1] if law.has_basis else people.n_items
     one_pass = people.likelihood.compiled(em_pass)
-    ties = np.zeros((people.n_users, 2))  # each person in one shard: written, not summed
+    own_slopes = np.zeros((people.n_users, 4))  # each person in one shard: written, not summed
 
     def work(shard: Shard) -> _Sums:
         sums = _Sums.empty(people, law, M)
         D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
         one_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
-            people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho,
-            law.mean, law.shift, delta, people.tie_factor, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r,
-            sums.r_traits, sums.own_H, sums.own_D, ties, sums.out,
+            people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.functions,
+            law.rho, law.mean, law.shift, delta, people.tie_factor, people.consistency, n_sweeps, tolerance,
+            people.is_heavy, sums.H, D, sums.r, sums.r_traits, sums.own_H, sums.own_D, own_slopes, sums.out,
         )  # fmt: skip
         return sums._replace(D=D.T @ D) if law.has_basis else sums
 
@@ -149,7 +159,7 @@ def expectation(
         total.out[3] = largest
     for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
         _add_dense(total, person, law, people.traits[person.user])
-        ties[person.user] = person.ties
+        own_slopes[person.user] = person.own_slopes
     if not law.has_basis:
         for lower in (total.H, total.D):
             mirror(lower)
@@ -160,7 +170,7 @@ def expectation(
     out = total.out
     return Expectation(
         float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]),
-        float(out[3]), ties,
+        float(out[3]), own_slopes,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,11 @@ class Law:
         # A solver returns columns, a product rows: the compiled loops would be compiled again for each layout.
         object.__setattr__(self, "shift", np.ascontiguousarray(self.shift))
         object.__setattr__(self, "cov", self.Phi @ self.Sigma if self.has_basis else self.Sigma)
+
+    @property
+    def functions(self) -> FloatArray | None:
+        """Φ as the compiled loops take it: None without a basis, and what only a basis needs is not compiled."""
+        return self.Phi if self.has_basis else None
 
     @property
     def has_basis(self) -> bool:
@@ -132,6 +138,7 @@ _COST_PER_SHARD = 1.5e6
 _COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
 _MOST_SHARDS = 16
 LARGEST_STATE = 600
+OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0}  # a number for each user, and its default
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +164,10 @@ class People:
     traits: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # (n_users, n_traits)
     # multiplies the tie threshold, (n_users,)
     tie_factor: FloatArray = field(default_factory=lambda: np.zeros(0))
+    # a_u, (n_users,): the noise of the user's answers has standard deviation 1 / a_u
+    consistency: FloatArray = field(default_factory=lambda: np.zeros(0))
+    # posterior standard deviation of log a_u, (n_users,)
+    consistency_sd: FloatArray = field(default_factory=lambda: np.zeros(0))
     likelihood: type[PairLikelihood] = Probit  # of one answer
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
@@ -164,8 +175,9 @@ class People:
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
             object.__setattr__(self, "traits", np.zeros((self.n_users, 0)))
-        if not len(self.tie_factor):
-            object.__setattr__(self, "tie_factor", np.ones(self.n_users))
+        for name, default in OF_PEOPLE.items():
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.full(self.n_users, default))
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
@@ -191,17 +203,19 @@ class People:
         return float(self.weight.sum())
 
     def dense(self, user: int, law: Law) -> tuple[npt.NDArray[np.int32], DensePerson | CountedPerson]:
-        """A user's own items, and the user in dense form."""
+        """A user's own items, and the user in dense form, with utilities times the consistency."""
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
-        mean = law.person_mean(items, self.traits[user])
+        a = float(self.consistency[user])
+        mean = a * law.person_mean(items, self.traits[user])
         if has_many_copies(self.weight[rows], self.largest_state):
-            return items, CountedPerson(self.left[rows], self.right[rows], law.covariance(items), mean)
+            return items, CountedPerson(self.left[rows], self.right[rows], a * a * law.covariance(items), mean)
         in_pair_space = rows.stop - rows.start <= len(items)
         left, right = self.left[rows], self.right[rows]
         if in_pair_space and not law.has_basis:
-            return items, DensePerson(left, right, law.Sigma, mean, items)
-        return items, DensePerson(left, right, law.covariance(items) if in_pair_space else law.root(items), mean)
+            return items, DensePerson(left, right, law.Sigma, mean, items, a)
+        prior = a * a * law.covariance(items) if in_pair_space else a * law.root(items)
+        return items, DensePerson(left, right, prior, mean)
 
     def sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
         """A user's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
@@ -209,11 +223,12 @@ class People:
             rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
             w = self.weight[rows]
             items, person = self.dense(user, law)
-            return items, *person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
+            x, Q = person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
+            return items, self.consistency[user] * x, self.consistency[user] ** 2 * Q
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
             user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.weight, self.traits,
-            sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
+            self.consistency, sites.precision, sites.linear, law.cov, law.functions, law.rho, law.mean, law.shift,
         )  # fmt: skip
         return items, x, Q
 
@@ -228,17 +243,24 @@ class People:
         return counts.reshape(stop - start, self.n_items)
 
 
-def lay_out(
-    comparisons: Comparisons,
-    *,
-    traits: FloatArray | None = None,
-    largest_state: int = LARGEST_STATE,
-    n_basis: int | None = None,
-    likelihood: type[PairLikelihood] = Probit,
+def with_own(
+    people: People, log_tie_factor: FloatArray, log_consistency: FloatArray, consistency_sd: FloatArray | None = None
 ) -> People:
-    """Layout of answers by user, O(n log n) time; DataError if a weight is below 1.
+    """People with their own tie thresholds and consistency, by their logarithms, (n_users,); empty leaves them."""
+    own: dict[str, Any] = {}
+    if len(log_tie_factor):
+        own["tie_factor"] = np.exp(log_tie_factor)
+    if len(log_consistency):
+        own["consistency"] = np.exp(log_consistency)
+        if consistency_sd is not None:
+            own["consistency_sd"] = consistency_sd
+    return replace(people, **own) if own else people
 
-    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
+
+def lay_out(comparisons: Comparisons, *, traits: FloatArray | None = None, **options: Any) -> People:
+    """Layout of answers by user, O(n log n) time; ``options`` as of :func:`lay_out_columns`.
+
+    DataError if a weight is below 1.
     """
     if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
         raise DataError(
@@ -254,9 +276,7 @@ def lay_out(
         comparisons.weight,
         n_items=comparisons.n_items,
         traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
-        largest_state=largest_state,
-        n_basis=n_basis,
-        likelihood=likelihood,
+        **options,
     )
 
 
@@ -269,12 +289,16 @@ def lay_out_columns(
     *,
     n_items: int,
     traits: FloatArray,
-    tie_factor: FloatArray | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
     likelihood: type[PairLikelihood] = Probit,
+    **of_people: FloatArray,
 ) -> People:
-    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and ``tie_factor`` have a row for each user."""
+    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and what is given of :data:`OF_PEOPLE` have a
+    row for each user.
+
+    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
+    """
     n_users, n = len(traits), len(user)
     user = user.astype(np.int64)
     keys = np.concatenate([user * n_items + left, user * n_items + right])
@@ -295,8 +319,8 @@ def lay_out_columns(
         shards=shards_of(answer_ptr, item_ptr, weight, n_items, largest_state, n_basis),
         largest_state=largest_state,
         traits=np.ascontiguousarray(traits),
-        tie_factor=np.ones(n_users) if tie_factor is None else tie_factor,
         likelihood=likelihood,
+        **of_people,
     )
 
 

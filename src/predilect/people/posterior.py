@@ -18,12 +18,13 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.people.layout import LARGEST_STATE, Basis, Effects, Law, People, shards_of
+from predilect.likelihoods.probit import margins_in_noise
+from predilect.people.layout import LARGEST_STATE, OF_PEOPLE, Basis, Effects, Law, People, shards_of
 from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
 _LOOK_UP_ONE_BY_ONE = 1000
 _N_PARTS = 64
-_LIKE_THE_CROWD = np.ones(1)
+_LIKE_THE_CROWD, _KNOWN = np.ones(1), np.zeros(1)
 
 
 class Person(NamedTuple):
@@ -38,6 +39,8 @@ class Person(NamedTuple):
     linear: FloatArray
     traits: FloatArray  # (1, n_traits)
     tie_factor: FloatArray = _LIKE_THE_CROWD  # multiplies the tie threshold, (1,)
+    consistency: FloatArray = _LIKE_THE_CROWD  # (1,)
+    consistency_sd: FloatArray = _KNOWN  # of its logarithm, (1,)
 
     @classmethod
     def without_answers(cls, traits: FloatArray) -> Person:
@@ -46,7 +49,7 @@ class Person(NamedTuple):
         return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, flat, flat, traits)
 
     @classmethod
-    def of(cls, rows: Rows, traits: FloatArray, tie_factor: FloatArray = _LIKE_THE_CROWD) -> Person:
+    def of(cls, rows: Rows, traits: FloatArray, **of_person: FloatArray) -> Person:
         """From answers, with the sites that their rows carry."""
         left, right, outcome = sides_of(rows.key)
         n = len(left)
@@ -58,7 +61,7 @@ class Person(NamedTuple):
         place = items.searchsorted(both).astype(np.int32)
         precision, linear = rows.carried
         return cls(
-            items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits, tie_factor
+            items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits, **of_person
         )
 
     def rows(self) -> Rows:
@@ -122,14 +125,14 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
     return Person(
         people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]], people.left[rows], people.right[rows],
         people.outcome[rows], people.weight[rows], sites.precision[rows], sites.linear[rows],
-        people.traits[user : user + 1], people.tie_factor[user : user + 1],
+        people.traits[user : user + 1], *(getattr(people, name)[user : user + 1] for name in OF_PEOPLE),
     )  # fmt: skip
 
 
 def side_by_side(
     persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
 ) -> tuple[People, Sites]:
-    """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out`."""
+    """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out_columns`."""
     columns: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in persons]) for name in Person._fields}
     item_idx, sites = columns.pop("items"), Sites(columns.pop("precision"), columns.pop("linear"))
     answer_ptr = np.cumsum([0, *(len(person.outcome) for person in persons)])
@@ -157,7 +160,7 @@ def joined(
         return np.concatenate((getattr(one, name), getattr(two, name)))[index]
 
     columns = {name: column(name, rows) for name in ("left", "right", "outcome", "weight")}
-    columns |= {name: column(name, order) for name in ("traits", "tie_factor")}
+    columns |= {name: column(name, order) for name in ("traits", *OF_PEOPLE)}
     shards = shards_of(answer_ptr, item_ptr, columns["weight"], people.n_items, people.largest_state, n_basis)
     layout = People(
         answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=column("item_idx", places), n_items=people.n_items,
@@ -281,6 +284,13 @@ class PopulationPosterior(Posterior):
             mean[rows], var[rows] = margins_in(self, people, sites, codes, left[rows], right[rows], known, executor)
         return mean, var
 
+    def margins_of_answers(
+        self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """:meth:`margins`, in units of the noise of the user's own answers."""
+        mean, var = self.margins(users, left, right, executor=executor)
+        return margins_in_noise(mean, var, *self.consistencies(users))
+
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         kind = np.full(len(users), 2, dtype=np.int8)
         for rows, people, _, codes in self._where(users):
@@ -306,11 +316,18 @@ class PopulationPosterior(Posterior):
 
     def tie_factors(self, users: IntArray) -> FloatArray:
         """Factors of users' tie thresholds, by code; 1 for an unseen user (-1)."""
+        return self._of_people("tie_factor", users)
+
+    def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        sd = self._of_people("consistency_sd", users, self.calibration.consistency_spread)
+        return self._of_people("consistency", users), sd
+
+    def _of_people(self, name: str, users: IntArray, of_unseen: float = 1.0) -> FloatArray:
         users = np.asarray(users, dtype=np.int64)
-        factor = np.ones(len(users))
+        found = np.empty(len(users))
         for rows, people, _, codes in self._where(users):
-            factor[rows] = np.where(codes >= 0, people.tie_factor[codes], 1.0)
-        return factor
+            found[rows] = np.where(codes >= 0, getattr(people, name)[codes], of_unseen)
+        return found
 
     def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
         """One user's utilities in factored form, for any number of items; -1: unseen, with ``traits`` (n_traits,).

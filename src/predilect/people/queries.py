@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 @kernel
 def places_of_items(users: Any, items: Any, item_ptr: Any, item_idx: Any) -> Any:
     """Positions of items in their users' own lists, -1 for those that are not there; users of -1 have none."""
-    places = np.full(len(users), -1, dtype=np.int64)
+    places = np.empty(len(users), dtype=np.int64)
     for t in range(len(users)):
+        places[t] = -1
         if users[t] < 0:
             continue
         start, stop = item_ptr[users[t]], item_ptr[users[t] + 1]
@@ -44,7 +45,8 @@ def places_of_items(users: Any, items: Any, item_ptr: Any, item_idx: Any) -> Any
 @inner_kernel
 def _reached(start: int, ptr: Any, losers: Any, reach: Any, stack: Any) -> None:
     """Mark all items that a chain of answers leads to."""
-    reach[:] = False
+    for i in range(len(reach)):
+        reach[i] = False
     stack[0], n = start, 1
     while n:
         n -= 1
@@ -59,17 +61,17 @@ def _reached(start: int, ptr: Any, losers: Any, reach: Any, stack: Any) -> None:
 @inner_kernel
 def _by_item(n_items: int, of: Any, to: Any, outcome: Any) -> Any:
     """Strict answers grouped by one of their sides: pointers by item, and the other sides."""
-    ptr = np.zeros(n_items + 1, dtype=np.int64)
+    ptr = np.zeros(n_items + 2, dtype=np.int64)
     for p in range(len(outcome)):
         if outcome[p] != 0:
+            ptr[of[p] + 2] += 1
+    for i in range(n_items):
+        ptr[i + 2] += ptr[i + 1]
+    other = np.empty(len(outcome), dtype=np.int64)
+    for p in range(len(outcome)):
+        if outcome[p] != 0:
+            other[ptr[of[p] + 1]] = to[p]
             ptr[of[p] + 1] += 1
-    ptr = np.cumsum(ptr)
-    place = ptr[:-1].copy()
-    other = np.empty(ptr[-1], dtype=np.int64)
-    for p in range(len(outcome)):
-        if outcome[p] != 0:
-            other[place[of[p]]] = to[p]
-            place[of[p]] += 1
     return ptr, other
 
 
@@ -86,10 +88,11 @@ def mark_implied(users: Any, first: Any, second: Any, answer_ptr: Any, item_ptr:
         start, stop = answer_ptr[user], answer_ptr[user + 1]
         n_items = item_ptr[user + 1] - item_ptr[user]
         y = outcome[start:stop]
-        winner, loser = left[start:stop].copy(), right[start:stop].copy()
-        for p in range(stop - start):
-            if y[p] < 0:
-                winner[p], loser[p] = loser[p], winner[p]
+        winner, loser = np.empty(len(y), dtype=np.int64), np.empty(len(y), dtype=np.int64)
+        for p in range(len(y)):
+            a, b = left[start + p], right[start + p]
+            winner[p] = a if y[p] >= 0 else b
+            loser[p] = b if y[p] >= 0 else a
         down_ptr, down = _by_item(n_items, winner, loser, y)
         up_ptr, up = _by_item(n_items, loser, winner, y)
         below, above = np.empty(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.bool_)
@@ -176,7 +179,7 @@ def margins_in(
     sorted_mean = np.empty(len(order))
     sorted_var = np.empty(len(order))
     own_C = np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
-    C_shift = np.zeros((0, 0, 0)) if posterior.effects is None else posterior.effects.stack
+    C_shift = None if posterior.effects is None else posterior.effects.stack
 
     def work(shard: tuple[int, int]) -> None:
         start, stop = shard
@@ -339,11 +342,14 @@ def offset_variance(posterior: PopulationPosterior) -> FloatArray:
     return np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
 
 
-def _answers(posterior: PopulationPosterior, people: People, sites: Sites) -> tuple[npt.NDArray[np.generic], ...]:
+def _answers(
+    posterior: PopulationPosterior, people: People, sites: Sites
+) -> tuple[npt.NDArray[np.generic] | None, ...]:
     law = posterior.law
     return (
         people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.weight,
-        people.traits, sites.precision, sites.linear, law.cov, law.Phi, law.rho, law.mean, law.shift,
+        people.traits, people.consistency, sites.precision, sites.linear, law.cov, law.functions, law.rho,
+        law.mean, law.shift,
     )  # fmt: skip
 
 

@@ -1,4 +1,8 @@
-"""Gaussian state of one user: rank-one updates in pair or item space, and predictions (population.md sections 2, 3)."""
+"""Gaussian state of one user: rank-one updates in pair or item space, and predictions (population.md sections 2, 3).
+
+A ``Phi`` of None: the items are the basis. Numba compiles nothing of a branch that ``Phi is None`` rules out, and what
+only a basis of functions needs takes as long to compile as all else.
+"""
 
 from __future__ import annotations
 
@@ -40,36 +44,31 @@ def rank_one(C, mu, c, n, d_lam, d_eta, v, mean):
 
 
 @inner_kernel
-def prior_mean(u, items, m, shift, traits, own):
-    """Fill the prior mean of the user's own items: the consensus, shifted by the user's traits."""
-    for i in range(items.shape[0]):
-        own[i] = m[items[i]]
-        for j in range(traits.shape[1]):
-            own[i] += shift[items[i], j] * traits[u, j]
+def _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu):
+    """Fill the lower triangle of the user's prior covariance, and its mean, where the items are the basis."""
+    for i in range(n if in_pair_space else k):
+        mu[i] = own[la[first + i]] - own[lb[first + i]] if in_pair_space else own[i]
+    if in_pair_space:
+        for p in range(n):
+            a = items[la[first + p]]
+            b = items[lb[first + p]]
+            for q in range(p + 1):
+                a2 = items[la[first + q]]
+                b2 = items[lb[first + q]]
+                C[p, q] = cov[a, a2] - cov[a, b2] - cov[b, a2] + cov[b, b2]
+    else:
+        for i in range(k):
+            for j in range(i + 1):
+                C[i, j] = cov[items[i], items[j]]
 
 
 @inner_kernel
-def prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R):
-    """Fill the lower triangle of the user's prior covariance, its mean, and in ``R`` the rows of a basis."""
+def _prior_state_on_basis(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R):
+    """The same on a basis of functions, of which the rows go into ``R``."""
     d = n if in_pair_space else k
-    for i in range(d):
-        mu[i] = own[la[first + i]] - own[lb[first + i]] if in_pair_space else own[i]
-    if Phi.shape[1] == 0:
-        if in_pair_space:
-            for p in range(n):
-                a = items[la[first + p]]
-                b = items[lb[first + p]]
-                for q in range(p + 1):
-                    a2 = items[la[first + q]]
-                    b2 = items[lb[first + q]]
-                    C[p, q] = cov[a, a2] - cov[a, b2] - cov[b, a2] + cov[b, b2]
-        else:
-            for i in range(k):
-                for j in range(i + 1):
-                    C[i, j] = cov[items[i], items[j]]
-        return
     L = np.empty((d, Phi.shape[1]))
     for i in range(d):
+        mu[i] = own[la[first + i]] - own[lb[first + i]] if in_pair_space else own[i]
         a = items[la[first + i]] if in_pair_space else items[i]
         b = items[lb[first + i]] if in_pair_space else a
         for j in range(Phi.shape[1]):  # loops: expressions of arrays take far longer to compile
@@ -101,6 +100,40 @@ def prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C
 
 
 @inner_kernel
+def prior_of_person(
+    u, in_pair_space, items, la, lb, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+):
+    """Fill the user's prior: means ``own`` (k) and ``mu`` (d), the lower triangle ``C``, and the rows ``R`` of a basis.
+
+    Utilities but for ``R`` are multiplied by the user's consistency a, so that answers have noise of variance 1.
+    """
+    a = consistency[u]
+    for i in range(k):
+        own[i] = m[items[i]]
+        for j in range(traits.shape[1]):
+            own[i] += shift[items[i], j] * traits[u, j]
+        own[i] *= a
+    if Phi is None:
+        _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu)
+    else:
+        _prior_state_on_basis(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+    if a != 1.0:
+        for i in range(n if in_pair_space else k):
+            for j in range(i + 1):
+                C[i, j] *= a * a
+
+
+@inner_kernel
+def unscale(a, x, Q, n):
+    """Sums (n), (n, n) of utilities that were multiplied by the consistency, as those of the utilities."""
+    if a != 1.0:
+        for i in range(n):
+            x[i] *= a
+            for j in range(n):
+                Q[i, j] *= a * a
+
+
+@inner_kernel
 def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
     """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
     log_det = 0.0
@@ -108,10 +141,9 @@ def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
         if lam[first + p] == 0.0 and eta[first + p] == 0.0:
             continue
         w = weight[first + p]
-        if in_pair_space:
-            v, mean = direction(C, mu, p, -1, d, c)
-        else:
-            v, mean = direction(C, mu, la[first + p], lb[first + p], d, c)
+        a = p if in_pair_space else la[first + p]
+        b = -1 if in_pair_space else lb[first + p]
+        v, mean = direction(C, mu, a, b, d, c)
         log_det += rank_one(C, mu, c, d, w * lam[first + p], w * eta[first + p], v, mean)
     return log_det
 
@@ -130,7 +162,16 @@ def pair_statistics(weight, lam, eta, first, n, C, mu, alpha, Q):
 
 
 @inner_kernel
-def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W):
+def _add(value, a, b, a2, b2, Q):
+    """Add to Q a value times the design of the answers (a, b) and (a2, b2)."""
+    Q[a, a2] += value
+    Q[a, b2] -= value
+    Q[b, a2] -= value
+    Q[b, b2] += value
+
+
+@inner_kernel
+def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W):
     """The sums x = Xᵀ α (k) and Xᵀ Q X (k x k), on the user's own items."""
     for i in range(k):
         x[i] = 0.0
@@ -139,43 +180,37 @@ def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, m
     if in_pair_space:
         for p in range(n):
             g = first + p
+            a = la[g]
+            b = lb[g]
             total = weight[g] * lam[g]
             alpha = weight[g] * eta[g] - total * mu[p]
-            x[la[g]] += alpha
-            x[lb[g]] -= alpha
+            x[a] += alpha
+            x[b] -= alpha
             for q in range(p + 1):
                 h = first + q
+                a2 = la[h]
+                b2 = lb[h]
                 value = -total * C[p, q] * weight[h] * lam[h]
                 if p == q:
                     value += total
-                    value *= 0.5  # the loop below adds both orders
-                Q[la[g], la[h]] += value
-                Q[la[g], lb[h]] -= value
-                Q[lb[g], la[h]] -= value
-                Q[lb[g], lb[h]] += value
-                Q[la[h], la[g]] += value
-                Q[lb[h], la[g]] -= value
-                Q[la[h], lb[g]] -= value
-                Q[lb[h], lb[g]] += value
+                    value *= 0.5  # both orders are added
+                _add(value, a, b, a2, b2, Q)
+                _add(value, a2, b2, a, b, Q)
         return
     # Item space: P = Xᵀ Λ X is a weighted graph Laplacian and Xᵀ Q X = P - P S P.
     for g in range(first, first + n):
+        a = la[g]
+        b = lb[g]
         total = weight[g] * lam[g]
-        alpha = weight[g] * eta[g] - total * (mu[la[g]] - mu[lb[g]])
-        x[la[g]] += alpha
-        x[lb[g]] -= alpha
-        Q[la[g], la[g]] += total
-        Q[lb[g], lb[g]] += total
-        Q[la[g], lb[g]] -= total
-        Q[lb[g], la[g]] -= total
-    for i in range(k):
-        for j in range(k):
-            P[i, j] = Q[i, j]
-    for i in range(k):  # W = P S
+        alpha = weight[g] * eta[g] - total * (mu[a] - mu[b])
+        x[a] += alpha
+        x[b] -= alpha
+        _add(total, a, b, a, b, Q)
+    for i in range(k):  # W = P S, with P in Q
         for j in range(k):
             W[i, j] = 0.0
         for h in range(k):
-            value = P[i, h]
+            value = Q[i, h]
             if value != 0.0:
                 for j in range(h + 1):
                     W[i, j] += value * C[h, j]
@@ -198,7 +233,9 @@ _QUERIES_AT_ONCE = 256
 
 
 @kernel
-def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift):
+def person_sums(
+    u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift
+):
     """The sums x (k) and Q (k x k) of user u at the stored sites."""
     first = answer_ptr[u]
     n = answer_ptr[u + 1] - first
@@ -212,20 +249,21 @@ def person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, 
     x = np.empty(k)
     own = np.empty(k)
     Q = np.empty((k, k))
-    P = np.empty((d, d))
     W = np.empty((d, d))
-    R = np.empty((d if Phi.shape[1] > 0 else 0, Phi.shape[1]))
-    prior_mean(u, items, m, shift, traits, own)
-    prior_state(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+    R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
+    prior_of_person(
+        u, in_pair_space, items, la, lb, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+    )
     replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
-    person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, P, W)
+    person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W)
+    unscale(consistency[u], x, Q, k)
     return x, Q
 
 
 @kernel
 def predict_margins(
-    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m,
-    shift, C_m, own_C, C_shift, mean, var,
+    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov,
+    Phi, rho, m, shift, C_m, own_C, C_shift, mean, var,
 ):  # fmt: skip
     """Mean and variance of the margins of queries grouped by user, into ``mean`` and ``var``.
 
@@ -236,21 +274,13 @@ def predict_margins(
     for i in range(users.shape[0]):
         u = users[i]
         items = item_idx[item_ptr[u] : item_ptr[u + 1]]
-        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift)
+        x, Q = person_sums(
+            u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift
+        )
         first = query_ptr[i]
         last = query_ptr[i + 1]
-        C = C_m
-        if traits.shape[1] > 0:
-            size = np.zeros(C_shift.shape[0])
-            for j in range(traits.shape[1]):
-                size[max(0, j - traits.shape[1] + C_shift.shape[0])] += traits[u, j] ** 2
-            C = C_m.copy()
-            for t in range(C_shift.shape[0]):
-                if size[t] > 0.0:
-                    for j in range(C.shape[0]):
-                        for h in range(C.shape[1]):
-                            C[j, h] += size[t] * C_shift[t, j, h]
-        if Phi.shape[1] == 0:
+        C = C_m if C_shift is None else _with_effects(u, traits, C_m, C_shift)
+        if Phi is None:
             _by_items(items, x, Q, left, right, first, last, cov, C, mean, var)
         else:
             _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C, own_C, mean, var)
@@ -258,6 +288,21 @@ def predict_margins(
             mean[q] += m[left[q]] - m[right[q]]
             for j in range(traits.shape[1]):
                 mean[q] += (shift[left[q], j] - shift[right[q], j]) * traits[u, j]
+
+
+@inner_kernel
+def _with_effects(u, traits, C_m, C_shift):
+    """Covariance of the consensus and of the effects of the user's traits."""
+    size = np.zeros(C_shift.shape[0])
+    for j in range(traits.shape[1]):
+        size[max(0, j - traits.shape[1] + C_shift.shape[0])] += traits[u, j] ** 2
+    C = C_m.copy()
+    for t in range(C_shift.shape[0]):
+        if size[t] > 0.0:
+            for j in range(C.shape[0]):
+                for h in range(C.shape[1]):
+                    C[j, h] += size[t] * C_shift[t, j, h]
+    return C
 
 
 @inner_kernel
@@ -349,8 +394,9 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
 
 @kernel
 def centred_utilities(
-    users, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift, C_m, mean, var
-):
+    users, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift, C_m,
+    mean, var,
+):  # fmt: skip
     """Mean and variance of all utilities of ``users``, centred over the items, (n, n_items); no basis, no traits."""
     n_items = m.shape[0]
     Sigma = cov
@@ -365,7 +411,9 @@ def centred_utilities(
         u = users[row]
         items = item_idx[item_ptr[u] : item_ptr[u + 1]]
         k = items.shape[0]
-        x, Q = person_sums(u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, lam, eta, cov, Phi, rho, m, shift)
+        x, Q = person_sums(
+            u, answer_ptr, item_ptr, item_idx, la, lb, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift
+        )
         F = np.zeros((n_items, k))  # Σ_·o Q
         column = np.zeros(k)  # 1ᵀ F
         for i in range(n_items):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from predilect.people.ep import sweep
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.layout import Law, People, has_many_copies
 from predilect.people.posterior import Person, side_by_side
-from predilect.people.state import direction, prior_mean, prior_state, replay
+from predilect.people.state import direction, prior_of_person, replay
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -59,10 +60,9 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
     slope = 0.0
     curvature = 0.0
     for p in range(n):
-        if in_pair_space:
-            v, mean = C[p, p], mu[p]
-        else:
-            v, mean = direction(C, mu, la[p], lb[p], d, c)
+        a = p if in_pair_space else la[p]
+        b = -1 if in_pair_space else lb[p]
+        v, mean = direction(C, mu, a, b, d, c)
         denominator = 1.0 - lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * eta[p]) / denominator
@@ -75,7 +75,8 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
 
 @kernel
 def person_at_rest(
-    items, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift, delta, theta, spread, n_sweeps, tolerance
+    items, la, lb, outcome, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift, delta, theta, spread,
+    n_sweeps, tolerance,
 ):  # fmt: skip
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
@@ -94,9 +95,10 @@ def person_at_rest(
     mu = np.empty(d)
     c = np.empty(d)
     own = np.empty(k)
-    R = np.empty((d if Phi.shape[1] else 0, Phi.shape[1]))
-    prior_mean(0, items, m, shift, traits, own)
-    prior_state(in_pair_space, items, la, lb, 0, n, k, cov, Phi, rho, own, C, mu, R)
+    R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
+    prior_of_person(
+        0, in_pair_space, items, la, lb, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+    )
     replay(in_pair_space, la, lb, weight, lam, eta, 0, n, d, C, mu, c)
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
@@ -125,7 +127,8 @@ MOST_SETTLING_SWEEPS = 100
 SITE_TOLERANCE = 1e-10  # largest change of a margin in a sweep, in units of its noise
 LOOSE_TOLERANCE = 1e-7  # above it the sweeps are said not to have converged
 _QUICK = 2.0**18  # multiply-adds of one product of matrices, below which BLAS keeps to one thread by itself
-_NO_ROWS = np.zeros((0, 0))
+# Sweeps to convergence of every person's sites, in place, with the population held.
+settle = partial(expectation, n_sweeps=MOST_SETTLING_SWEEPS, tolerance=1e-9)
 
 
 def thresholds_at_rest(
@@ -187,17 +190,18 @@ def settle_all(
     return log_tie_factor, found, last
 
 
-def settle(
-    people: People,
-    sites: Sites,
-    law: Law,
-    delta: float,
-    *,
-    tolerance: float = 1e-9,
-    executor: ThreadPoolExecutor | None = None,
-) -> Expectation:
-    """Sweeps to convergence of every person's sites, in place, with the population held."""
-    return expectation(people, sites, law, delta, n_sweeps=MOST_SETTLING_SWEEPS, tolerance=tolerance, executor=executor)
+_CHORD = 0.2  # of the logarithm of a consistency, to either side
+
+
+def information_of_consistency(
+    people: People, sites: Sites, law: Law, delta: float, *, tolerance: float, executor: ThreadPoolExecutor | None
+) -> FloatArray:  # fmt: skip
+    """Information of people's answers about the logarithm of their consistency, (n_users,), by a chord."""
+    slopes = []
+    for step in (-_CHORD, _CHORD):
+        moved = replace(people, consistency=people.consistency * math.exp(step))
+        slopes.append(settle(moved, sites.copy(), law, delta, tolerance=tolerance, executor=executor).care[:, 0])
+    return np.maximum((slopes[0] - slopes[1]) / (2.0 * _CHORD), 0.0)
 
 
 def is_quick(person: Person, law: Law) -> bool:
@@ -232,10 +236,10 @@ def settled(
         cov, Phi = law.cov[items], law.Phi[items]
         rho = law.rho[items] if len(law.rho) else law.rho
     else:
-        cov, Phi, rho = law.Sigma[items[:, None], items], _NO_ROWS, law.rho
+        cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
     theta, change = likelihood.compiled(person_at_rest)(
         np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
-        precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
+        person.consistency, precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
         math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor

@@ -208,10 +208,14 @@ def test_predictions_are_never_made_surer():
 def test_trials_prefer_the_right_number_of_characteristics():
     points, answers = two_groups(each=40)
     out = np.random.default_rng(2).random(answers.n_rows) < 0.2
+    kept, asked = (
+        TradeOffAnswers.of(*(getattr(answers, name)[rows] for name in ("user", "point", "outcome", "weight")),
+                           n_users=answers.n_users, n_points=answers.n_points) for rows in (~out, out)
+    )  # fmt: skip
     kernel = basis_of(points).kernel
     trials = try_candidates(
-        [Candidate(kernel, 1), Candidate(kernel, 2)], lambda k: DenseBasis.of(k, points),
-        [(answers.take(~out), answers.take(out))], Settings(), delta=None, random_state=0,
+        [Candidate(kernel, 1), Candidate(kernel, 2)], lambda k: DenseBasis.of(k, points), [(kept, asked)], Settings(),
+        delta=None, random_state=0,
     )  # fmt: skip
     assert trials[1].log_loss < trials[0].log_loss - 0.1
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gaspk_grids import problem
+from predilect.models.gaspk.posterior import curvature as curvature_module
 from predilect.models.gaspk.posterior import curvature as pairs_module
 from predilect.models.gaspk.posterior import low_rank as low_rank_module
-from predilect.models.gaspk.posterior import solver as solver_module
 from predilect.models.gaspk.posterior.curvature import (
     pair_table,
     quadratic_forms,
@@ -41,7 +41,7 @@ def test_pairs_of_coordinates_are_summed_as_written(q, n_e, n_c, parts):
 
 @pytest.mark.parametrize("many", [1, 100])
 def test_few_and_many_characteristics_are_worked_out_alike(many, parts, monkeypatch):
-    for module in (low_rank_module, solver_module):
+    for module in (low_rank_module, curvature_module):
         monkeypatch.setattr(module, "MANY", many)
     data = problem(dense=False)
     everything = np.arange(data.basis.rank)

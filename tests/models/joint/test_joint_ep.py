@@ -10,8 +10,8 @@ from predilect.errors import DataError
 from predilect.gaussian.kernels import Own, Scaled, Stationary
 from predilect.latent.ep import ep
 from predilect.latent.evidence import evidence_gradient
-from predilect.latent.scaled import starting_threshold
 from predilect.latent.single import Problem
+from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import Probit
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, fit_joint_process, tune_joint_process

@@ -23,7 +23,14 @@ from predilect.people.queries import NEWCOMER
 from simulate import comparisons, crowd
 from tolerances import EXACT
 
-GIVEN = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "tie_threshold": ("auto", 0.0), "n_jobs": 1}
+GIVEN = {
+    "strength": 10.0,
+    "variance": 1.0,
+    "consensus_variance": 2.0,
+    "tie_threshold": ("auto", 0.0),
+    "consistency": 0.0,
+    "n_jobs": 1,
+}
 FACTOR = 3.0
 ROWS = comparisons(crowd(3, 24, 6, 14))
 

@@ -18,7 +18,13 @@ COLUMNS, OUTCOME = CROWD.answers(12, delta=0.3)
 ASKED = {
     "user": np.repeat(np.arange(20), 10), "left": np.tile(np.arange(10), 20), "right": np.tile(np.arange(10) + 2, 20)
 }  # fmt: skip
-GIVEN = {"strength": 20.0, "variance": 1.0, "consensus_variance": 2.0, "tie_threshold": ("auto", 0.3)}
+GIVEN = {
+    "strength": 20.0,
+    "variance": 1.0,
+    "consensus_variance": 2.0,
+    "tie_threshold": ("auto", 0.3),
+    "consistency": 0.0,
+}
 FIXED = GIVEN | {"feature_weight": 0.5, "length_scale": 1.5}
 KINDS = ("auto", *BASES)
 

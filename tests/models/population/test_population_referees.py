@@ -41,7 +41,10 @@ def crowds(request):
         truth = featured_crowd(seed, n_users, n_items, scale=scale, feature_weight=weight, delta=delta)
         columns, outcome = truth.answers(per_person)
         items = truth.items if weight > 0.0 else None
-        known = truth.true | {"calibration": None}  # there is nothing to calibrate at the true setting
+        known = truth.true | {
+            "calibration": None,
+            "consistency": 0.0,
+        }  # there is nothing to calibrate at the true setting
         models = [Population(n_jobs=1, **given).fit(columns, outcome, items=items) for given in ({}, known)]
         found.append((truth, *models))
     return found

@@ -17,7 +17,14 @@ from simulate import probit_answers
 from tolerances import CONVERGED
 
 N_ITEMS = 5
-GIVEN = {"strength": 20.0, "variance": 0.4, "consensus_variance": 2.0, "calibration": None, "n_jobs": 1}
+GIVEN = {
+    "strength": 20.0,
+    "variance": 0.4,
+    "consensus_variance": 2.0,
+    "calibration": None,
+    "consistency": 0.0,
+    "n_jobs": 1,
+}
 
 
 def crowd(seed: int, sizes: list[int], per_person: int = 12, effect_sd: float = 0.7):

@@ -69,13 +69,15 @@ def test_hyper_parameters_that_are_given_are_kept():
 
     names = list(given)
     for some in (names[::2], names[1::2]):  # each is given once, and searched for once
-        model = Population(n_jobs=1, **parameters(some)).fit(columns, outcome, items=truth.items)
+        model = Population(n_jobs=1, consistency=0.0, **parameters(some)).fit(columns, outcome, items=truth.items)
         trials = model.report_["prior"]["trials"]
         assert len(trials) > 1
         for name in some:
             assert getattr(model.hyperparameters_, name) == given[name]
             assert all(trial[name] == plain(given[name]) for trial in trials)
-    model = Population(n_jobs=1, basis="items", **parameters(names)).fit(columns, outcome, items=truth.items)
+    model = Population(n_jobs=1, basis="items", consistency=0.0, **parameters(names)).fit(
+        columns, outcome, items=truth.items
+    )
     assert model.hyperparameters_ == Hyperparameters(**given)
     assert model.report_["prior"]["trials"] == []
 

@@ -84,26 +84,10 @@ def read_comparisons(
 
 
 def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: float = UNPACK_LIMIT) -> pl.DataFrame:
-    """Read a table of features of items or people.
+    """Read a table of features of items or people, from a file as ``read_comparisons`` takes; DataError if it cannot.
 
-    Parameters
-    ----------
-    path : str or Path
-        As for ``read_comparisons``.
-    id_column : str, optional
-        Column kept as text in text files; guessed from item, item_id, id, model, name and the names in use
-        for people. Other columns get the type of their values.
-    unpack_limit : float, default 1.0
-        As for ``read_comparisons``.
-
-    Returns
-    -------
-    polars.DataFrame
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read.
+    In text files ``id_column`` stays text, and what is called item, item_id, id, model, name or as people are; other
+    columns get the type of their values.
     """
     names, frame = read_table(path, unpack_limit=unpack_limit)
     if id_column is not None and id_column not in names:
@@ -117,22 +101,10 @@ def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: 
 def read_item_map(
     path: str | Path, *, key: str | None = None, value: str | None = None, unpack_limit: float = UNPACK_LIMIT
 ) -> dict[Any, Any]:
-    """Read which id replaces which, from two columns of a file.
+    """Read which id replaces which; DataError if a column is missing, or one id is mapped to two.
 
-    Parameters
-    ----------
-    path : str or Path
-    key : str, optional
-        Column of the ids in the answers; by default "item", or the first column.
-    value : str, optional
-        Column of the ids that replace them; by default the other column of a file with two.
-    unpack_limit : float, default 1.0
-        As for ``read_comparisons``.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, or one id is mapped to two.
+    ``key``, the column of the ids in the answers, is "item" by default, or the first; ``value``, that of the ids which
+    replace them, the other one of a file with two.
     """
     names, frame = read_table(path, unpack_limit=unpack_limit)
     key = key or guess_one(names, ("item",)) or names[0]

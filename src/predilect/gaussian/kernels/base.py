@@ -10,14 +10,12 @@ import numpy.typing as npt
 from predilect._types import FloatArray
 
 
-@runtime_checkable
-class Kernel(Protocol):
-    """Covariance function k of rows of features, immutable.
+class CovarianceFunction(Protocol):
+    """Covariance function k of rows, immutable, whose hyper-parameters can be searched.
 
-    Hyper-parameters are positive, and searched by their logarithms: ``theta``, shape (n_parameters,), named by
-    ``names``. Rows are float arrays of shape (n, d); n may be 0. Where ``y`` is left out, the second rows are the
-    first, row by row the same points: white noise covaries with itself only then. The properties that every kernel must
-    have are tested in ``tests/contracts/kernel.py``.
+    They are positive, and searched by their logarithms: ``theta``, shape (n_parameters,), named by ``names``. Rows are
+    float arrays of shape (n, d); n may be 0. Where ``y`` is left out, the second rows are the first, row by row the
+    same points: white noise covaries with itself only then.
     """
 
     @property
@@ -38,16 +36,21 @@ class Kernel(Protocol):
         """k(x_i, y_j), shape (n, m), the caller's to write into; exactly symmetric where ``y`` is left out."""
         ...
 
+    def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
+        """Σ_ij weights_ij ∂k(x_i, y_j)/∂theta, shape (n_parameters,); ``weights`` has shape (n, m)."""
+        ...
+
+
+@runtime_checkable
+class Kernel(CovarianceFunction, Protocol):
+    """Covariance function of features; ``tests/contracts/kernel.py`` tests the properties that every one must have."""
+
     def diagonal(self, x: FloatArray) -> FloatArray:
         """k(x_i, x_i), shape (n,), the caller's to write into."""
         ...
 
     def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """k(x_i, y_i) of different points, row by row; shape (n,), the caller's to write into."""
-        ...
-
-    def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
-        """Σ_ij weights_ij ∂k(x_i, y_j)/∂theta, shape (n_parameters,); ``weights`` has shape (n, m)."""
         ...
 
     def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:

@@ -202,7 +202,28 @@ class Scaled(Combinable):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selected(Combinable):
+class Of(Combinable):
+    """Base of kernels with the hyper-parameters of another kernel and none of their own."""
+
+    kernel: Kernel
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the other."""
+        return self.kernel.names
+
+    @property
+    def theta(self) -> FloatArray:
+        """That of the other."""
+        return self.kernel.theta
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        """The same of the other at ``theta``."""
+        return replace(self, kernel=self.kernel.with_theta(theta))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selected(Of):
     """Kernel of some of the features.
 
     Attributes
@@ -212,7 +233,6 @@ class Selected(Combinable):
         Features, counted from 0; hyper-parameters of the kernel are counted within these.
     """
 
-    kernel: Kernel
     columns: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -220,17 +240,6 @@ class Selected(Combinable):
         if not columns or min(columns) < 0 or len(set(columns)) != len(columns):
             raise ValueError(f"columns must be different numbers from 0 on, not {self.columns!r}")
         object.__setattr__(self, "columns", columns)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.kernel.names
-
-    @property
-    def theta(self) -> FloatArray:
-        return self.kernel.theta
-
-    def with_theta(self, theta: FloatArray) -> Self:
-        return replace(self, kernel=self.kernel.with_theta(theta))
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """The kernel of the columns, shape (n, m)."""

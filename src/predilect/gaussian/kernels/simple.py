@@ -10,7 +10,7 @@ import numpy as np
 from predilect._types import FloatArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.kernels.base import Kernel, check_rows, positive, theta_of
-from predilect.gaussian.kernels.combine import Combinable
+from predilect.gaussian.kernels.combine import Combinable, Of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +135,7 @@ class Linear(Combinable):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Antisymmetric(Combinable):
+class Antisymmetric(Of):
     """Kernel of odd functions, [k(x, y) - k(x, -y)] / 2: f(-x) = -f(x), and f(0) = 0.
 
     Attributes
@@ -148,19 +148,6 @@ class Antisymmetric(Combinable):
     gaspk.md F13: with a trade-off for x, "left or right?" and "right or left?" are one question. It is the covariance
     of the odd part [g(x) - g(-x)] / 2 of g ~ GP(0, k): k(x, x) / 2 far from 0. Two evaluations of k.
     """
-
-    kernel: Kernel
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.kernel.names
-
-    @property
-    def theta(self) -> FloatArray:
-        return self.kernel.theta
-
-    def with_theta(self, theta: FloatArray) -> Self:
-        return replace(self, kernel=self.kernel.with_theta(theta))
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """[k(x_i, y_j) - k(x_i, -y_j)] / 2, shape (n, m)."""

@@ -306,7 +306,8 @@ def median_length_scales(features: FloatArray, rule: str = "per-feature", random
     if not np.isfinite(features).all():
         raise ValueError("features must be finite numbers; fill gaps before the length-scales are chosen")
     n_features = features.shape[1]
-    drawn = np.ascontiguousarray(_draw(features, random_state).T)
+    most = min(_MAX_ROWS, math.isqrt(2 * _DIFFERENCES // max(1, n_features)))
+    drawn = np.ascontiguousarray(drawn_rows(features, most, random_state).T)
     first, second = np.triu_indices(drawn.shape[1], 1)
     only_different = rule in ("root", "per-feature", "code")
     medians = np.zeros(n_features)
@@ -321,11 +322,11 @@ def median_length_scales(features: FloatArray, rule: str = "per-feature", random
     return np.where(medians > 0.0, factor * medians, 1.0)
 
 
-def _draw(features: FloatArray, random_state: int) -> FloatArray:
-    at_most = min(_MAX_ROWS, math.isqrt(2 * _DIFFERENCES // max(1, features.shape[1])))
-    if len(features) <= at_most:
+def drawn_rows(features: FloatArray, most: int, random_state: int) -> FloatArray:
+    """At most so many rows, drawn without replacement, in their order."""
+    if len(features) <= most:
         return features
-    rows = np.random.default_rng(random_state).choice(len(features), at_most, replace=False)
+    rows = np.random.default_rng(random_state).choice(len(features), most, replace=False)
     return features[np.sort(rows)]
 
 
@@ -357,9 +358,7 @@ def median_distance_scales(features: FloatArray, rule: str, random_state: int = 
         raise ValueError(f"the rule must be one of {', '.join(DISTANCE_RULES)}, not {rule!r}")
     deviation = features.std(axis=0) if len(features) else np.zeros(features.shape[1])
     scales = np.where(deviation > 0.0, deviation, 1.0)
-    rows = features
-    if len(rows) > _MOST_ROWS:
-        rows = rows[np.sort(np.random.default_rng(random_state).choice(len(rows), _MOST_ROWS, replace=False))]
+    rows = drawn_rows(features, _MOST_ROWS, random_state)
     first, second = np.triu_indices(len(rows), 1)
     squares = squared_distances(rows, None, scales)[first, second]
     median = float(np.median(squares)) if len(squares) else 0.0

@@ -16,9 +16,10 @@ from predilect.gaussian.design import pair_variance
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection, item_covariance
 from predilect.latent.pooled import PooledAnswers
-from predilect.latent.scaled import best_threshold, starting_threshold
+from predilect.latent.scaled import best_threshold
 from predilect.latent.sparse.problem import Approximation, Problem, Scale, linearised_sites, surrogate_variance
 from predilect.latent.sparse.stochastic import Schedule, ascend, ascend_in_batches, natural_target, view
+from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import Probit
 from predilect.progress import Report
 
@@ -114,16 +115,6 @@ class SparseFit:
     delta: float
     bound: float  # lower bound with exact expectations, in nats, whatever the rule
     report: Report
-
-    @property
-    def mean(self) -> FloatArray:
-        """Posterior mean of f at the inducing points, shape (M,)."""
-        return np.asarray(self.projection.factor.lower @ self.q.mean)
-
-    @property
-    def covariance(self) -> FloatArray:
-        """Posterior covariance of f at the inducing points, shape (M, M)."""
-        return self.projection.at_points(self.q.mean, self.q.factor.lower)[1]
 
     def posterior(self) -> SparsePosterior:
         """Posterior over items."""

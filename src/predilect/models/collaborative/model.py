@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
-from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.stationary import DISTANCE_RULES
 from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
@@ -19,11 +18,7 @@ from predilect.models.collaborative.training import (
     CollaborativeHyperparameters,
     fit_collaborative,
 )
-from predilect.models.estimator import Learned
 from predilect.models.people_models import FactorEstimator, describe_features
-from predilect.models.reading import Training
-from predilect.progress import Watcher
-from predilect.shards import workers
 
 
 @dataclass(eq=False, repr=False)
@@ -107,20 +102,14 @@ class CollaborativeGP(FactorEstimator):
     Examples
     --------
     >>> import predilect
-    >>> answers = {
-    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
-    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
-    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
-    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
-    ... }
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "tea"]}
     >>> model = predilect.CollaborativeGP(n_components=2).fit(answers)
     >>> model.rank()["item"].to_list()
-    ['tea', 'milk', 'juice']
+    ['tea', 'milk']
     """
 
     hyperparameters_type: ClassVar[Any] = CollaborativeHyperparameters
     _each: ClassVar[str] = "Functions that {} people share, each with own weights"
-    posterior_: FactorPosterior = field(init=False)
 
     n_components: int = 20
     user_features: bool = False
@@ -144,10 +133,7 @@ class CollaborativeGP(FactorEstimator):
     random_state: int = 0
     strict: bool = False
 
-    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
-        with workers(self.n_jobs):
-            learned, self.traits_ = fit_collaborative(self, training, delta, watch)
-        return learned
+    _fit = fit_collaborative
 
     @property
     def component_importances_(self) -> FloatArray:

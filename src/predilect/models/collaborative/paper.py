@@ -13,8 +13,8 @@ from predilect._types import FloatArray
 from predilect.factors.answers import CrowdWeights, FactorAnswers, ProcessWeights, WeightPrior
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.design import Sites
-from predilect.latent.scaled import starting_threshold
 from predilect.latent.single import change_of_margin
+from predilect.likelihoods.probit import starting_threshold
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
     Process,
@@ -125,7 +125,7 @@ def fit_paper(
     H = _Factor.of(functions, functions.prior_var, n_components)
     if fixed_weights:
         W.mean[:], W.cavity_mean[:] = 1.0, 1.0
-    threshold = starting_threshold(y, n) if delta is None else delta
+    threshold = starting_threshold(y, n, delta)
     sites = Sites.flat(len(y))
     mean, var = np.empty(len(y)), np.empty(len(y))
     _moments(answers, W, H, mean, var)

@@ -40,7 +40,9 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
     operations, n_pairs M, and the kernel's gradient.
     """
     projection = design.projection
-    slope_mean, slope_var = _row_slopes(state, answers)
+    sites, slope, _ = refreshed(state, answers, None, 1.0)
+    # ∂ data/∂ mean and ∂ data/∂ variance of the margin of each row
+    slope_mean, slope_var = answers.weight * slope, -0.5 * answers.weight * sites.precision
     functions = [(f, s, c) for c, (f, s) in enumerate(zip(state.components, state.s, strict=True))]
     if state.consensus is not None:
         functions.append((state.consensus, state.s_0, -1))
@@ -75,12 +77,6 @@ def theta_gradient(state: FactorState, answers: FactorAnswers, design: ItemDesig
     G_nm = into_A @ inverse - 2.0 * LA
     G_mm += -A.T @ into_A @ inverse + A.T @ LA
     return projection_gradient(projection, G_mm, G_nm.__getitem__, design.left, design.right, into_R)
-
-
-def _row_slopes(state: FactorState, answers: FactorAnswers) -> tuple[FloatArray, FloatArray]:
-    """∂ data/∂ mean and ∂ data/∂ variance of the margin of each row, weights included."""
-    sites, slope, _ = refreshed(state, answers, None, 1.0)
-    return answers.weight * slope, -0.5 * answers.weight * sites.precision
 
 
 Watch = Callable[[int, float], None]

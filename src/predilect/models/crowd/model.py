@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
-from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.problem import SURROGATES
 from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
 from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
-from predilect.models.estimator import Learned
 from predilect.models.people_models import FactorEstimator, describe_features
-from predilect.models.reading import Training
-from predilect.progress import Watcher
-from predilect.shards import workers
 
 
 @dataclass(eq=False, repr=False)
@@ -98,19 +93,13 @@ class CrowdGPPL(FactorEstimator):
     Examples
     --------
     >>> import predilect
-    >>> answers = {
-    ...     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
-    ...     "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
-    ...     "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
-    ...     "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
-    ... }
+    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "tea"]}
     >>> model = predilect.CrowdGPPL(n_components=2).fit(answers)
     >>> model.rank()["item"].to_list()
-    ['tea', 'milk', 'juice']
+    ['tea', 'milk']
     """
 
     hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
-    posterior_: FactorPosterior = field(init=False)
 
     preset: str = "modern"
     n_components: int = 20
@@ -140,10 +129,7 @@ class CrowdGPPL(FactorEstimator):
     random_state: int = 0
     strict: bool = False
 
-    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
-        with workers(self.n_jobs):
-            learned, self.traits_ = fit_crowd(self, training, delta, watch)
-        return learned
+    _fit = fit_crowd
 
     @property
     def component_importances_(self) -> FloatArray:

@@ -25,7 +25,6 @@ from predilect.factors.answers import (
 from predilect.factors.posterior import FactorPosterior, FactorState, assemble, moments, random_start
 from predilect.factors.sweep import component_sums, consensus_sums
 from predilect.gaussian.projection import Projection
-from predilect.latent.scaled import starting_threshold
 from predilect.latent.sparse.problem import (
     Margins,
     RowMargins,
@@ -34,7 +33,7 @@ from predilect.latent.sparse.problem import (
     surrogate_variance,
 )
 from predilect.likelihoods.expectation import expected
-from predilect.likelihoods.probit import tilted
+from predilect.likelihoods.probit import starting_threshold, tilted
 from predilect.likelihoods.tabulated import at
 from predilect.models.crowd.fit import FactorFit, Watch
 from predilect.progress import Report

@@ -22,7 +22,6 @@ from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
 from predilect.models.gaspk.training import fit_gaspk, take_in
 from predilect.models.reading import Queries, Training, read_answers
-from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -169,8 +168,7 @@ class GaSPK(Estimator):
     random_state: int = 0
     strict: bool = False
 
-    def _check(self) -> None:
-        check_gaspk(self)
+    _check = check_gaspk
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs) as executor:
@@ -269,9 +267,7 @@ class GaSPK(Estimator):
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return pack_gaspk(self.posterior_, self.choices_, self.answers_, self.report_["prior"]["backend"])
 
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return gaspk_fields(document["arrays"])
+    _fields = staticmethod(gaspk_fields)
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> GaSPKPosterior:
         posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays)

@@ -38,8 +38,10 @@ class Axis(NamedTuple):
 
     def decorate(self, axis: Any) -> None:
         """Ticks and limits; of categories in words."""
+        from matplotlib.ticker import MaxNLocator
+
         if self.step.is_number:
-            axis.set_major_locator(_locator(5))
+            axis.set_major_locator(MaxNLocator(5))
             return
         gained, _, lost = self.step.label.partition(" instead of ")
         names = [shortened(one_line(name.split("=", 1)[-1]), 12) for name in (lost or "without", gained)]
@@ -89,12 +91,6 @@ def style(panel: Any) -> None:
     panel.tick_params(labelsize=8, length=2.5, width=0.6)
     for spine in panel.spines.values():
         spine.set_linewidth(0.6)
-
-
-def _locator(n: int) -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(n)
 
 
 def finished(figure: Any, path: str | Path | Sequence[Path] | None) -> Any:

@@ -60,7 +60,7 @@ def limits(model: Any) -> dict[str, tuple[float, float]]:
     return {label: (float(values.min()), float(values.max())) for label, values in columns.items()}
 
 
-def warn_outside(model: Any, t: FloatArray, stacklevel: int = 3) -> None:
+def warn_outside(model: Any, t: FloatArray) -> None:
     """Warn of trade-offs, shape (n, k), outside the range of those learned from, and of half a change of category."""
     outside = np.zeros(len(t), dtype=bool)
     where, known = [], limits(model)
@@ -76,7 +76,7 @@ def warn_outside(model: Any, t: FloatArray, stacklevel: int = 3) -> None:
         more = " ..." if len(where) > 3 else ""
         warnings.warn(
             f"{int(outside.sum())} of {len(t)} trade-offs lie outside the range of those the model learned from "
-            f"({'; '.join(where[:3])}{more}): there it mostly repeats its prior", DataWarning, stacklevel=stacklevel,
+            f"({'; '.join(where[:3])}{more}): there it mostly repeats its prior", DataWarning, stacklevel=3,
         )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,14 @@ _COLUMNS = ("user", "point", "outcome", "weight")
 _ROUNDING = 1e-6
 
 
-def gaspk_fields(arrays: Mapping[str, Any]) -> Fields:
+def gaspk_fields(document: dict[str, Any]) -> Fields:
     """Expected arrays: of T trade-offs of D numbers, C characteristics, R rows of answers, and rank M."""
     fields = {
         "points": numbers("T D"), "places": optional(amounts("T", "int64")), "m": numbers("M C"),
         "gamma": amounts("U C"), "user": codes("R", "U", "int64"), "point": codes("R", "T", "int64"),
         "outcome": outcomes("R"), "weight": positive("R"),
     }  # fmt: skip
-    if "root" in arrays:
+    if "root" in document["arrays"]:
         fields |= {"root": numbers("T M"), "back": numbers("M M"), "pivots": numbers("M D")}
     return fields
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from predilect._json import plain
 from predilect._types import IntArray
-from predilect.data import Comparisons, ItemFeatures, k_folds_answers
+from predilect.data import Comparisons, ItemFeatures
 from predilect.data.features import FeatureSpace
+from predilect.data.splits import masks_of_folds
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.models.checks import hyperparameters_by_name
@@ -49,7 +50,6 @@ from predilect.shards import workers
 
 _AMPLITUDES = (1.0, 3.0, 10.0, 30.0)
 _NUMBERS = (1, 2, 3, 5, 10)
-_FOLDS, _ENOUGH_HELD_OUT = 5, 600.0
 _MOST_PEOPLE_TRIED = 1000
 
 
@@ -169,18 +169,12 @@ def _trials(
     numbers, amplitudes = _numbers(model, personal), _amplitudes(how)
     if how.spread is not None and len(numbers) == len(amplitudes) == 1:
         return []
-    folds = []
-    fold, held_out = k_folds_answers(answers, _FOLDS, random_state=int(model.random_state)), 0.0
     drawn = np.random.default_rng(int(model.random_state)).permutation(answers.n_users)[:_MOST_PEOPLE_TRIED]
     tried = np.isin(answers.user, drawn)
-    for k in range(_FOLDS):
-        out = tried & (fold == k)
-        if not out.any() or held_out >= _ENOUGH_HELD_OUT:
-            continue
-        folds.append((choices.answers(answers, tried & ~out), choices.answers(answers, out)))
-        held_out += float(answers.weight[out].sum())
-    if not folds:
+    masks = masks_of_folds(answers, int(model.random_state), among=tried)
+    if not masks:
         return []
+    folds = [(choices.answers(answers, tried & ~out), choices.answers(answers, out)) for out in masks]
     candidates = [Candidate(kernel(amplitude), n) for amplitude in amplitudes for n in numbers]
     told = (
         None if watch is None else (lambda share: watch("trying amplitudes on held-out answers, %", round(100 * share)))

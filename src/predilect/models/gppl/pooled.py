@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection
 from predilect.latent.evidence import maximise_evidence
 from predilect.latent.pooled import PooledAnswers
-from predilect.latent.scaled import SCALED, fit_scaled, starting_threshold
+from predilect.latent.scaled import SCALED, fit_scaled
 from predilect.latent.sparse.fit import (
     ScalePrior,
     SparseFit,
@@ -30,6 +29,7 @@ from predilect.latent.sparse.fit import (
 )
 from predilect.latent.sparse.gradient import optimise_length_scales
 from predilect.latent.sparse.stochastic import Schedule
+from predilect.likelihoods.probit import starting_threshold
 from predilect.models.checks import LARGEST, choose_points, item_kernel, make_kernel, optimises
 from predilect.models.reading import Training
 from predilect.models.saving import Fields, covariance, number_within, numbers, optional
@@ -61,13 +61,7 @@ class JointPosterior(Posterior):
         return len(self.item_features)
 
     def margins(
-        self,
-        users: IntArray,
-        left: IntArray,
-        right: IntArray,
-        *,
-        traits: FloatArray | None = None,
-        executor: ThreadPoolExecutor | None = None,
+        self, users: IntArray, left: IntArray, right: IntArray, *, traits: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right), (n,); ``traits`` (n, d_users) are read where ``users`` is -1."""
         people = self._people(users, traits)
@@ -294,7 +288,7 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
                 f'length_scale="optimise" with inference="{model.inference}" needs features of every item, but '
                 f'{int((~space.known).sum())} have none. Give them, leave these items out, or use inference="auto"'
             )
-        threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
+        threshold = starting_threshold(answers.outcome, answers.weight, delta)
         best = maximise_evidence(
             Scaled(kernel, prior.rate / prior.shape), space.matrix, answers.left, answers.right, answers.outcome,
             answers.weight, answers.likelihood(threshold), method=model.inference,

@@ -236,11 +236,8 @@ def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> 
 
 def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain values and arrays of a posterior."""
-    people, sites = posterior.people.people, posterior.people.sites
-    arrays = pack_people(people)
-    arrays |= {"site_precision": sites.precision, "site_linear": sites.linear, "m": posterior.mean}
-    arrays |= {"C_m": posterior.covariance, "spread": posterior.spread}
-    return {}, arrays
+    arrays = pack_people(posterior.people.people, posterior.people.sites)
+    return {}, arrays | {"m": posterior.mean, "C_m": posterior.covariance, "spread": posterior.spread}
 
 
 def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space: FeatureSpace) -> SeparatePosterior:
@@ -248,7 +245,6 @@ def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space:
     number_within("scale", scale, 1.0 / LARGEST, LARGEST)
     K = item_covariance(kernel, space.matrix, space.known)
     m, C_m, spread = arrays["m"], arrays["C_m"], arrays["spread"]
-    people = unpack_people(arrays, len(K))
-    sites = Sites(arrays["site_precision"], arrays["site_linear"])
+    people, sites = unpack_people(arrays, len(K))
     posterior = PopulationPosterior(np.zeros(len(K)), np.zeros_like(K), K / scale, people, sites)
     return SeparatePosterior(posterior, m, C_m, spread)

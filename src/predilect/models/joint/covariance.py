@@ -61,7 +61,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointKernel:
-    """cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j] of rows of codes, as a :class:`Kernel` of these.
+    """cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j] of rows of codes, and what a search of the evidence needs.
 
     Rows are (user, item), or (user, left, right) for the margin f_u(left) - f_u(right). vvm.md 1, baselines.md B4
     (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations for n rows.
@@ -96,18 +96,11 @@ class JointKernel:
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """Covariance of rows of codes, (n, m); without ``y`` the second rows are the first."""
         of_users, of_items = self._factors(x, x if y is None else y)
-        return self._own(of_users, of_items, y is None)
-
-    def diagonal(self, x: FloatArray) -> FloatArray:
-        """Variance of each row, its nugget included; (n,)."""
-        return self._own(*self._variances(x), True)
-
-    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        K_u, K_x = self.users.covariance(), self.items.covariance()
-        (u, *a), (v, *b) = _codes(x), _codes(y)
-        signs = (1.0,) if len(a) == 1 else (1.0, -1.0)
-        of_items = sum(s * t * K_x[i, j] for s, i in zip(signs, a, strict=True) for t, j in zip(signs, b, strict=True))
-        return np.asarray(K_u[u, v] * of_items)
+        K = of_users * of_items
+        if self.nuggets and y is None:
+            at = np.diag_indices(len(K))
+            K[at] = (of_users[at] + self.nuggets[0]) * (of_items[at] + self.nuggets[1])
+        return K
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
         """Σ_kl weights_kl ∂k(x_k, y_l)/∂theta, (n_parameters,); weights are first summed by user and by item."""
@@ -132,40 +125,11 @@ class JointKernel:
         by_item = np.asarray(E.T @ np.asarray(D.T @ (weights * of_users)).T).T
         return np.concatenate([self.users.gradient(by_user), self.items.gradient(by_item), gradient])
 
-    def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
-        of_users, of_items = self._variances(x)
-        more = self.nuggets or (0.0, 0.0)
-        u, *sides = _codes(x)
-        by_user = np.diag(np.bincount(u, weights * (of_items + more[1]), len(self.users)).astype(float))
-        D = _incidence(sides, len(self.items))
-        by_item = np.asarray((D.T @ (D * (weights * (of_users + more[0]))[:, None])).toarray())
-        nuggets = [more[0] * float(weights @ (of_items + more[1])), more[1] * float(weights @ (of_users + more[0]))]
-        return np.concatenate([
-            self.users.gradient(by_user), self.items.gradient(by_item), nuggets if self.nuggets else []
-        ])  # fmt: skip
-
     def _factors(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         (u, *a), (v, *b) = _codes(x), _codes(y)
         K = self.items.covariance()
         of_items = K[np.ix_(a[0], b[0])] if len(a) == 1 else preference(K, *a, *(() if y is x else b))
         return self.users.covariance()[np.ix_(u, v)], of_items
-
-    def _variances(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        u, *a = _codes(x)
-        K = self.items.covariance()
-        own = np.diagonal(K)
-        of_items = own[a[0]] if len(a) == 1 else own[a[0]] + own[a[1]] - 2.0 * K[a[0], a[1]]
-        return np.diagonal(self.users.covariance())[u], of_items
-
-    def _own(self, of_users: FloatArray, of_items: FloatArray, same: bool) -> FloatArray:
-        """Elementwise product, with the nuggets where rows are the same."""
-        K = of_users * of_items
-        if self.nuggets and same:
-            if K.ndim == 1:
-                return np.asarray((of_users + self.nuggets[0]) * (of_items + self.nuggets[1]))
-            at = np.diag_indices(len(K))
-            K[at] = (of_users[at] + self.nuggets[0]) * (of_items[at] + self.nuggets[1])
-        return K
 
 
 def _codes(x: FloatArray) -> list[IntArray]:

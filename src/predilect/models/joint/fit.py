@@ -17,8 +17,9 @@ from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel, Own, Scaled, White
 from predilect.latent.ep import ep
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
-from predilect.latent.scaled import best_threshold, starting_threshold
+from predilect.latent.scaled import best_threshold
 from predilect.latent.single import Problem, SingleLatent
+from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import hyperparameters_by_name, make_kernel, optimises
 from predilect.models.joint.covariance import JointKernel, Table
@@ -81,7 +82,7 @@ def tune_joint_process(
     delta: float | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     max_evaluations: int = 100,
-) -> EvidenceSearch:
+) -> EvidenceSearch[JointKernel]:
     """Type-II maximum likelihood of a joint process by L-BFGS on EP's evidence; DataError as :func:`fit_joint_process`.
 
     vvm.md 2.3 and 4, baselines.md B4: d log Z = ½ tr[(b bᵀ - R) dG]. Each evaluation is an EP from the last one's
@@ -89,9 +90,10 @@ def tune_joint_process(
     """
     rows = answers.rows(kernel)
     return maximise_evidence(
-        kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight, Probit(_threshold(answers, delta)),
-        method="ep", bounds=bounds, tolerance=_SEARCH_TOLERANCE, max_evaluations=max_evaluations,
-        gradient_tolerance=_SEARCH_GRADIENT, evidence_tolerance=_SEARCH_EVIDENCE,
+        kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight,
+        Probit(starting_threshold(answers.outcome, answers.weight, delta)), method="ep", bounds=bounds,
+        tolerance=_SEARCH_TOLERANCE, max_evaluations=max_evaluations, gradient_tolerance=_SEARCH_GRADIENT,
+        evidence_tolerance=_SEARCH_EVIDENCE,
     )  # fmt: skip
 
 
@@ -112,7 +114,7 @@ def fit_joint_process(
     """
     began = time.perf_counter()
     rows = answers.rows(kernel)
-    K, threshold = kernel(rows.codes), _threshold(answers, delta)
+    K, threshold = kernel(rows.codes), starting_threshold(answers.outcome, answers.weight, delta)
     learn_delta = delta is None and threshold > 0.0
     found: SingleLatent | None = None
     iterations = 0
@@ -133,10 +135,6 @@ def fit_joint_process(
     report = replace(found.report, iterations=iterations, seconds=time.perf_counter() - began)
     sites = found.sites.times(answers.weight)
     return JointFit(JointProcess.of(kernel, rows, sites), sites, threshold, found.evidence, report)
-
-
-def _threshold(answers: JointAnswers, delta: float | None) -> float:
-    return starting_threshold(answers.outcome, answers.weight) if delta is None else delta
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,9 +68,7 @@ class JointProcess(Posterior):
     def n_items(self) -> int:
         return len(self.kernel.items)
 
-    def margins(
-        self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of one answer's margin, its nugget included, (n,); -1: a user with the mean features."""
         users = np.asarray(users, dtype=np.int64)
         process = self._with_nobody() if (users < 0).any() else self

@@ -18,7 +18,7 @@ from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.likelihoods.views import PairLikelihood, Probit
-from predilect.people.layout import lay_out_columns
+from predilect.people.layout import OF_PEOPLE, lay_out_columns
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.queries import IMPLIED
 from predilect.people.update import settle
@@ -249,8 +249,9 @@ def predict_alone(
     known = posterior.people
     people = lay_out_columns(
         owner, comparisons.left[place], comparisons.right[place], comparisons.outcome[place],
-        comparisons.weight[place], n_items=known.n_items, traits=known.traits[who], tie_factor=known.tie_factor[who],
+        comparisons.weight[place], n_items=known.n_items, traits=known.traits[who],
         largest_state=known.largest_state, n_basis=posterior.n_basis, likelihood=known.likelihood,
+        **{name: getattr(known, name)[who] for name in OF_PEOPLE},
     )  # fmt: skip
     precision, linear = np.zeros(comparisons.n_rows), np.zeros(comparisons.n_rows)
     precision[~test], linear[~test] = posterior.sites.precision, posterior.sites.linear
@@ -270,7 +271,7 @@ def _margins(
 ) -> Alone:  # fmt: skip
     """Predicted margins of answers, each as one of the people of a posterior (by their codes)."""
     left, right = comparisons.left[rows], comparisons.right[rows]
-    mean, var = posterior.margins(users, left, right, executor=executor)
+    mean, var = posterior.margins_of_answers(users, left, right, executor=executor)
     return Alone(
         comparisons.outcome[rows], mean, var, comparisons.weight[rows], delta * posterior.tie_factors(users),
         posterior.pair_kinds(users, left, right),
@@ -309,7 +310,7 @@ def predict_newcomers(
             who[known], comparisons.left[known], comparisons.right[known], comparisons.outcome[known],
             comparisons.weight[known], n_items=posterior.n_items, traits=posterior.people.traits,
             largest_state=posterior.people.largest_state, n_basis=posterior.n_basis,
-            likelihood=posterior.people.likelihood,
+            likelihood=posterior.people.likelihood, consistency_sd=posterior.people.consistency_sd,
         )  # fmt: skip
         sites = Sites.flat(len(known))
         settle(people, sites, posterior.law, delta, tolerance=_SITE_TOLERANCE, executor=executor)

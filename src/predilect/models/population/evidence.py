@@ -21,7 +21,7 @@ from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.design import Sites
-from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.probit import starting_threshold
 from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
 from predilect.people.empirical_bayes import (
     consensus_factor,
@@ -82,10 +82,9 @@ def rigid_hyperparameters(
     if not names and not learn_consensus:
         return start
     centre_of_prior = _coordinates(names, start)
-    tied = people.weight[people.outcome == 0].sum() / people.n_answers
     search = _Rigid(people, space, start, candidate, executor)
-    search.delta = delta if delta is not None else threshold_for_tie_share(tied) if tied > 0.0 else 0.0
-    search.learn_delta = delta is None and tied > 0.0
+    search.delta = starting_threshold(people.outcome, people.weight, delta)
+    search.learn_delta = delta is None and search.delta > 0.0
     search.learn_consensus = learn_consensus
 
     # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where people are few.

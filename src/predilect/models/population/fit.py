@@ -18,14 +18,15 @@ import numpy as np
 
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
-from predilect.likelihoods.probit import threshold_for_tie_share
+from predilect.likelihoods.probit import starting_threshold
 from predilect.models.population.prior import PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
-from predilect.people.layout import Basis, Effects, People
+from predilect.people.layout import Basis, Effects, People, with_own
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle_all
+from predilect.people.update import information_of_consistency, settle_all
 from predilect.progress import Report
 
+_CHORD_TOLERANCE = 1e-4  # of the sites at the ends of a chord
 _WINDOW = 5  # the rise of J is judged over so many iterations, since single ones may stall
 
 
@@ -48,6 +49,8 @@ class PopulationState:
     C_B: FloatArray  # covariance of the effect of each trait, (M, M)
     log_tie_factor: FloatArray  # of each person's threshold, (n_users,); empty where all share one
     tie_information: FloatArray  # of the answers about it, without the prior
+    log_consistency: FloatArray  # of each person, (n_users,); empty where all have the same
+    consistency_sd: FloatArray  # its posterior standard deviation
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """Posterior of the population model."""
@@ -61,8 +64,8 @@ class PopulationState:
         return PopulationPosterior(self.m, self.C_m, self.Sigma, people, self.sites, basis, effects)
 
     def people_with_ties(self, people: People) -> People:
-        """People with their own tie thresholds."""
-        return replace(people, tie_factor=np.exp(self.log_tie_factor)) if len(self.log_tie_factor) else people
+        """People with their own tie thresholds and consistency."""
+        return with_own(people, self.log_tie_factor, self.log_consistency, self.consistency_sd)
 
 
 def fit_population(
@@ -98,9 +101,7 @@ def fit_population(
     sites = Sites.flat(people.n_rows) if start is None else start.sites.copy()
     start = start or population
     if delta is None and learn_delta:
-        share = float(people.weight[people.outcome == 0].sum()) / people.n_answers
-        # The threshold of the tie share if all margins were 0; the steps below correct it.
-        delta = start.delta if start and start.delta > 0.0 else threshold_for_tie_share(share)
+        delta = start.delta if start and start.delta > 0.0 else starting_threshold(people.outcome, people.weight)
     point = search.first_point(delta or 0.0)
     if start is not None:
         # What the other fit does not have (offsets, trait effects, thresholds) starts at its default.
@@ -109,7 +110,9 @@ def fit_population(
         own_scale = start.own_scale if len(point.offset) else point.own_scale
         same = len(start.log_tie_factor) == len(point.log_tie_factor) and start is not population
         log_tie_factor = start.log_tie_factor if same else point.log_tie_factor
-        point = Point(start.m, start.Sigma, delta or 0.0, offset, own_scale, B, log_tie_factor)
+        same = len(start.log_consistency) == len(point.log_consistency) and start is not population
+        log_consistency = start.log_consistency if same else point.log_consistency
+        point = Point(start.m, start.Sigma, delta or 0.0, offset, own_scale, B, log_tie_factor, log_consistency)
     search.sites = sites
     point, residual, again = search.fixed_point(point, tolerance * people.n_answers, max_iter)
     if again:
@@ -120,12 +123,18 @@ def fit_population(
             point, metric = search.closed_form(point, 0)
     law = search.law(point)
     log_tie_factor, final, _ = settle_all(
-        people, sites, law, point.delta, prior.tie_spread if search.learn_ties else 0.0, point.log_tie_factor,
-        tolerance=site_tolerance, executor=executor,
+        search.people_at(point), sites, law, point.delta, prior.tie_spread if search.learn_ties else 0.0,
+        point.log_tie_factor, tolerance=site_tolerance, executor=executor,
     )  # fmt: skip
     point = replace(point, log_tie_factor=log_tie_factor)
     search.passes += 1
-    metric = search.metric(point, final)
+    metric, consistency_sd = search.metric(point, final), np.zeros(0)
+    if search.learn_care:
+        information = information_of_consistency(
+            search.people_at(point), sites, law, point.delta, tolerance=max(site_tolerance, _CHORD_TOLERANCE),
+            executor=executor,
+        )  # fmt: skip
+        consistency_sd = 1.0 / np.sqrt(information + prior.consistency_spread**-2)
     residual = residual / people.n_answers if final.is_sound else math.inf
     report = Report(
         method="population EP",
@@ -142,4 +151,5 @@ def fit_population(
     return PopulationState(
         point.m, point.Sigma, metric.C_m, point.delta, sites, final.evidence, objective, report, point.offset,
         metric.offset_variance, point.own_scale, point.B, metric.C_B, point.log_tie_factor, metric.tie_information,
+        point.log_consistency, consistency_sd,
     )  # fmt: skip

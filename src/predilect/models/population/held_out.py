@@ -39,7 +39,7 @@ _WINDOW = 3  # iterations: settings are compared, not kept
 MANY_FUNCTIONS = 300  # above, M x M algebra outweighs the answers: fewer passes and trials
 _MAX_PASSES_MANY_FUNCTIONS = 25
 # A choice must gain so many standard errors of the paired difference: small data should stay near the defaults.
-_SIGNIFICANCE = 0.5
+SIGNIFICANCE = 0.5
 SMALLEST_GAIN = 1e-4  # nats an answer: a gain that means nothing should not weaken a prior, however sure it is
 
 
@@ -87,7 +87,7 @@ class Trial:
         return float(np.average(self.losses, weights=self.weights))
 
 
-def is_better(trial: Trial, best: Trial, n_errors: float = _SIGNIFICANCE) -> bool:
+def is_better(trial: Trial, best: Trial, n_errors: float = SIGNIFICANCE) -> bool:
     """Whether a trial gains enough on another to be believed: so many standard errors."""
     gain = best.losses - trial.losses
     weights = trial.weights / trial.weights.sum()
@@ -168,7 +168,7 @@ class Fold:
         """Margins of the rows held out, at a fit to the others."""
         test = self.test
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
-        mean, var = posterior.margins(test.user, test.left, test.right, executor=self.executor)
+        mean, var = posterior.margins_of_answers(test.user, test.left, test.right, executor=self.executor)
         return Predicted(test.outcome, mean, var, test.weight, posterior.tie_factors(test.user), state.delta)
 
     def predict_pooled(self, setting: Hyperparameters, given: Mapping[str, float]) -> Predicted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.people_models import traits_of_new_users
+from predilect.models.population.people_table import describe_consistency, people_columns
 from predilect.models.population.prior import (
     Hyperparameters,
     check_settings,
@@ -82,6 +83,10 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         δ, everybody's; "auto" learns it if there are ties, and is 0 otherwise. A pair (δ, σ_δ) gives people thresholds
         of their own: the logarithm of a person's is N(log δ, σ_δ²), and is learned with everything else. "auto" is
         ("auto", "auto"): people have their own where held-out answers gain by it, with the spread of largest evidence.
+    consistency : float or "auto", default "auto"
+        σ_a: people differ in how consistently they answer. The noise of person u's answers is 1 / a_u times the
+        crowd's, log a_u is N(0, σ_a²), and is learned with everything else; thresholds of ties are in units of the
+        person's own noise. "auto" is chosen on held-out answers from 0, .25, .5, 1 and 2. :meth:`people` says who.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.
@@ -148,6 +153,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     n_inducing: int | str = "auto"
     user_features: bool | str = "auto"
     tie_threshold: Auto | tuple[Auto, Auto] = "auto"
+    consistency: Auto = "auto"
     tol: Auto = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
@@ -227,6 +233,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             "calibration": h.calibration,
             "feature_weight": (h.feature_weight, h.consensus_weight),
             "tie_threshold": (threshold_and_spread(self)[0], h.tie_spread),
+            "consistency": h.consistency_spread,
         }
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
@@ -251,6 +258,35 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     def stored_arrays(self) -> dict[str, Any]:
         return self._document()[1]
+
+    def people(self) -> Any:
+        """Everybody who answered: how consistently, and how often as the crowd.
+
+        Returns
+        -------
+        people : data frame of the caller's kind
+            A row a person, sorted by id: user; n, the answers; consistency, with lower and upper, its 95 % interval
+            (the noise of the person's answers is 1 / consistency times the usual; 1, and missing, where people do not
+            differ in it); agreement, the share of the decided answers that prefer what the crowd prefers; ties, the
+            share of the answers that are ties. Shares of nothing are missing.
+
+        Raises
+        ------
+        DataError
+            If the model is pooled, and tells nobody apart.
+
+        Notes
+        -----
+        population.md section 4, "Consistency of people".
+        """
+        check_is_fitted(self, "posterior_")
+        now = self._snapshot()
+        if not now.personal_:
+            raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
+        return build_frame(people_columns(now), now.backend_)
+
+    def further_tables(self) -> dict[str, Callable[[], Any]]:
+        return {"people": self.people} if self.personal_ else {}
 
     def segments(self) -> Any:
         """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
@@ -333,6 +369,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
             )
         people, h = self.user_features_, self.hyperparameters_
+        lines += describe_consistency(self)
         if people is not None and self.personal_:
             used = "used" if h.trait_scale > 0.0 else "not used, as held-out answers do not gain by them"
             others = [source for source in people.sources if source not in people.segments]
@@ -346,15 +383,9 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                 )
         return lines
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return pack_population(self)
+    _pack, _unpack = pack_population, unpack_population
 
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return population_fields(document)
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        return unpack_population(self, values, arrays)
+    _fields = staticmethod(population_fields)
 
     @classmethod
     def _parameters(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -363,9 +394,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             given["calibration"] = typed(Calibration, given["calibration"], "calibration")
         return given
 
-    @classmethod
-    def _hyperparameters(cls, values: dict[str, Any]) -> Hyperparameters:
-        return restored_hyperparameters(values)
+    _hyperparameters = staticmethod(restored_hyperparameters)
 
 
 def _independence_line(people: bool) -> str:

@@ -136,6 +136,8 @@ class Hyperparameters:
     calibration: Calibration = field(default_factory=Calibration)  # how probabilities of answers follow from margins
     # σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one
     tie_spread: float = 0.0
+    # σ_a: the logarithm of a person's consistency is N(0, σ_a²); 0 where all answer with the same care
+    consistency_spread: float = 0.0
 
     @property
     def consensus_weight(self) -> float:
@@ -144,8 +146,8 @@ class Hyperparameters:
 
     @property
     def calibration_of_predictions(self) -> Calibration:
-        """Calibration that the posterior takes: with the spread of people's own tie thresholds."""
-        return replace(self.calibration, tie_spread=self.tie_spread)
+        """Calibration that the posterior takes: with the spreads of what people have of their own."""
+        return replace(self.calibration, tie_spread=self.tie_spread, consistency_spread=self.consistency_spread)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -178,6 +180,7 @@ class PopulationPrior:
     trait_scale: float = 1.0  # s_b, prior variance of the effect of a trait of people; its shape is K_t
     # σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all
     tie_spread: float = 0.0
+    consistency_spread: float = 0.0  # σ_a, the same for a person's consistency
 
     @classmethod
     def of(
@@ -188,16 +191,16 @@ class PopulationPrior:
         Phi: FloatArray | None = None,
     ) -> PopulationPrior:
         """The prior that hyper-parameters and features make; ``Phi`` saves computing the rows of the functions."""
-        traits = h.trait_scale or 1.0
+        traits, own = h.trait_scale or 1.0, (h.tie_spread, h.consistency_spread)
         if functions is not None:
             Phi = functions.rows(space) if Phi is None else Phi
             share = functions.own_share(Phi, space.known, h.feature_weight)
             K = functions.prior_covariance(h.feature_weight)
-            return cls(K, h.strength, h.variance, h.consensus_variance, None, Phi, share, traits, h.tie_spread)
+            return cls(K, h.strength, h.variance, h.consensus_variance, None, Phi, share, traits, *own)
         K = space.covariance(h.feature_weight, h.length_scale)
         shared = h.consensus_weight == h.feature_weight
         K_t = None if shared else space.covariance(h.consensus_weight, h.length_scale)
-        return cls(K, h.strength, h.variance, h.consensus_variance, K_t, trait_scale=traits, tie_spread=h.tie_spread)
+        return cls(K, h.strength, h.variance, h.consensus_variance, K_t, None, np.zeros(0), traits, *own)
 
     @property
     def n_functions(self) -> int:
@@ -223,8 +226,6 @@ def are_few(n_people: int, prior: PopulationPrior) -> bool:
 def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> float:
     """The strength below which J may be largest where answers are learned by heart.
 
-    Notes
-    -----
     A direction over n items separates up to 2n answers without error (Cover's capacity), whoever gave them. It gains
     J the log loss of so many answers, and costs ½ (U + ν₀) log(v / s₀) for its variance v.
     """
@@ -235,8 +236,6 @@ def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> f
 def first_scale(prior: PopulationPrior, n_people: int) -> float:
     """Prior variance of the Σ from which a search starts, for a crowd of so many people who answered.
 
-    Notes
-    -----
     Σ shrinks in a few passes where it must, but grows slowly, so that a small prior is no good start. But from a Σ that
     is large in more directions than people and prior can hold, the search goes to another maximum of J, where a few
     directions, far beyond the prior, hold every answer of everybody by heart; it takes hundreds of passes to get there.
@@ -310,8 +309,11 @@ _RANGES = {
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
     "tie_spread": RANGES["tie_spread"],
+    "consistency_spread": RANGES["consistency_spread"],
 }
-_PARAMETERS = {"consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold"}
+_PARAMETERS = {
+    "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "consistency_spread": "consistency",
+}  # fmt: skip
 _SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
 
 
@@ -326,6 +328,7 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
     weights = _pair("feature_weight", model.feature_weight, model.feature_weight)
     spread = threshold_and_spread(model)[1]
     parts = dict(zip(("feature_weight", "consensus_feature_weight", "tie_spread"), (*weights, spread), strict=True))
+    parts["consistency_spread"] = model.consistency
     given: dict[str, Any] = {}
     for name, (low, high) in _RANGES.items():
         value = parts[name] if name in parts else getattr(model, name)
@@ -334,8 +337,10 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
     if model.calibration is None:
         given["calibration"] = Calibration()
     elif isinstance(model.calibration, Calibration):
-        if model.calibration.tie_spread:
-            raise ValueError("tie_spread is given with the model's tie_threshold=(..., spread), not its calibration")
+        if model.calibration.tie_spread or model.calibration.consistency_spread:
+            raise ValueError(
+                "spreads are given with the model's tie_threshold=(..., spread) and consistency=, not its calibration"
+            )
         given["calibration"] = model.calibration
     elif not _is_auto(model.calibration):
         raise ValueError(f'calibration must be "auto", None or a Calibration, not {model.calibration!r}')
@@ -362,8 +367,9 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
             raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
     if not all(1.0 / LARGEST <= variance <= LARGEST for variance in found.segment_variances):
         raise ValueError(f"variances of segments must be positive numbers, not {found.segment_variances!r:.100}")
-    if 0.0 < found.tie_spread < 1.0 / LARGEST:  # whose square is divided by
-        raise ValueError(f"tie_spread must be 0, or more than {1.0 / LARGEST:g}, not {found.tie_spread!r}")
+    for name in ("tie_spread", "consistency_spread"):
+        if 0.0 < getattr(found, name) < 1.0 / LARGEST:  # whose square is divided by
+            raise ValueError(f"{name} must be 0, or more than {1.0 / LARGEST:g}, not {getattr(found, name)!r}")
     return found
 
 

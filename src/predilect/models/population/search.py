@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from predilect.models.population.prior import PopulationPrior, first_scale
 from predilect.people.empirical_bayes import (
     consensus_mode,
     consensus_step,
+    consistency_step,
     covariance_step,
     effects_step,
     offset_step,
@@ -27,7 +28,7 @@ from predilect.people.empirical_bayes import (
     ties_step,
 )
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import Law, People
+from predilect.people.layout import Law, People, with_own
 
 Progress = Callable[[int, float], None]
 
@@ -51,6 +52,7 @@ class Point:
     own_scale: float
     B: FloatArray
     log_tie_factor: FloatArray
+    log_consistency: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,9 @@ class Metric:
     C_m: FloatArray
     offset_variance: FloatArray
     C_B: FloatArray
-    tie_information: FloatArray  # of each person's answers about the logarithm of the own threshold, without the prior
+    # of each person's answers about the logarithms of the own threshold and of the consistency, without the prior
+    tie_information: FloatArray
+    care_information: FloatArray
 
 
 class Search:
@@ -83,6 +87,7 @@ class Search:
         self.learn_delta = learn_delta
         # Without ties thresholds are not identified.
         self.learn_ties = prior.tie_spread > 0.0 and bool(np.any(people.outcome == 0))
+        self.learn_care = prior.consistency_spread > 0.0
         factor_K = factorise(prior.K)
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
         self.jitter = max(factor_K.jitter, factor_t.jitter)
@@ -103,7 +108,10 @@ class Search:
         # Without item-specific residuals their scale is not learned; a new item that has one gets the prior.
         own_scale = first if n_own else self.prior.variance
         log_tie_factor = np.zeros(self.people.n_users if self.learn_ties else 0)
-        return Point(np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor)
+        log_consistency = np.zeros(self.people.n_users if self.learn_care else 0)
+        return Point(
+            np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor, log_consistency
+        )
 
     def law(self, point: Point) -> Law:
         Phi = self.prior.Phi
@@ -115,10 +123,8 @@ class Search:
         return Law(point.Sigma, mean, Phi, point.own_scale * self.prior.own_share, Phi @ point.B)
 
     def people_at(self, point: Point) -> People:
-        """People with their own tie thresholds."""
-        if not self.learn_ties:
-            return self.people
-        return replace(self.people, tie_factor=np.exp(point.log_tie_factor))
+        """People with their own tie thresholds and consistency."""
+        return with_own(self.people, point.log_tie_factor, point.log_consistency)
 
     def evaluate(self, point: Point, n_sweeps: int = 2) -> Expectation:
         """E step: one pass over the answers; sites are updated in place."""
@@ -144,6 +150,8 @@ class Search:
             value -= 0.5 * float(np.vdot(point.B, self.trait_precision @ point.B))
         if self.learn_ties:
             value -= 0.5 * float(point.log_tie_factor @ point.log_tie_factor) / self.prior.tie_spread**2
+        if self.learn_care:
+            value -= 0.5 * float(point.log_consistency @ point.log_consistency) / self.prior.consistency_spread**2
         return value
 
     def metric(self, point: Point, current: Expectation) -> Metric:
@@ -153,7 +161,7 @@ class Search:
         information = np.zeros(0)
         if self.learn_ties:
             information = ties_step(point.log_tie_factor, self.prior.tie_spread, current)[1]
-        return Metric(C_m, 1.0 / (self.offset_precision + current.own_H), C_B, information)
+        return Metric(C_m, 1.0 / (self.offset_precision + current.own_H), C_B, information, current.care[:, 1])
 
     def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Metric]:
         """M steps of population.md section 4, over-relaxed by 2; the point and its metric."""
@@ -207,6 +215,9 @@ class Search:
             ),
             B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
             log_tie_factor=log_tie_factor,
+            log_consistency=consistency_step(point.log_consistency, prior.consistency_spread, current)[0]
+            if self.learn_care
+            else point.log_consistency,
         )
 
     def _thresholds(self, point: Point, current: Expectation) -> tuple[float, FloatArray]:
@@ -267,7 +278,7 @@ class _Coordinates:
     """Whitened parameter vector: the Hessian of J is about 1 where the answers determine the parameters well.
 
     Order: m, Cholesky factor of the whitened Σ (logarithms on its diagonal), item offsets, log of their scale, trait
-    effects, log δ, people's own factors of δ.
+    effects, log δ, people's own factors of δ, their consistency.
     """
 
     def __init__(self, search: Search, start: Point, metric: Metric) -> None:
@@ -288,15 +299,18 @@ class _Coordinates:
         n_ties = len(start.log_tie_factor)
         spread = search.prior.tie_spread
         self.t_ties = 1.0 / np.sqrt(metric.tie_information + spread**-2) if n_ties else np.zeros(0)
-        ends = np.cumsum([M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1, n_ties]).tolist()
+        n_care, spread = len(start.log_consistency), search.prior.consistency_spread
+        self.t_care = 1.0 / np.sqrt(metric.care_information + spread**-2) if n_care else np.zeros(0)
+        ends = np.cumsum([M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1, n_ties, n_care]).tolist()
         starts = [0, *ends[:-1]]
-        self.m, self.factor, self.offset, self.own, self.B, self.delta, self.ties = map(slice, starts, ends)
+        self.m, self.factor, self.offset, self.own, self.B, self.delta, self.ties, self.care = map(slice, starts, ends)
         # A line search that leaps farther finds overflow; if the maximum lies beyond, the caller starts again there.
         self.reach = np.full(ends[-1], _LARGEST_MOVE)
         self.reach[self.factor] = _LARGEST_LOG_MOVE / self.scale_of_factor
         self.reach[self.own] = _LARGEST_LOG_MOVE / (self.scale_of_own or 1.0)
         self.reach[self.delta] = _LARGEST_LOG_MOVE / (self.scale_of_delta or 1.0)
         self.reach[self.ties] = _LARGEST_LOG_MOVE / self.t_ties
+        self.reach[self.care] = _LARGEST_LOG_MOVE / self.t_care
 
     def point(self, x: FloatArray) -> tuple[Point, FloatArray, FloatArray]:
         """Parameters, factor of the whitened Σ, and factor of Σ."""
@@ -316,6 +330,7 @@ class _Coordinates:
             own_scale=own,
             B=start.B + self.T_B @ x[self.B].reshape(start.B.shape) if start.B.size else start.B,
             log_tie_factor=start.log_tie_factor + self.t_ties * x[self.ties],
+            log_consistency=start.log_consistency + self.t_care * x[self.care],
         )
         return point, F, A
 
@@ -348,4 +363,7 @@ class _Coordinates:
         if search.learn_ties:
             pull = point.log_tie_factor / search.prior.tie_spread**2
             gradient[self.ties] = self.t_ties * (current.ties[:, 0] - pull)
+        if search.learn_care:
+            pull = point.log_consistency / search.prior.consistency_spread**2
+            gradient[self.care] = self.t_care * (current.care[:, 0] - pull)
         return value, gradient

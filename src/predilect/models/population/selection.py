@@ -30,6 +30,7 @@ from predilect.models.population.held_out import (
     ENOUGH_TO_CALIBRATE,
     MANY_FUNCTIONS,
     MOST_TO_CALIBRATE,
+    SIGNIFICANCE,
     SMALLEST_GAIN,
     Fold,
     Trial,
@@ -44,7 +45,7 @@ from predilect.models.population.prior import (
     are_few,
     least_strength,
 )
-from predilect.people.empirical_bayes import tie_spread_of
+from predilect.people.empirical_bayes import spread_of
 from predilect.people.layout import People, lay_out
 
 DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
@@ -73,6 +74,9 @@ _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-sta
 _POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
+# A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some guess:
+# the spread may be large.
+_CONSISTENCY_SPREADS, _ERRORS_OF_SPREAD = (0.25, 0.5, 1.0, 2.0), 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,8 @@ def select_model(
         best = _Found(candidate, best.setting, search.run(candidate, best.setting, None, known))
     if "tie_spread" in free:
         best = search.with_own_thresholds(best)
+    if "consistency_spread" in free:
+        best = search.with_consistency(best)
     nearly_rigid = best.setting.strength
     best = search.walk(best)
     best = search.kept_from_heart(best, nearly_rigid)
@@ -322,7 +328,8 @@ class _Search:
         far = best.setting.variance > _LARGEST_SCALE_NEAR_POOLED and not few
         if far or not {"strength", "variance"} <= set(self.free):
             return best
-        if best.candidate.functions is None:  # the pooled model itself takes a fraction of the passes to that limit
+        # The pooled model itself takes a fraction of the passes to that limit, where all answer with the same care.
+        if best.candidate.functions is None and "consistency_spread" not in self.free:
             start = replace(best.setting, feature_weight=best.setting.consensus_weight)
             fixed = {"feature_weight", "consensus_variance"} - (set(self.free) & {"consensus_variance"})
             given = {name: getattr(start, name) for name in fixed}
@@ -334,8 +341,13 @@ class _Search:
         setting = rigid_hyperparameters(
             self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
         )
-        trial = self.run(best.candidate, setting, None)
-        return best if is_better(best.trial, trial) else replace(best, setting=setting, trial=trial)
+        rigid = replace(best, setting=setting, trial=self.run(best.candidate, setting, None))
+        if "consistency_spread" in self.free and not setting.consistency_spread:
+            rigid = self.with_consistency(rigid)
+        # Taste along the consensus is care by another name.
+        care_alone = rigid.setting.consistency_spread > best.setting.consistency_spread
+        errors = _ERRORS_OF_SPREAD if care_alone else SIGNIFICANCE
+        return best if is_better(best.trial, rigid.trial, errors) else rigid
 
     def with_own_thresholds(self, best: _Found) -> _Found:
         """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
@@ -348,10 +360,20 @@ class _Search:
         if not information.any():  # the training answers of the folds hold no tie
             return best
         active = information > 0.0
-        spread = tie_spread_of(log_factor[active], information[active], _FIRST_TIE_SPREAD)
+        spread = spread_of(log_factor[active], information[active], _FIRST_TIE_SPREAD)
         setting = replace(setting, tie_spread=spread)
         trial = self.run(best.candidate, setting, trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
+
+    def with_consistency(self, best: _Found) -> _Found:
+        """The same with a consistency of each person, if that gains; a larger spread must clearly gain on a smaller."""
+        for spread in _CONSISTENCY_SPREADS:
+            setting = replace(best.setting, consistency_spread=spread)
+            trial = self.run(best.candidate, setting, best.trial)
+            n_errors = _ERRORS_OF_SPREAD if best.setting.consistency_spread else SIGNIFICANCE
+            if is_better(trial, best.trial, n_errors):
+                best = _Found(best.candidate, setting, trial)
+        return best
 
     def with_traits(self, best: _Found, traits: FloatArray) -> _Found:
         """The same with the traits of people, if they gain; the scale of their effects by its EM step."""

@@ -104,6 +104,7 @@ def train_personal(
     # A threshold that is given is shared by all people.
     if comparisons.has_ties and delta is None:
         searchable.append("tie_spread")
+    searchable.append("consistency_spread")
     if not comparisons.has_ties:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
     selection = select_model(

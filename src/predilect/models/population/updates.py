@@ -20,6 +20,7 @@ from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, ref
 from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, Batch, read_batch
 from predilect.models.reading import rows_of_features
+from predilect.people.layout import OF_PEOPLE
 from predilect.people.posterior import Person, PopulationPosterior, person_of
 from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled
 from predilect.progress import Report
@@ -91,9 +92,10 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     cuts = np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1
     for start, stop in pairwise([0, *cuts.tolist(), len(batch.users)]):
         code = batch.users[start].item()
-        person = posterior.answers_of(code) if code < n_known else Person.without_answers(traits[code - n_known][None])
+        person = posterior.answers_of(code) if code < n_known else _newcomer(model, traits[code - n_known])
         rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
-        persons[code] = Person.of(rows, person.traits, person.tie_factor)
+        of_person = {name: getattr(person, name) for name in OF_PEOPLE}
+        persons[code] = Person.of(rows, person.traits, **of_person)
     likelihood = posterior.people.likelihood
     settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread, likelihood=likelihood)
     # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
@@ -104,6 +106,11 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
     return {code: _as_before(posterior, code, person) for code, (person, _) in zip(persons, done, strict=True)}
+
+
+def _newcomer(model: Any, traits: FloatArray) -> Person:
+    sd = np.array([model.hyperparameters_.consistency_spread])
+    return Person.without_answers(traits[None])._replace(consistency_sd=sd)
 
 
 def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Person:

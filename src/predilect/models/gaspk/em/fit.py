@@ -15,10 +15,11 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import pdist
 
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.kernels import Kernel, Linear, Product, Selected
+from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
+from predilect.gaussian.kernels.stationary import drawn_rows
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
-from predilect.latent.scaled import best_threshold, starting_threshold
-from predilect.likelihoods.probit import tilted
+from predilect.latent.scaled import best_threshold
+from predilect.likelihoods.probit import starting_threshold, tilted
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.mode import Mode, Newton, TradeOffAnswers, curvature_at, find_mode, log_det_at, state_at
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
@@ -86,9 +87,8 @@ def run(
     over-relaxation 100 rounds were not enough for 20 000 people of 10 answers each; with it 70 were.
     """
     began = time.perf_counter()
-    learned = delta is None
-    threshold = starting_threshold(answers.outcome, answers.weight) if delta is None else delta
-    learned = learned and threshold > 0.0
+    threshold = starting_threshold(answers.outcome, answers.weight, delta)
+    learned = delta is None and threshold > 0.0
     mode: Mode | None = None
     objectives, direction = [], Newton()
     change, rounds = np.inf, 0
@@ -165,22 +165,13 @@ def length_scales_by_rule(points: FloatArray, rule: str, antisymmetric: bool, ra
     that differ. At most 1 000 points, drawn at random. gaspk.md 4: the paper leaves open whether there is one
     length-scale or one a dimension.
     """
-    d = points.shape[1]
     everything = np.vstack([points, -points]) if antisymmetric else points
-    if len(everything) > _MOST_POINTS:
-        rows = np.random.default_rng(random_state).choice(len(everything), _MOST_POINTS, replace=False)
-        everything = everything[np.sort(rows)]
     if rule == "per-dimension":
-        found = np.ones(d)
-        for k in range(d):
-            apart = pdist(everything[:, k : k + 1])
-            apart = apart[apart > 0.0]
-            found[k] = math.sqrt(d) * float(np.median(apart)) if len(apart) else 1.0
-        return found
-    apart = pdist(everything)
+        return median_length_scales(everything, "root", random_state)
+    apart = pdist(drawn_rows(everything, _MOST_POINTS, random_state))
     apart = apart[apart > 0.0]
     length = float(np.median(apart)) if len(apart) else 1.0
-    return np.full(d, length / math.sqrt(2.0) if rule == "median-sqrt-half" else length)
+    return np.full(points.shape[1], length / math.sqrt(2.0) if rule == "median-sqrt-half" else length)
 
 
 def by_evidence(
@@ -192,7 +183,7 @@ def by_evidence(
     *,
     fixed: tuple[str, ...],
     random_state: int,
-) -> EvidenceSearch:
+) -> EvidenceSearch[Kernel]:
     """Hyper-parameters of largest Laplace evidence given the weights ``gamma`` (n_users, n_c), but for those ``fixed``.
 
     Of 600 rows, those of people drawn at random. gaspk.md 1.1: given the weights the answers are classified by one

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.likelihoods.views import Likelihood
 from predilect.models.gaspk.posterior.curvature import Curvature, factorised, gather, packed_blocks, scatter, unpacked
@@ -86,12 +86,6 @@ class TradeOffAnswers:
         total = np.add.reduceat(w[order], first) if len(first) else w
         rows = order[first]
         return cls(u[rows], p[rows], y[rows], total, n_users, n_points)
-
-    def take(self, rows: BoolArray | IntArray) -> TradeOffAnswers:
-        """Some of the rows, over the same people and points."""
-        return replace(
-            self, user=self.user[rows], point=self.point[rows], outcome=self.outcome[rows], weight=self.weight[rows]
-        )
 
     @property
     def n_rows(self) -> int:

@@ -71,9 +71,10 @@ class GaSPKPosterior(Posterior):
         question; then n_c² operations a question.
         """
         known = users >= 0
+        exactly = self.low_rank is None or len(users) <= self.exact_up_to  # with a solution for each variance
         n_c = self.gamma.shape[1]
         mean, var = np.empty(len(users)), np.empty(len(users))
-        if len(trade_offs) * n_c <= len(users) or not known.all() or not self._exactly(len(users)):
+        if len(trade_offs) * n_c <= len(users) or not known.all() or not exactly:
             found = self.at(trade_offs)
             mean, var = mixed(users, codes, self.gamma, found.mean, found.covariance)
             if not known.all():
@@ -93,10 +94,6 @@ class GaSPKPosterior(Posterior):
             prior = self.low_rank.basis.prior_variance(trade_offs)[codes]
             var[known] = _clamped(var[known], prior[known] * np.einsum("qc,qc->q", *2 * (self.gamma[users[known]],)))
         return mean, self.spread * (1.0 + np.maximum(var, 0.0)) - 1.0
-
-    def _exactly(self, n_solutions: int) -> bool:
-        """Whether variances are worked out with a solution each."""
-        return self.low_rank is None or n_solutions <= self.exact_up_to
 
     def _unseen(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(t) of an unseen user: one of the people, drawn at random."""

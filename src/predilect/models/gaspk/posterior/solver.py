@@ -17,7 +17,7 @@ from scipy.linalg import eigh_tridiagonal
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.solve import Solution, conjugate_gradients
-from predilect.models.gaspk.posterior.curvature import MANY, packed_product, unpacked, weighted_grams
+from predilect.models.gaspk.posterior.curvature import packed_product, precision_of, unpacked
 from predilect.models.gaspk.posterior.scores import Basis
 
 _LOOSE = 1e-6  # from here on up the recurrence of conjugate gradients is as good as the residual: rounding is far below
@@ -133,26 +133,8 @@ def largest_coordinates(basis: Basis, n_coordinates: int) -> IntArray:
 
 
 def assembled(basis: Basis, B: FloatArray, coordinates: IntArray) -> FloatArray:
-    """H restricted to some coordinates, shape (len(coordinates) · n_c,) squared, row j n_c + c as in ``solve``.
-
-    n_points len(coordinates)² n_c²/2 operations for n_c (n_c + 1)/2 matrix products; half of them where n_c is large.
-    """
-    n, n_c = len(coordinates), B.shape[1]
-    Phi = _columns(basis, coordinates)
-    H = np.empty((n, n_c, n, n_c))
-    low, high = np.tril_indices(n_c)
-    grams = weighted_grams(Phi, B[:, low, high]) if n_c >= MANY else None
-    part, (e, f) = np.empty((n, n)), np.tril_indices(n)
-    for k, (c, d) in enumerate(zip(low, high, strict=True)):
-        if grams is None:
-            part = Phi.T @ (B[:, c, d, None] * Phi)
-        else:
-            part[e, f] = part[f, e] = grams[k]
-        H[:, c, :, d] = part
-        H[:, d, :, c] = part
-    whole = H.reshape(n * n_c, n * n_c)
-    whole[np.diag_indices(n * n_c)] += 1.0
-    return whole
+    """H restricted to some coordinates, shape (len(coordinates) · n_c,) squared, row j n_c + c as in ``solve``."""
+    return precision_of(_columns(basis, coordinates), B)
 
 
 def solve(

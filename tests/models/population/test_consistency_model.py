@@ -1,0 +1,106 @@
+"""People who differ in care: what a fitted model says of them, keeps of them, and predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect import Comparisons, Population, compress
+from predilect.decisions import suggest, suggest_each
+from predilect.errors import DataError
+from predilect.evaluation import judge
+from tolerances import EXACT
+
+GIVEN = {"strength": 1e4, "variance": 1e-4, "consensus_variance": 2.0, "calibration": None, "n_jobs": 1}
+
+
+def crowd_of(seed: int, half_guess: bool, n: int = 40, per_person: int = 30, n_items: int = 8):
+    """One order for all; half of the people nearly guess."""
+    rng = np.random.default_rng(seed)
+    a = np.where(half_guess & (np.arange(n) % 2 == 0), 0.15, 1.5)
+    f, user = rng.standard_normal(n_items), np.repeat(np.arange(n), per_person)
+    left = rng.integers(n_items, size=len(user))
+    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    z = a[user] * (f[left] - f[right]) + rng.standard_normal(len(user))
+    return {"user": user, "left": left, "right": right}, np.where(z > 0, 1, -1), np.log(a), f
+
+
+FRAME, OUTCOME, THETA, TRUE = crowd_of(0, True)
+MODEL = Population(consistency=1.0, **GIVEN).fit(FRAME, OUTCOME)
+
+
+def test_people_say_who_guesses():
+    table = MODEL.people()
+    assert table["user"].to_list() == sorted(set(FRAME["user"].tolist()))
+    log_a = np.log(table["consistency"].to_numpy())
+    assert np.corrcoef(log_a, THETA)[0, 1] > 0.85
+    assert (table["lower"] < table["consistency"]).all()
+    assert (table["consistency"] < table["upper"]).all()
+    assert table["n"].to_list() == [30.0] * 40
+    assert table["agreement"].to_numpy()[1::2].mean() > table["agreement"].to_numpy()[::2].mean() + 0.15
+    assert table["ties"].to_list() == [0.0] * 40
+    said = "\n".join(MODEL.describe())
+    assert "People differ in how consistently they answer" in said
+    assert "more than twice the usual noise" in said
+
+
+def test_where_people_do_not_differ_nothing_is_said_of_it():
+    model = Population(consistency=0.0, **GIVEN).fit(FRAME, OUTCOME)
+    table = model.people()
+    assert table["consistency"].to_list() == [1.0] * 40
+    assert table["lower"].null_count() == 40
+    assert "consistently" not in "\n".join(model.describe())
+    with pytest.raises(DataError, match="pooled"):
+        Population(personal=False).fit(FRAME, OUTCOME).people()
+
+
+def test_answers_of_careful_people_are_easier_to_predict():
+    asked = {"user": [0, 1, 99], "left": [int(np.argmax(TRUE))] * 3, "right": [int(np.argmin(TRUE))] * 3}
+    with pytest.warns(UserWarning, match="without answers"):
+        guess, careful, stranger = MODEL.predict_proba(asked)[:, 0]
+    assert 0.5 < guess < 0.75 < careful
+    assert guess < stranger < careful
+
+
+def test_it_is_saved_updated_and_compressed(tmp_path):
+    asked = {"user": [0, 1, 3], "left": [0, 1, 2], "right": [3, 4, 5]}
+    expected = MODEL.predict_proba(asked)
+    MODEL.save(tmp_path / "model")
+    again = Population.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(asked), expected)
+    assert again.people().equals(MODEL.people())
+    small = compress(MODEL, keep=8, precision="double")
+    np.testing.assert_allclose(small.predict_proba(asked), expected, atol=1e-9)
+    small.save(tmp_path / "small")
+    np.testing.assert_allclose(type(small).load(tmp_path / "small").predict_proba(asked), expected, atol=1e-9)
+    again.update(user=1, left=0, right=3, outcome=1).update(user=77, left=0, right=3, outcome=1)
+    posterior = again.posterior_
+    code = again.users_.code(1)
+    assert posterior.consistencies(np.array([code]))[0] == MODEL.posterior_.consistencies(np.array([code]))[0]
+    a, sd = posterior.consistencies(np.array([40, -1]))  # who came, and who is not known
+    assert (a.tolist(), sd.tolist()) == ([1.0, 1.0], [1.0, 1.0])
+    again.forget(user=1, left=0, right=3, outcome=1)
+    np.testing.assert_array_equal(again.predict_proba(asked), expected)
+
+
+def test_questions_to_who_guesses_tell_less():
+    scores = [suggest(MODEL, user)["score"][0] for user in (0, 1)]
+    pool = {"user": [0, 1], "left": [0, 0], "right": [3, 3]}
+    both = suggest_each(MODEL, pool, repeat=True)["score"].to_list()
+    each = [suggest(MODEL, u, candidates={"left": [0], "right": [3]}, repeat=True)["score"][0] for u in (0, 1)]
+    assert both == pytest.approx(each, abs=EXACT)
+    assert scores[0] < scores[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_care_is_not_called_taste(seed):
+    frame, outcome, _, _ = crowd_of(seed, True, 60, 40, 12)
+    verdict = judge(Population(n_jobs=1), Comparisons.from_frame(frame, outcome=outcome))
+    assert verdict.personal.outcome == "nothing"
+    assert verdict.care.outcome == "better"
+    assert verdict.favours == "personal"
+    assert verdict.sentences[0] == "People differ in care, not in taste."
+    frame, outcome, _, _ = crowd_of(seed, False, 60, 40, 12)
+    alike = judge(Population(n_jobs=1), Comparisons.from_frame(frame, outcome=outcome))
+    assert (alike.personal.outcome, alike.care, alike.favours) == ("nothing", None, "pooled")

@@ -1,0 +1,172 @@
+"""Consistency of people: what it means, gradients, and where it comes to rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from predilect.gaussian.design import Sites
+from predilect.likelihoods.probit import margins_in_noise
+from predilect.models.population.fit import PopulationPrior, fit_population
+from predilect.models.population.search import Search, _Coordinates
+from predilect.people.empirical_bayes import consistency_step
+from predilect.people.layout import Basis, Law
+from predilect.people.posterior import PopulationPosterior, person_of
+from predilect.people.update import settle, settled
+from simulate import answers, laid_out, probit_answers, random_covariance
+from tolerances import CONVERGED, EXACT, ITERATIVE
+
+N_ITEMS, DELTA, SPREAD = 6, 0.6, 0.7
+
+
+def differing_in_care(seed: int, n_users: int, per_person, spread: float, sd: float = 0.7, n_items: int = N_ITEMS):
+    """A crowd in which the noise of person u has standard deviation exp(-θ_u)."""
+    rng = np.random.default_rng(seed)
+    theta = spread * rng.standard_normal(n_users)
+    utilities = rng.standard_normal(n_items) + sd * rng.standard_normal((n_users, n_items))
+    user = np.repeat(np.arange(n_users), per_person)
+    left, right, outcome = probit_answers(rng, utilities * np.exp(theta)[:, None], user, DELTA)
+    rows = answers(user, left, right, outcome, n_items=n_items, n_users=n_users)
+    rows.theta = theta
+    return rows
+
+
+ROWS = differing_in_care(0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)
+THETA = np.linspace(-0.6, 0.5, 8)
+
+
+def laws():
+    """A population on the items, and on functions, with what items have to themselves and a trait of people."""
+    rng = np.random.default_rng(2)
+    S, mean = random_covariance(np.random.default_rng(1), N_ITEMS, 1.5), np.linspace(-1.0, 1.0, N_ITEMS)
+    Phi, shift = rng.standard_normal((N_ITEMS, 3)), 0.3 * rng.standard_normal((N_ITEMS, 1))
+    yield Law(S, mean)
+    yield Law(random_covariance(rng, 3, 1.0), mean, Phi)
+    yield Law(random_covariance(rng, 3, 1.0), mean, Phi, rng.uniform(0.1, 0.8, N_ITEMS), shift)
+
+
+LAWS = list(laws())
+
+
+def crowd_of(law: Law, largest_state: int = 600):
+    people = replace(laid_out(ROWS), largest_state=largest_state)
+    return replace(people, traits=np.linspace(-1.0, 1.0, people.n_users)[:, None] * np.ones(law.shift.shape[1]))
+
+
+def evidence(people, theta, law, sites=None):
+    sites = Sites.flat(people.n_rows) if sites is None else sites
+    return settle(replace(people, consistency=np.exp(theta)), sites, law, DELTA, tolerance=1e-13)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("largest_state", [600, 0])
+def test_gradient_of_each_persons_evidence(law, largest_state):
+    people, step = crowd_of(law, largest_state), 1e-5
+    found = evidence(people, THETA, law)
+    for user in range(people.n_users):
+        up, down = (evidence(people, THETA + sign * step * np.eye(8)[user], law).evidence for sign in (1, -1))
+        assert abs((up - down) / (2.0 * step) - found.care[user, 0]) < ITERATIVE
+    assert np.all(found.care[np.diff(people.answer_ptr) == 0] == 0.0)
+    assert np.all(found.care[:, 1] >= 0.0)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("largest_state", [600, 0])
+def test_it_multiplies_the_utilities_that_answers_are_about(law, largest_state):
+    # One consistency for all is the same as a population that is so much wider.
+    people, a = crowd_of(law, largest_state), 1.7
+    sites, same = Sites.flat(people.n_rows), Sites.flat(people.n_rows)
+    one = evidence(people, np.full(8, np.log(a)), law, sites)
+    wider = Law(a * a * law.Sigma, a * law.mean, law.Phi, a * a * law.rho, a * law.shift)
+    other = settle(people, same, wider, DELTA, tolerance=1e-13)
+    assert one.evidence == pytest.approx(other.evidence, abs=CONVERGED)
+    np.testing.assert_allclose(one.H, a * a * other.H, atol=CONVERGED)
+    np.testing.assert_allclose(one.D, a * a * other.D, atol=CONVERGED)
+    np.testing.assert_allclose(one.r, a * other.r, atol=CONVERGED)
+    np.testing.assert_allclose(one.r_traits, a * other.r_traits, atol=CONVERGED)
+    np.testing.assert_allclose(one.own_D, a * a * other.own_D, atol=CONVERGED)
+    posteriors, people = [], replace(people, traits=np.zeros((8, 0)))
+    for scale, own, at in ((1.0, replace(people, consistency=np.full(8, a)), sites), (a, people, same)):
+        basis = None
+        if law.has_basis:
+            basis = Basis(law.Phi, scale**2 * law.rho, np.zeros(len(law.rho)), np.zeros(len(law.rho)), 1.0)
+        m = scale * (np.linspace(-1.0, 1.0, len(law.Sigma)))
+        posteriors.append(PopulationPosterior(m, 0.1 * scale**2 * law.Sigma, scale**2 * law.Sigma, own, at, basis))
+    users = np.repeat(np.arange(8), 3)
+    left, right = np.tile([0, 1, 4], 8), np.tile([2, 3, 5], 8)
+    (mean, var), (wide, wide_var) = (p.margins(users, left, right) for p in posteriors)
+    np.testing.assert_allclose(a * mean, wide, atol=CONVERGED)
+    np.testing.assert_allclose(a * a * var, wide_var, atol=CONVERGED)
+    np.testing.assert_array_equal(posteriors[0].consistencies(np.array([3, -1]))[0], [a, 1.0])
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_person_alone_rests_where_the_person_does_among_all(law):
+    people = replace(crowd_of(law), consistency=np.exp(THETA))
+    sites = Sites.flat(people.n_rows)
+    settle(people, sites, law, DELTA, tolerance=1e-12)
+    for user in range(8):
+        done, _ = settled(person_of(people, Sites.flat(people.n_rows), user), law, DELTA, largest_state=600)
+        expected = person_of(people, sites, user)
+        np.testing.assert_allclose(done.precision, expected.precision, atol=CONVERGED)
+        assert done.consistency == pytest.approx(expected.consistency, abs=EXACT)
+
+
+def test_the_objective_has_the_gradient_it_says():
+    people = laid_out(differing_in_care(3, 12, 9, SPREAD))
+    prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, tie_spread=0.5, consistency_spread=SPREAD)
+    search = Search(people, prior, None, None, 5, True)
+    search.sites = Sites.flat(people.n_rows)
+    search.site_tolerance = 1e-13
+    point, metric = search.closed_form(search.first_point(DELTA), 2)
+    coordinates = _Coordinates(search, point, metric)
+    x = 0.3 * np.random.default_rng(4).standard_normal(len(coordinates.reach))
+
+    def objective(x):
+        for _ in range(60):
+            found = coordinates.objective(x)
+        return found
+
+    gradient = objective(x)[1]
+    for direction in np.vstack([np.eye(len(x))[coordinates.care][:4], np.eye(len(x))[coordinates.ties][:2]]):
+        up, down = (objective(x + sign * 1e-4 * direction)[0] for sign in (1, -1))
+        assert abs((up - down) / 2e-4 - gradient @ direction) < 1e-5 * (1.0 + abs(gradient @ direction))
+
+
+def test_the_fit_is_a_maximum_and_finds_who_answers_with_care():
+    rows = differing_in_care(5, 60, 40, SPREAD)
+    people = laid_out(rows)
+    prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, consistency_spread=SPREAD)
+    state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)
+    current = settle(
+        state.people_with_ties(people), state.sites.copy(), state.posterior(people, prior).law, state.delta
+    )
+    theta, _ = consistency_step(state.log_consistency, SPREAD, current)
+    np.testing.assert_allclose(theta, state.log_consistency, atol=1e-4)
+    assert np.corrcoef(state.log_consistency, rows.theta)[0, 1] > 0.8
+    shared = fit_population(people, replace(prior, consistency_spread=0.0), tolerance=1e-9, max_iter=1000)
+    assert state.evidence > shared.evidence + 20.0
+    assert not len(shared.log_consistency)
+
+
+def test_a_margin_in_units_of_noise_is_averaged_over_the_consistency():
+    mean, var = np.array([1.5, -0.4, 0.0, 40.0]), np.array([0.5, 2.0, 1.0, 0.1])
+    a, sd = np.array([1.3, 0.7, 1.0, 1.0]), np.array([0.8, 0.3, 0.5, 0.2])
+    found, spread = margins_in_noise(mean, var, a, sd)
+    np.testing.assert_array_equal(spread, a * a * var)
+    for row in range(3):
+
+        def chance(theta, row=row):
+            b = a[row] * np.exp(theta)
+            return norm.pdf(theta, scale=sd[row]) * norm.cdf(b * mean[row] / np.sqrt(1.0 + b * b * var[row]))
+
+        expected = quad(chance, -8.0 * sd[row], 8.0 * sd[row])[0]
+        assert norm.cdf(found[row] / np.sqrt(1.0 + spread[row])) == pytest.approx(expected, abs=2e-4)
+    assert found[2] == 0.0
+    assert 15.0 < found[3] < 40.0  # digits in the tail
+    plain, _ = margins_in_noise(mean, var, a, np.zeros(4))
+    np.testing.assert_array_equal(plain, a * mean)
