@@ -58,7 +58,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
 
     def small(precision: str, **options: Any) -> Callable[[], Any]:
         def made() -> Any:
-            full = Population(**given, tie_threshold=("auto", 0.3)).fit(*answers(True))
+            full = Population(**given | {"consistency": 0.5}, tie_threshold=("auto", 0.3)).fit(*answers(True))
             return predilect.compress(full, 3, precision=precision, **options)
 
         return made
@@ -72,6 +72,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "population, everything chosen": fit(Population, plain, n_jobs=1),
         "population, features": fit(Population, features, **given, feature_weight=(0.7, "auto")),
         "population, ties": fit(Population, plain, **careless, tie_threshold=("auto", 0.3)),
+        "population, consistency": fit(Population, plain, **given | {"consistency": 0.5}),
         "population, traits": fit(Population, both, **given, user_features=True),
         "population, attributes": fit(Population, features, **given, basis="attributes"),
         "population, inducing": fit(Population, both, **given, basis="attributes+inducing", user_features=True),

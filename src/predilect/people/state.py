@@ -117,10 +117,9 @@ def prior_of_person(
         _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu)
     else:
         _prior_state_on_basis(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
-    if a != 1.0:
-        for i in range(n if in_pair_space else k):
-            for j in range(i + 1):
-                C[i, j] *= a * a
+    for i in range(n if in_pair_space else k):
+        for j in range(i + 1):
+            C[i, j] *= a * a
 
 
 @inner_kernel

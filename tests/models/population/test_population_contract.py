@@ -10,7 +10,7 @@ from predilect import Calibration, Population
 from predilect.latent import pooled
 
 FIXED = {
-    "consistency": 0.0,
+    "consistency": 0.5,
     "strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "feature_weight": 0.5,
     "length_scale": 1.0, "calibration": Calibration(0.8), "tol": 1e-13,
     "max_iter": 3000, "tie_threshold": ("auto", 0.3),

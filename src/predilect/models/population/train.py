@@ -221,8 +221,9 @@ def train_pooled(
     found = search_pooled(comparisons, space, start, given, delta, watch, functions, likelihood)
     best = found.state
     chosen = replace(
-        start, consensus_variance=found.variance, feature_weight=found.weight, consensus_feature_weight=None
-    )
+        start, consensus_variance=found.variance, feature_weight=found.weight, consensus_feature_weight=None,
+        consistency_spread=0.0,
+    )  # fmt: skip
     kind = {"kind": "items"} if functions is None else functions.to_dict()
     Phi = None if functions is None else functions.rows(space)
     C_m = best.C_m
