@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from contracts.votes import PAIRS, questions, user_ids
+from contracts.votes import PAIRS, item_ids, questions, user_ids
 from predilect import Comparisons, Population
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
 from predilect.gaussian.design import Sites
@@ -248,6 +248,18 @@ def test_the_answers_that_the_verdict_tries_follow(kind):
     for index in AT_FIT[:4].tolist():
         model.update(**one(index))
     assert model.comparisons_ == Comparisons.from_frame(columns(np.arange(ROWS.n_rows)))
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_the_answers_do_not_depend_on_when_they_are_read(personal):
+    answer = {"user": "who came and went", "left": item_ids([0])[0], "right": item_ids([1])[0], "outcome": 1}
+    models = [Population(**FIXED, personal=personal).fit(columns(AT_FIT)) for _ in range(2)]
+    for read, model in enumerate(models):
+        model.update(**answer)
+        assert not read or model.comparisons_.n_answers == models[0].n_answers_ + 1
+        model.forget(**answer)
+    assert models[0].comparisons_ == models[1].comparisons_
+    assert len(models[0].comparisons_.users) == len(models[0].users_) + 1
 
 
 def test_a_verdict_can_be_asked_for_again():

@@ -238,7 +238,7 @@ def _applied(answers: Comparisons, key: IntArray, change: FloatArray, names: lis
             before = np.cumsum(weight[same]) - weight[same]
             weight[same] -= np.clip(-net[row] - before, 0.0, weight[same])
         answers = replace(answers, weight=weight).take(weight > _DUST)
-    if came.any():
+    if came.any() or len(users) > len(answers.users):  # who came and went stays known, whenever this is read
         more = Comparisons(
             users, answers.items, who[came], left[came], right[came], outcome[came], net[came],
             has_users=answers.has_users, backend=answers.backend,
