@@ -103,4 +103,4 @@ def test_care_is_not_called_taste(seed):
     assert verdict.sentences[0] == "People differ in care, not in taste."
     frame, outcome, _, _ = crowd_of(seed, False, 60, 40, 12)
     alike = judge(Population(n_jobs=1), Comparisons.from_frame(frame, outcome=outcome))
-    assert (alike.personal.outcome, alike.care, alike.favours) == ("nothing", None, "pooled")
+    assert (alike.personal.outcome, alike.only_care, alike.favours) == ("nothing", False, "pooled")

@@ -86,7 +86,8 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     consistency : float or "auto", default "auto"
         σ_a: people differ in how consistently they answer. The noise of person u's answers is 1 / a_u times the
         crowd's, log a_u is N(0, σ_a²), and is learned with everything else; thresholds of ties are in units of the
-        person's own noise. "auto" is chosen on held-out answers from 0, .25, .5, 1 and 2. :meth:`people` says who.
+        person's own noise. "auto" is chosen on held-out answers from 0, .25 and .5, or for people of one mind up
+        to 2. :meth:`people` says who.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
         proportion more for more than 5 000 answers, up to 3e-4.

@@ -74,9 +74,9 @@ _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-sta
 _POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
-# A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some guess:
-# the spread may be large.
-_CONSISTENCY_SPREADS, _ERRORS_OF_SPREAD = (0.25, 0.5, 1.0, 2.0), 1.0
+# A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some people
+# guess, and then the spread is large; but where people differ in taste a large one passes lapses off as care.
+_CONSISTENCY_SPREADS, _SPREADS_OF_ONE_MIND, _ERRORS_OF_SPREAD = (0.25, 0.5), (0.25, 0.5, 1.0, 2.0), 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,9 +341,11 @@ class _Search:
         setting = rigid_hyperparameters(
             self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
         )
+        with_care = "consistency_spread" in self.free
+        if with_care:
+            setting = replace(setting, consistency_spread=0.0)
         rigid = replace(best, setting=setting, trial=self.run(best.candidate, setting, None))
-        if "consistency_spread" in self.free and not setting.consistency_spread:
-            rigid = self.with_consistency(rigid)
+        rigid = self.with_consistency(rigid) if with_care else rigid
         # Taste along the consensus is care by another name.
         care_alone = rigid.setting.consistency_spread > best.setting.consistency_spread
         errors = _ERRORS_OF_SPREAD if care_alone else SIGNIFICANCE
@@ -367,7 +369,8 @@ class _Search:
 
     def with_consistency(self, best: _Found) -> _Found:
         """The same with a consistency of each person, if that gains; a larger spread must clearly gain on a smaller."""
-        for spread in _CONSISTENCY_SPREADS:
+        one_mind = best.setting.variance <= _POOLED_SCALE
+        for spread in _SPREADS_OF_ONE_MIND if one_mind else _CONSISTENCY_SPREADS:
             setting = replace(best.setting, consistency_spread=spread)
             trial = self.run(best.candidate, setting, best.trial)
             n_errors = _ERRORS_OF_SPREAD if best.setting.consistency_spread else SIGNIFICANCE
