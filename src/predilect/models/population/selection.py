@@ -368,13 +368,12 @@ class _Search:
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
     def with_consistency(self, best: _Found) -> _Found:
-        """The same with a consistency of each person, if that gains; a larger spread must clearly gain on a smaller."""
+        """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
         one_mind = best.setting.variance <= _POOLED_SCALE
         for spread in _SPREADS_OF_ONE_MIND if one_mind else _CONSISTENCY_SPREADS:
             setting = replace(best.setting, consistency_spread=spread)
             trial = self.run(best.candidate, setting, best.trial)
-            n_errors = _ERRORS_OF_SPREAD if best.setting.consistency_spread else SIGNIFICANCE
-            if is_better(trial, best.trial, n_errors):
+            if is_better(trial, best.trial, _ERRORS_OF_SPREAD):
                 best = _Found(best.candidate, setting, trial)
         return best
 
