@@ -10,11 +10,11 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
+from objective_slopes import assert_slopes
 from predilect import Calibration, Population
 from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
-from predilect.models.population.search import Search, _Coordinates
-from predilect.people.empirical_bayes import spread_of, ties_step
+from predilect.people.empirical_bayes import tie_spread_of, ties_step
 from predilect.people.layout import Law
 from predilect.people.posterior import person_of
 from predilect.people.update import FIRST_REST, next_threshold, settle, settle_all, settled, thresholds_at_rest
@@ -185,36 +185,24 @@ def test_the_spread_is_that_of_largest_evidence():
 
     best = math.exp(minimize_scalar(loss, bounds=(-4.0, 2.0), method="bounded", options={"xatol": 1e-9}).x)
     for start in (0.3, 1.5):
-        assert abs(spread_of(modes(start), information, start) / best - 1.0) < 0.01
+        assert abs(tie_spread_of(modes(start), information, start) / best - 1.0) < 0.01
 
 
 def test_the_spread_is_no_larger_than_a_calibration_may_have():
     # Copies by the million that contradict each other ask for 88: e to that power is no threshold.
     log_factor, information = np.array([90.0, -90.0, 85.0]), np.array([0.5, 0.5, 1e-6])
-    assert spread_of(log_factor, information, 50.0) == 10.0
+    assert tie_spread_of(log_factor, information, 50.0) == 10.0
     Calibration(tie_spread=10.0)
 
 
 def test_the_objective_has_the_gradient_it_says():
-    people = laid_out(own_thresholds(3, 12, 9, SPREAD))
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, tie_spread=SPREAD)
-    search = Search(people, prior, None, None, 5, True)
-    search.sites = Sites.flat(people.n_rows)
-    search.site_tolerance = 1e-13
-    point, metric = search.closed_form(search.first_point(DELTA), 2)
-    coordinates = _Coordinates(search, point, metric)
-    rng = np.random.default_rng(4)
-    x = 0.3 * rng.standard_normal(len(coordinates.reach))
 
-    def objective(x):
-        for _ in range(60):
-            found = coordinates.objective(x)
-        return found
+    def places(coordinates):  # four thresholds of people, and everybody's
+        first = coordinates.ties.start
+        return [*range(first, first + 4), coordinates.delta.start]
 
-    gradient = objective(x)[1]
-    for direction in np.vstack([np.eye(len(x))[coordinates.ties][:4], np.eye(len(x))[coordinates.delta]]):
-        up, down = (objective(x + sign * 1e-4 * direction)[0] for sign in (1, -1))
-        assert abs((up - down) / 2e-4 - gradient @ direction) < 1e-5 * (1.0 + abs(gradient @ direction))
+    assert_slopes(laid_out(own_thresholds(3, 12, 9, SPREAD)), prior, DELTA, places)
 
 
 def test_the_fit_is_a_maximum_and_thresholds_average_out():
@@ -229,7 +217,7 @@ def test_the_fit_is_a_maximum_and_thresholds_average_out():
     np.testing.assert_allclose(theta, state.log_tie_factor, atol=ITERATIVE)
     assert abs(state.log_tie_factor.mean()) < 1e-3
     assert np.corrcoef(state.log_tie_factor, rows.theta)[0, 1] > 0.8
-    assert abs(spread_of(state.log_tie_factor, information, SPREAD) - SPREAD) < 0.2
+    assert abs(tie_spread_of(state.log_tie_factor, information, SPREAD) - SPREAD) < 0.2
     shared = fit_population(people, replace(prior, tie_spread=0.0), tolerance=1e-9, max_iter=1000)
     assert state.evidence > shared.evidence + 20.0
     assert not len(shared.log_tie_factor)

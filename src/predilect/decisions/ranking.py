@@ -13,6 +13,7 @@ from predilect.data import Vocabulary
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.posterior import Utilities
+from predilect.likelihoods.special import Z_95
 
 BOARD_COLUMNS = (
     "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n",
@@ -23,7 +24,6 @@ _ENTRIES_AT_ONCE = 20_000_000
 TIER_CONFIDENCE = 0.95
 _TIED = 1e-9  # what iterations and rounding leave open, of the largest score or standard deviation
 _ROUNDING = 1e-6
-_Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
         item=order,
         mean=score[order],
         sd=sd[order],
-        lower=(score - _Z_95 * sd)[order],
-        upper=(score + _Z_95 * sd)[order],
+        lower=(score - Z_95 * sd)[order],
+        upper=(score + Z_95 * sd)[order],
         rank=np.arange(1, n_items + 1),
         rank_low=low[order].astype(np.int64),
         rank_high=high[order].astype(np.int64),

@@ -161,8 +161,6 @@ def drawn_people(
 
 _FEWEST_HELD_OUT = 20
 _FEWEST_TIES = 20
-# Population covariance next to nothing, and held there: one ranking for all, in the model that knows people.
-ONE_TASTE = {"strength": 1e4, "variance": 1e-4}
 _TOLERANCE = 1e-4  # nats an answer: models are compared, not kept; a tenth of it moved no gain by .0001
 _SAME = "the reason is the same as for personal rankings"
 
@@ -263,10 +261,11 @@ def judge(
         pooled = trial.run("one ranking for all", all_as_one, features)
         hold("personal", personal, pooled)
         baseline, care = pooled, trial.chosen["personal rankings"].get("consistency", 0.0)
-        may_differ = base.get_params().get("consistency", 0.0) != 0.0
-        if may_differ and (care or contests["personal"].outcome == "better"):  # or care would be called taste
-            alike = clone(base).set_params(personal=True, user_features=False, **ONE_TASTE)
-            alike.set_params(**({"consistency": care} if care else {}))
+        asked = base.get_params().get("consistency", 0.0)
+        if asked != 0.0 and (care or contests["personal"].outcome == "better"):  # or care would be called taste
+            alike = clone(base).set_params(
+                personal=True, user_features=False, consistency=care or asked, **base.of_one_mind
+            )
             careful = trial.run("one ranking for all, with care", alike, features)
             hold("care", careful, pooled)
             if contests["care"].outcome == "better":

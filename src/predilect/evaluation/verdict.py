@@ -90,10 +90,13 @@ class Verdict:
     care: Contest | None = None
 
     @property
+    def _of_one_mind(self) -> bool:
+        return self.personal.outcome in ("nothing", "worse")
+
+    @property
     def only_care(self) -> bool:
         """Whether people differ in care, but not in taste."""
-        no_taste = self.personal.outcome in ("nothing", "worse")
-        return no_taste and self.care is not None and self.care.outcome == "better"
+        return self._of_one_mind and self.care is not None and self.care.outcome == "better"
 
     @property
     def favours(self) -> str:
@@ -102,8 +105,7 @@ class Verdict:
         What could not be judged stays personal: that is the model in which every person has an equal voice. So does
         what is one ranking for all but for the care of people, which the pooled model does not know.
         """
-        no_taste = self.personal.outcome in ("nothing", "worse")
-        return "pooled" if no_taste and not self.only_care else "personal"
+        return "pooled" if self._of_one_mind and not self.only_care else "personal"
 
     @property
     def contests(self) -> list[Contest]:

@@ -9,6 +9,7 @@ import math
 
 from predilect._compile import inner_kernel, kernel, ufunc
 
+Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal: half of a 95 % interval, in sd
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)

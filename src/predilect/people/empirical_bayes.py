@@ -127,17 +127,14 @@ def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tu
     return log_factor + np.clip(step, -_LARGEST_LOG_STEP, _LARGEST_LOG_STEP), information
 
 
-def consistency_step(log_consistency: FloatArray, spread: float, current: Expectation) -> tuple[FloatArray, FloatArray]:
-    """Scoring step of people's consistency, log a_u = θ_u ~ N(0, spread²), at most a factor √e.
-
-    Returns the new θ (n_users,) and the information of the answers, by the squares of what each adds to the gradient.
-    """
+def consistency_step(log_consistency: FloatArray, spread: float, current: Expectation) -> FloatArray:
+    """Scoring step of people's consistency, log a_u = θ_u ~ N(0, spread²), at most a factor √e; θ, (n_users,)."""
     slope, information = current.care.T
     step = (slope - log_consistency / spread**2) / (information + spread**-2)
-    return log_consistency + np.clip(step, -0.5 * _LARGEST_LOG_STEP, 0.5 * _LARGEST_LOG_STEP), information
+    return np.asarray(log_consistency + np.clip(step, -0.5 * _LARGEST_LOG_STEP, 0.5 * _LARGEST_LOG_STEP))
 
 
-def spread_of(log_factor: FloatArray, information: FloatArray, spread: float) -> float:
+def tie_spread_of(log_factor: FloatArray, information: FloatArray, spread: float) -> float:
     """Empirical-Bayes σ of people's thresholds by EM, with a Gaussian likelihood of each θ_u about its mode.
 
     The modes ``log_factor`` (n,) were found under N(0, ``spread``²); ``information`` excludes the prior.

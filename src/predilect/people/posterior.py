@@ -18,7 +18,6 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.likelihoods.probit import margins_in_noise
 from predilect.people.layout import LARGEST_STATE, OF_PEOPLE, Basis, Effects, Law, People, shards_of
 from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
@@ -288,8 +287,7 @@ class PopulationPosterior(Posterior):
         self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """:meth:`margins`, in units of the noise of the user's own answers."""
-        mean, var = self.margins(users, left, right, executor=executor)
-        return margins_in_noise(mean, var, *self.consistencies(users))
+        return self._in_units_of_noise(*self.margins(users, left, right, executor=executor), users)
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         kind = np.full(len(users), 2, dtype=np.int8)

@@ -125,11 +125,10 @@ def prior_of_person(
 @inner_kernel
 def unscale(a, x, Q, n):
     """Sums (n), (n, n) of utilities that were multiplied by the consistency, as those of the utilities."""
-    if a != 1.0:
-        for i in range(n):
-            x[i] *= a
-            for j in range(n):
-                Q[i, j] *= a * a
+    for i in range(n):
+        x[i] *= a
+        for j in range(n):
+            Q[i, j] *= a * a
 
 
 @inner_kernel

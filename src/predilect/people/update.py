@@ -60,9 +60,10 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
     slope = 0.0
     curvature = 0.0
     for p in range(n):
-        a = p if in_pair_space else la[p]
-        b = -1 if in_pair_space else lb[p]
-        v, mean = direction(C, mu, a, b, d, c)
+        if in_pair_space:
+            v, mean = C[p, p], mu[p]
+        else:
+            v, mean = direction(C, mu, int(la[p]), int(lb[p]), d, c)
         denominator = 1.0 - lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * eta[p]) / denominator

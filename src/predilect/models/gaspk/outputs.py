@@ -12,6 +12,7 @@ from predilect._types import FloatArray
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError, DataWarning
 from predilect.likelihoods.probit import outcome_probabilities
+from predilect.likelihoods.special import Z_95
 from predilect.models.gaspk.posterior.joint import joint
 from predilect.models.gaspk.questions import (
     BEYOND,
@@ -24,7 +25,6 @@ from predilect.models.gaspk.questions import (
 )
 from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, steps_of
 
-_Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal
 _PAIRS_AT_ONCE = 500_000
 
 
@@ -84,7 +84,7 @@ def accept(model: Any, trade_offs: Any, user: Any = None) -> Any:
     sd = np.sqrt(np.maximum(var, 0.0))
     added = {
         "p_left": chances[:, 0], "p_tie": chances[:, 1], "p_right": chances[:, 2], "mean": mean, "sd": sd,
-        "lower": mean - _Z_95 * sd, "upper": mean + _Z_95 * sd,
+        "lower": mean - Z_95 * sd, "upper": mean + Z_95 * sd,
     }  # fmt: skip
     return frame_of(model, columns, added)
 

@@ -15,6 +15,7 @@ from predilect._types import FloatArray
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.likelihoods.probit import outcome_probabilities
+from predilect.likelihoods.special import Z_95
 from predilect.models.gaspk.boundaries import indifference
 from predilect.models.gaspk.outputs import accept
 from predilect.models.gaspk.parameters import resolve
@@ -194,7 +195,6 @@ def _table(frame: Any) -> dict[str, npt.NDArray[Any]]:
 
 _MOST_ROWS = 5
 _MOST_DOTS = 1500
-_Z_95 = 1.959963984540054
 _PANELS = ("evaluation", "standard deviation", "probability of accepting")
 _COLOURS = ("RdBu", "Greys", "PuOr")
 
@@ -360,13 +360,13 @@ def _lines(panels: Any, one: Axis, mean: FloatArray, sd: FloatArray, chance: Flo
         panel.plot(one.values, values[k], color=colour, linewidth=1.6)
         if column == 0:
             panel.fill_between(
-                one.values, mean[k] - _Z_95 * sd[k], mean[k] + _Z_95 * sd[k], color=colour, alpha=0.2, linewidth=0
+                one.values, mean[k] - Z_95 * sd[k], mean[k] + Z_95 * sd[k], color=colour, alpha=0.2, linewidth=0
             )
         panel.axhline((0.0, 0.0, 0.5)[column], color="0.6", linewidth=0.8)
         panel.set_xlim(*_edges(one))
         one.decorate(panel.xaxis)
         style(panel)
-    spread = (np.abs(mean) + _Z_95 * sd).max() * 1.05
+    spread = (np.abs(mean) + Z_95 * sd).max() * 1.05
     low, high = ((-spread, spread), (0.0, float(sd.max()) * 1.1), (0.0, 1.0))[column]
     for panel in panels:
         panel.set_ylim(low, high)

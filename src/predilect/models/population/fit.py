@@ -108,11 +108,15 @@ def fit_population(
         offset = start.offset if len(start.offset) == len(point.offset) else point.offset
         B = start.B if start.B.shape == point.B.shape else point.B
         own_scale = start.own_scale if len(point.offset) else point.own_scale
-        same = len(start.log_tie_factor) == len(point.log_tie_factor) and start is not population
-        log_tie_factor = start.log_tie_factor if same else point.log_tie_factor
-        same = len(start.log_consistency) == len(point.log_consistency) and start is not population
-        log_consistency = start.log_consistency if same else point.log_consistency
-        point = Point(start.m, start.Sigma, delta or 0.0, offset, own_scale, B, log_tie_factor, log_consistency)
+
+        def of_people(theirs: FloatArray, ours: FloatArray) -> FloatArray:
+            return theirs if len(theirs) == len(ours) and start is not population else ours
+
+        point = Point(
+            start.m, start.Sigma, delta or 0.0, offset, own_scale, B,
+            of_people(start.log_tie_factor, point.log_tie_factor),
+            of_people(start.log_consistency, point.log_consistency),
+        )  # fmt: skip
     search.sites = sites
     point, residual, again = search.fixed_point(point, tolerance * people.n_answers, max_iter)
     if again:

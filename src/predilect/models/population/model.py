@@ -24,6 +24,7 @@ from predilect.models.estimator import Estimator, Learned
 from predilect.models.people_models import traits_of_new_users
 from predilect.models.population.people_table import describe_consistency, people_columns
 from predilect.models.population.prior import (
+    ONE_MIND,
     Hyperparameters,
     check_settings,
     given_hyperparameters,
@@ -141,6 +142,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     """
 
     hyperparameters_type: ClassVar[Any] = Hyperparameters
+    of_one_mind: ClassVar[dict[str, float]] = ONE_MIND  # arguments by which all people have the same utilities
     _held: ClassVar[Fields] = {}  # the posterior holds the answers
 
     personal: bool = True

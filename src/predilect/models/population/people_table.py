@@ -9,8 +9,8 @@ import polars as pl
 
 from predilect._text import one_line, shortened
 from predilect._types import FloatArray
+from predilect.likelihoods.special import Z_95
 
-_Z95 = 1.959963984540054
 _NOISY = 0.5  # consistency of somebody with twice the usual noise
 _MOST_NAMED, _LONGEST_NAME = 3, 30
 
@@ -32,7 +32,7 @@ def people_columns(model: Any) -> dict[str, Any]:
     ties = sums(people.weight * (people.outcome == 0))
     lower, upper = np.full(people.n_users, np.nan), np.full(people.n_users, np.nan)
     if model.hyperparameters_.consistency_spread:
-        reach = np.exp(_Z95 * people.consistency_sd)
+        reach = np.exp(Z_95 * people.consistency_sd)
         lower, upper = people.consistency / reach, people.consistency * reach
     with np.errstate(invalid="ignore"):
         shares = {"agreement": agreeing / n_decided, "ties": ties / n_answers}

@@ -203,6 +203,9 @@ class Search:
     def _step(self, point: Point, current: Expectation, power: float) -> Point:
         prior = self.prior
         delta, log_tie_factor = self._thresholds(point, current)
+        log_consistency = point.log_consistency
+        if self.learn_care:
+            log_consistency = consistency_step(log_consistency, prior.consistency_spread, current)
         return Point(
             m=consensus_mode(point.m, self.precision, current),
             Sigma=covariance_step(
@@ -215,9 +218,7 @@ class Search:
             ),
             B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
             log_tie_factor=log_tie_factor,
-            log_consistency=consistency_step(point.log_consistency, prior.consistency_spread, current)[0]
-            if self.learn_care
-            else point.log_consistency,
+            log_consistency=log_consistency,
         )
 
     def _thresholds(self, point: Point, current: Expectation) -> tuple[float, FloatArray]:

@@ -38,6 +38,7 @@ from predilect.models.population.held_out import (
     is_better,
 )
 from predilect.models.population.prior import (
+    ONE_MIND,
     Candidate,
     Functions,
     Hyperparameters,
@@ -45,7 +46,7 @@ from predilect.models.population.prior import (
     are_few,
     least_strength,
 )
-from predilect.people.empirical_bayes import spread_of
+from predilect.people.empirical_bayes import tie_spread_of
 from predilect.people.layout import People, lay_out
 
 DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
@@ -70,8 +71,7 @@ _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # A quarter of the crowd, within these: for the evidence of each basis, and for the answers held out that compare them.
 _PEOPLE_FOR_EVIDENCE, _PEOPLE_FOR_BASIS = (160, 500), (400, 500)
 _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-standard-error rule
-# Prior variance of a person's utility about the consensus that stands for none, and up to which that is worth a try.
-_POOLED_SCALE, _LARGEST_SCALE_NEAR_POOLED = 1e-4, 0.5
+_LARGEST_SCALE_NEAR_POOLED = 0.5  # of a person's utility about the consensus, up to which none is worth a try
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
 # A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some people
@@ -336,7 +336,7 @@ class _Search:
             predicted = [fold.predict_pooled(start, given) for fold in self.folds]
             if is_better(best.trial, Trial.of(predicted, self.given(start), self.folds[0].people.likelihood)):
                 return best
-        setting = replace(best.setting, strength=_RANGES["strength"][1], variance=_POOLED_SCALE, trait_scale=0.0)
+        setting = replace(best.setting, strength=ONE_MIND["strength"], variance=ONE_MIND["variance"], trait_scale=0.0)
         free = [name for name in self.free if name == "consensus_variance"]
         setting = rigid_hyperparameters(
             self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
@@ -362,14 +362,14 @@ class _Search:
         if not information.any():  # the training answers of the folds hold no tie
             return best
         active = information > 0.0
-        spread = spread_of(log_factor[active], information[active], _FIRST_TIE_SPREAD)
+        spread = tie_spread_of(log_factor[active], information[active], _FIRST_TIE_SPREAD)
         setting = replace(setting, tie_spread=spread)
         trial = self.run(best.candidate, setting, trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
     def with_consistency(self, best: _Found) -> _Found:
         """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
-        one_mind = best.setting.variance <= _POOLED_SCALE
+        one_mind = best.setting.variance <= ONE_MIND["variance"]
         for spread in _SPREADS_OF_ONE_MIND if one_mind else _CONSISTENCY_SPREADS:
             setting = replace(best.setting, consistency_spread=spread)
             trial = self.run(best.candidate, setting, best.trial)
