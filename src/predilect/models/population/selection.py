@@ -188,6 +188,8 @@ def select_model(
         best = search.with_consistency(best)
     nearly_rigid = best.setting.strength
     best = search.walk(best)
+    if "consistency_spread" in free and not best.setting.consistency_spread:
+        best = search.with_consistency(best)  # before tastes have the scale they want, care may not show
     best = search.kept_from_heart(best, nearly_rigid)
     best = search.or_pooled(best, delta, executor)
     if traits is not None and not traits_must:
