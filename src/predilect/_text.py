@@ -60,7 +60,8 @@ def amount(number: float) -> str:
 
 Interface = Literal["command", "function", "fit", "pairs"]
 
-_FLAGS = {"ties": "tie", "value": "item-map-column"}  # of the command, where they are not the argument's name
+# Of the command, where they are not the argument's name.
+_FLAGS = {"ties": "tie", "covariates": "control", "value": "item-map-column"}
 
 _INTERFACE: ContextVar[Interface] = ContextVar("interface", default="function")
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predilect.data import Comparisons, check, k_folds_answers, read_comparisons
-from predilect.data.canonical import canonical_tasks
+from predilect.data.canonical import Answers, canonical_answers
 from predilect.errors import DataError
 from simulate import shuffled
 
@@ -153,7 +153,7 @@ def test_without_tasks_nothing_is_known():
     assert blank.task is None
     assert blank == comparisons
     none = (comparisons.user, comparisons.left, comparisons.right, comparisons.outcome, comparisons.weight, None)
-    assert canonical_tasks(*none)[1] is None
+    assert canonical_answers(Answers(*none)).task is None
 
 
 def test_ids_of_any_kind():

@@ -114,6 +114,25 @@ class ReadingOptions:
         bool,
         typer.Option("--no-task", rich_help_panel=COLUMNS, help="Each answer was given by itself."),
     ] = False
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control",
+            metavar="A,B",
+            rich_help_panel=COLUMNS,
+            help="Numbers by which the two shown may differ, such as length, with commas between them: A is a column "
+            "of differences, left minus right, or stands for A_left and A_right, or A_a and A_b.",
+        ),
+    ] = None
+    side: Annotated[
+        bool | None,
+        typer.Option(
+            "--side/--no-side",
+            rich_help_panel=ROWS,
+            show_default="where the file tells",
+            help="Left and right are where the items were shown, which may sway people; no: they mean nothing.",
+        ),
+    ] = None
     winner_is: Annotated[
         WinnerReading | None,
         typer.Option(
@@ -133,7 +152,7 @@ class ReadingOptions:
         ),
     ] = None
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", rich_help_panel=ROWS, help="Leave out rows with an empty id.")
+        bool, typer.Option("--drop-missing", rich_help_panel=ROWS, help="Leave out rows with an empty id or covariate.")
     ] = False
     drop_self: Annotated[
         bool, typer.Option("--drop-self", rich_help_panel=ROWS, help="Leave out rows of an item against itself.")

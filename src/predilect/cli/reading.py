@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
 from predilect.cli.options import ReadingOptions
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
 from predilect.data.frames import as_text
-from predilect.data.read.assemble import ReadOptions
-from predilect.data.read.columns import TASK, guess_columns, guess_one
+from predilect.data.read.assemble import ReadOptions, used_columns
+from predilect.data.read.columns import TASK, guess_one
 from predilect.data.read.readers import read_table
 from predilect.errors import DataError
 
@@ -49,9 +49,7 @@ def read_votes(
         for name in more:
             if name not in names:
                 raise no_column(name, "--segment" if by is None else "--by", names)
-        roles = ("user", "left", "right", "winner", "weight", "task")
-        given: dict[str, Any] = {role: value for role, value in settings.items() if role in roles}
-        return [*guess_columns(names, **given).values(), *more]
+        return [*used_columns(names, settings), *more]
 
     names, frame = read_table(path, wanted, unpack_limit=options.unpack_limit)
     whole = Comparisons.from_frame(frame, **settings)
@@ -70,6 +68,8 @@ def read_votes(
     if settings.get("winner_is") is None:
         settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)
     settings["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
+    # Few answers may look as if they had no sides, or had some, where all together tell.
+    settings["side"] = None if whole.intake.no_sides == "" else False
     value = _segment_values(frame, by)
     parts: dict[str, Comparisons | str] = {}
     for segment in value.drop_nulls().unique().sort().to_list():
@@ -111,6 +111,9 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         raise DataError("--weight and --no-weight contradict each other; give one of them")
     if options.no_task and options.task is not None:
         raise DataError("--task and --no-task contradict each other; give one of them")
+    control = [name.strip() for name in (options.control or "").split(",")]
+    if options.control is not None and not all(control):
+        raise DataError("--control takes names of columns with commas between them, and one of the names is empty")
     if options.item_map_column is not None and options.item_map is None:
         raise DataError("--item-map-column names a column of --item-map FILE, which was not given")
     settings: ReadOptions = {
@@ -125,6 +128,8 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         "drop_missing": options.drop_missing,
         "drop_self": options.drop_self,
         "drop_unknown": options.drop_unknown,
+        "covariates": control if options.control is not None else (),
+        "side": options.side,
     }
     if options.item_map is not None:
         settings["item_map"] = read_item_map(

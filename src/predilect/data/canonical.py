@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,41 +11,81 @@ from numpy.typing import NDArray
 from predilect.data.frames import clean_ids
 from predilect.errors import DataError
 
-Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int8], NDArray[np.float64]]
+Codes = NDArray[np.int32]
+Rows = tuple[Codes, Codes, Codes, NDArray[np.int8], NDArray[np.float64]]
+
+
+class Answers(NamedTuple):
+    """Columns of answers, (n_rows,) each; optional ones are None where no answer has one.
+
+    ``task``: equal for a person's answers of one task, below 0 for none. ``sides``: weight shown with the left item on
+    the left, and on the right, (n_rows, 2). ``covariates``: left minus right, (n_rows, n_covariates).
+    """
+
+    user: Codes
+    left: Codes
+    right: Codes
+    outcome: NDArray[np.int8]
+    weight: NDArray[np.float64]
+    task: Codes | None = None
+    sides: NDArray[np.float64] | None = None
+    covariates: NDArray[np.float64] | None = None
+
+    def at(self, rows: NDArray[np.intp]) -> Answers:
+        """Some of the rows, by index."""
+        return Answers._make(None if column is None else column.take(rows, axis=0) for column in self)
+
+
+class _Merged(NamedTuple):
+    """Canonical rows, and how they came about: ``order`` of the answers, in which each row's begin at ``starts``."""
+
+    rows: Rows
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
 
 
 def canonical_rows(
-    user: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    outcome: NDArray[np.int8],
-    weight: NDArray[np.float64],
+    user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], weight: NDArray[np.float64]
 ) -> Rows:
     """Answers sorted by user, pair and outcome, smaller item code on the left; equal ones merged, shape (n_distinct,).
 
     Outcomes are flipped where the items change sides, weights added over equal rows, in the order of the weights, so
     that the sum has the same bits for any order of the rows. O(n log n).
     """
+    return _merged(user, left, right, outcome, weight, None).rows
+
+
+def _merged(
+    user: Codes,
+    left: Codes,
+    right: Codes,
+    outcome: NDArray[np.int8],
+    weight: NDArray[np.float64],
+    value: NDArray[np.int64] | None,
+) -> _Merged:
+    """As ``canonical_rows``, but only answers of one ``value`` are equal; it sorts after the outcome."""
     swap = left > right
     low, high = np.where(swap, right, left), np.where(swap, left, right)
     sign = np.where(swap, -outcome, outcome).astype(np.int8)
     n_items = int(high.max()) + 1 if len(high) else 1
     n_users = int(user.max()) + 1 if len(user) else 1
+    n_values = 1 if value is None else int(value.max(initial=0)) + 1
+    values = () if value is None else (value,)
     uniform = bool(len(weight) == 0 or (weight == weight[0]).all())
-    if n_users * n_items * n_items * 3 < 2**62:
+    if n_users * n_items * n_items * 3 * n_values < 2**62:
         key = user.astype(np.int64)
-        for part, size in ((low, n_items), (high, n_items), (sign + 1, 3)):
+        for part, size in zip((low, high, sign + 1, *values), (n_items, n_items, 3, n_values), strict=False):
             key *= size
             key += part
         order = np.argsort(key) if uniform else np.lexsort((weight, key))
         fresh = ~repeats(key[order])
     else:
-        order = np.lexsort((weight, sign, high, low, user))
-        fresh = ~repeats(*(part[order] for part in (user, low, high, sign)))
+        order = np.lexsort((weight, *values, sign, high, low, user))
+        fresh = ~repeats(*(part[order] for part in (user, low, high, sign, *values)))
     starts = np.flatnonzero(fresh)
     first = order[starts]
     total = np.add.reduceat(weight[order], starts) if len(starts) else weight[:0].copy()
-    return user[first].astype(np.int32), low[first], high[first], sign[first], total
+    return _Merged((user[first].astype(np.int32), low[first], high[first], sign[first], total), order, starts)
 
 
 def repeats(*columns: NDArray[Any]) -> NDArray[np.bool_]:
@@ -66,8 +106,6 @@ def exact_sum(weight: NDArray[np.float64]) -> float:
     """Sum with the same bits in any order."""
     return float(np.sort(weight).sum())
 
-
-Codes = NDArray[np.int32]
 
 ALONE = -1
 
@@ -170,41 +208,64 @@ def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray
     return stretch, stretch + np.cumsum(fresh)
 
 
-def canonical_tasks(
-    user: Codes,
-    left: Codes,
-    right: Codes,
-    outcome: NDArray[np.int8],
-    weight: NDArray[np.float64],
-    task: Codes | None,
-) -> tuple[Rows, Codes | None]:
-    """Canonical rows with tasks: only equal answers of one task become one row; arguments as ``canonical_rows``.
+def canonical_answers(answers: Answers) -> Answers:
+    """Canonical rows of answers with tasks, sides and covariates; the order is that of ``canonical_rows``.
 
-    ``task`` is equal for a person's answers of one task, below 0 for none. Returned codes are 0, 1, ... in the order in
-    which tasks first occur in the rows, distinct between people, -1 for none; None if no answer has a task.
+    Only equal answers of one task and with the same covariates become one row, which sort after the outcome. Sides add
+    up; they and covariates turn with the items. Tasks are 0, 1, ... in the order in which they first occur in the rows,
+    distinct between people, -1 for none; None if no answer has a task.
 
     Only which answers belong together matters, not what a task was called: where tasks of a person begin with the same
     answer, they are put in the order of what follows, as words in a dictionary. Tasks that are equal throughout can
     change places without any difference. O(n log n), and once more for each doubling of the answers in which two tasks
     agree from the start.
     """
+    user, left, right, outcome, weight, task, sides, covariates = answers
+    swap, value = left > right, None
+    if covariates is not None:
+        covariates = np.where(swap[:, None], -covariates, covariates) + 0.0  # -0 is 0
+        value = _dense(*(_dense(column) for column in covariates.T))
     if task is None or not (task >= 0).any():
-        return canonical_rows(user, left, right, outcome, weight), None
+        rows, order, starts = _merged(user, left, right, outcome, weight, value)
+        covariates = None if covariates is None else covariates[order[starts]]
+        return Answers(*rows, None, _sides_of_rows(sides, swap, order, starts), covariates)
     span = int(task.max()) + 2
     known, label = np.unique(user.astype(np.int64) * span + np.maximum(task, ALONE) + 1, return_inverse=True)
     who, alone = (known // span).astype(np.int32), known % span == 0
     # A group takes the place of the user: a task, or all answers of a person that stand alone.
-    group, left, right, outcome, weight = canonical_rows(label.astype(np.int32), left, right, outcome, weight)
+    rows, order, starts = _merged(label.astype(np.int32), left, right, outcome, weight, value)
+    sides = _sides_of_rows(sides, swap, order, starts)
+    group, left, right, outcome, weight = rows
     user = who[group]
-    kind = _dense(user, left, right, outcome + 1)
+    kind = _dense(user, left, right, outcome + 1, *(() if value is None else (value[order[starts]],)))
+    covariates = None if covariates is None else covariates[order[starts]]
     content = kind if (weight == weight[0]).all() else _dense(kind, _dense(weight))
-    rows = ~alone[group]
-    place = _order_of_sequences(content[rows], group[rows])
+    in_task = ~alone[group]
+    place = _ranks_of_sequences(content[in_task], group[in_task])
+    if sides is None:
+        place = np.argsort(place, kind="stable")
+    else:  # sides say only which of the tasks that are equal otherwise comes first
+        shown = _dense(content, *(_dense(column) for column in sides.T))
+        place = np.lexsort((_ranks_of_sequences(shown[in_task], group[in_task]), place))
     code = np.full(len(known), ALONE, dtype=np.int32)
     code[np.flatnonzero(~alone)[place]] = np.arange(len(place), dtype=np.int32)
     task = code[group]
     order = np.argsort(_packed(kind, task + 1))
-    return (user[order], left[order], right[order], outcome[order], weight[order]), task[order]
+    return Answers(user, left, right, outcome, weight, task, sides, covariates).at(order)
+
+
+def _sides_of_rows(
+    sides: NDArray[np.float64] | None, swap: NDArray[np.bool_], order: NDArray[np.intp], starts: NDArray[np.intp]
+) -> NDArray[np.float64] | None:
+    """Sides of merged rows, (n_rows, 2), from those of the answers; ``swap``: whose items changed places."""
+    if sides is None:
+        return None
+    turned = np.where(swap[:, None], sides[:, ::-1], sides).take(order, axis=0)  # indexing takes six times as long
+    if len(starts) == len(order):
+        return turned
+    # One after the other, unlike reduceat, so that the zeros of answers shown the other way round change no bit.
+    row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    return np.stack([np.bincount(row, column, len(starts)) for column in turned.T], axis=1)
 
 
 def joined_tasks(first: Codes | None, second: Codes | None, n_first: int, n_second: int) -> Codes | None:
@@ -234,8 +295,8 @@ def groups_by_task(
     return group, user[first[order]], np.bincount(group, weight, minlength=len(order)).astype(np.float64)
 
 
-def _order_of_sequences(content: NDArray[np.int64], group: Codes) -> NDArray[np.int64]:
-    """Lexicographic order of consecutive runs of rows, words with letters ``content``, by prefix doubling."""
+def _ranks_of_sequences(content: NDArray[np.int64], group: Codes) -> NDArray[np.int64]:
+    """Lexicographic rank of consecutive runs of rows, words with letters ``content``, by prefix doubling."""
     word = np.cumsum(np.append(0, group[1:] != group[:-1]))
     letter, length = content + 1, 1
     place = content[_starts(word)]
@@ -244,7 +305,7 @@ def _order_of_sequences(content: NDArray[np.int64], group: Codes) -> NDArray[np.
         letter, word = letter[unsettled], word[unsettled]
         start = _starts(word)
         if np.diff(start, append=len(word)).max(initial=0) <= length:
-            return np.argsort(place, kind="stable")
+            return place
         ahead = np.arange(len(word)) + length
         inside = ahead < np.repeat(np.append(start[1:], len(word)), np.diff(start, append=len(word)))
         follows = np.zeros_like(letter)  # a shorter word comes first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from predilect.data.canonical import ALONE, Rows, canonical_rows, canonical_tasks, joined_tasks, row_offsets
+from predilect.data.canonical import ALONE, Answers, canonical_answers, joined_tasks, row_offsets
 from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake
 from predilect.data.read.assemble import EVERYONE, ReadOptions, assemble
@@ -18,6 +18,8 @@ from predilect.data.read.winners import WinnerIs
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
+SIDE = "side"  # the covariate that Comparisons.with_side makes
+_DUST = 1e-9  # relative: sums of weights carry rounding errors
 _COLUMNS = (("user", np.int32), ("left", np.int32), ("right", np.int32), ("outcome", np.int8), ("weight", np.float64))
 
 
@@ -26,9 +28,10 @@ class Comparisons:
     """Pairwise answers, coded, checked and sorted.
 
     Rows are sorted by user, left, right and outcome code, with the item of the smaller code on the left; equal
-    rows (of one task, where tasks are known) are one row with their weights added, contradicting ones stay apart.
-    Since ids are sorted too, the order of the rows that came in and a swap of left and right change nothing but
-    ``intake``; except that choices are recognised by the order where no column says which rows are one task.
+    rows (of one task, where tasks are known, and with the same covariates) are one row with their weights added,
+    contradicting ones stay apart. Since ids are sorted too, the order of the rows that came in and a swap of left and
+    right change nothing but ``intake`` and ``sides``; except that choices are recognised by the order where no column
+    says which rows are one task.
 
     Parameters
     ----------
@@ -48,11 +51,19 @@ class Comparisons:
     task : int32 array, shape (n_rows,), or None
         Rows of one user with the same code were answered in one go, as the pairs "chosen over not chosen" of one
         choice; -1 is an answer without a task. None where no answer has one. Only which rows share a code matters.
+    sides : float array, shape (n_rows, 2), or None
+        Weight of a row's answers in which its left item was shown on the left, and on the right; of the rest of
+        ``weight`` it is not known. None where it is known of no answer.
+    covariates : float array, shape (n_rows, n_covariates), or None
+        What else differed between the two shown, left minus right; None without any.
+    covariate_names : tuple of str
+        A name for each column of ``covariates``.
 
     Notes
     -----
     The arrays are read-only. Use ``Comparisons.from_frame`` or ``read_comparisons``; the constructor expects
-    canonical rows and does not sort. ``==`` compares ids, answers and which of them share a task, not the intake.
+    canonical rows and does not sort. ``==`` compares ids, answers, covariates and which answers share a task, not the
+    intake, nor sides, which are all that a swap of left and right changes.
     """
 
     users: Vocabulary
@@ -66,6 +77,9 @@ class Comparisons:
     intake: Intake = field(default_factory=Intake)
     backend: str = "polars"
     task: NDArray[np.int32] | None = None
+    sides: NDArray[np.float64] | None = None
+    covariates: NDArray[np.float64] | None = None
+    covariate_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, dtype in _COLUMNS:
@@ -80,6 +94,17 @@ class Comparisons:
                 raise DataError(f"task has shape {task.shape}, expected ({self.n_rows},): one code a row.")
             task.flags.writeable = False
             object.__setattr__(self, "task", task if (task > ALONE).any() else None)
+        if (self.covariates is None) != (not self.covariate_names):
+            raise DataError("covariates and covariate_names go together: one name a column.")
+        for name, n_columns in (("sides", 2), ("covariates", len(self.covariate_names))):
+            if getattr(self, name) is not None:
+                array = np.asarray(getattr(self, name), dtype=np.float64).view()
+                if array.shape != (self.n_rows, n_columns):
+                    raise DataError(f"{name} has shape {array.shape}, expected ({self.n_rows}, {n_columns}).")
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
+        if self.sides is not None and not self.sides.any():
+            object.__setattr__(self, "sides", None)
 
     @classmethod
     def from_frame(
@@ -99,6 +124,8 @@ class Comparisons:
         drop_self: bool = False,
         drop_unknown: bool = False,
         task: str | bool | None = None,
+        covariates: Sequence[str] = (),
+        side: bool | None = None,
     ) -> Comparisons:
         """Read a data frame with one answer a row.
 
@@ -129,6 +156,16 @@ class Comparisons:
             consecutive rows of one person with one winner over different items are taken for one choice, if at least
             95 % of the rows of repeated winners and most of all rows lie so, and they are not merely sorted;
             ``intake.choices_found`` counts them, and ``task=False`` refuses it.
+        covariates : sequence of str
+            What else differed between the two shown and may have moved the answer, such as the length of two texts.
+            ``"length"`` is a column of numbers, left minus right, or stands for two columns of which the difference is
+            taken, ``length_left`` and ``length_right`` or ``length_a`` and ``length_b``. Rows without a value are
+            an error, or left out by ``drop_missing``.
+        side : bool, optional
+            Whether left and right are the sides on which items were shown. By default they are, unless rows come from
+            choices, from columns such as chosen and rejected, have the winner on one side in more than four of five
+            decided answers (20 or more), or are pairs sorted by id; ``intake.no_sides`` has the reason. False keeps no
+            sides, True makes it an error if there are none.
 
         Raises
         ------
@@ -153,14 +190,19 @@ class Comparisons:
             "drop_self": drop_self,
             "drop_unknown": drop_unknown,
             "task": task,
+            "covariates": covariates,
+            "side": side,
         }
         table, backend = open_frame(frame)
-        users, items, rows, tasks, has_users, intake = assemble(table, options)
-        return cls(users, items, *rows, has_users=has_users, intake=intake, backend=backend, task=tasks)
+        users, items, answers, names, has_users, intake = assemble(table, options)
+        return cls(
+            users, items, has_users=has_users, intake=intake, backend=backend, covariate_names=names,
+            **answers._asdict(),
+        )  # fmt: skip
 
     @property
     def n_rows(self) -> int:
-        """Distinct (user, pair, outcome) rows, or (user, pair, outcome, task) where tasks are known."""
+        """Distinct (user, pair, outcome) rows; also by task and covariates, where there are any."""
         return len(self.user)
 
     @property
@@ -194,12 +236,18 @@ class Comparisons:
         Raises
         ------
         DataError
-            If ids differ in kind, or only one of the two identifies users.
+            If ids differ in kind, only one of the two identifies users, or they have other covariates.
         """
         if self.has_users != other.has_users:
             raise DataError(
                 "one set of answers tells people apart and the other does not; "
                 "read both with the same user column, or pool both with pooled()."
+            )
+        if self.covariate_names != other.covariate_names and self.n_rows and other.n_rows:
+            told = [", ".join(f'"{name}"' for name in one.covariate_names) or "none" for one in (self, other)]
+            raise DataError(
+                f"two sets of answers have different covariates, {told[0]} and {told[1]}; read both with the same "
+                "covariates=[...], or leave them out with without_covariates()."
             )
         users, items = self.users.extend(other.users), self.items.extend(other.items)
         joined = []
@@ -209,17 +257,61 @@ class Comparisons:
             joined.append(np.concatenate(parts))
         outcome, weight = (np.concatenate([getattr(self, n), getattr(other, n)]) for n in ("outcome", "weight"))
         task = joined_tasks(self.task, other.task, self.n_rows, other.n_rows)
-        rows, task = canonical_tasks(joined[0], joined[1], joined[2], outcome, weight, task)
+        names = (self if self.n_rows else other).covariate_names
+        sides, covariates = None, None
+        if self.sides is not None or other.sides is not None:
+            sides = np.concatenate([one.sides if one.sides is not None else np.zeros((one.n_rows, 2))
+                                    for one in (self, other)])  # fmt: skip
+        if names:
+            with_names = (one.covariates for one in (self, other) if one.covariate_names == names)
+            covariates = np.concatenate([part for part in with_names if part is not None])
+        answers = canonical_answers(Answers(joined[0], joined[1], joined[2], outcome, weight, task, sides, covariates))
         merged = self.intake.merge(other.intake)
         merged = replace(
             merged,
-            duplicates=merged.duplicates + len(outcome) - len(rows[0]),
+            duplicates=merged.duplicates + len(outcome) - len(answers.user),
             unused_items=tuple(value for value in merged.unused_items if value not in items),
             unused_users=tuple(value for value in merged.unused_users if value not in users),
         )
         return Comparisons(
-            users, items, *rows, has_users=self.has_users, intake=merged, backend=self.backend, task=task
-        )
+            users, items, has_users=self.has_users, intake=merged, backend=self.backend, covariate_names=names,
+            **answers._asdict(),
+        )  # fmt: skip
+
+    def with_side(self) -> Comparisons:
+        """Answers of which the side is one more covariate, the last, called "side"; ``sides`` is None.
+
+        It is 1 where the left item was shown on the left, -1 on the right and 0 where that is not known; rows are split
+        by it. DataError if there is a covariate of this name already.
+        """
+        if SIDE in self.covariate_names:
+            raise DataError(f'there is a covariate called "{SIDE}" already; rename it, or read with side=False.')
+        shown = np.zeros((self.n_rows, 2)) if self.sides is None else self.sides
+        rest = self.weight - shown.sum(axis=1)
+        parts = np.column_stack([shown, np.where(rest > _DUST * self.weight, rest, 0.0)])
+        row, which = np.nonzero(parts)
+        side = np.array([1.0, -1.0, 0.0])[which]
+        before = np.zeros((self.n_rows, 0)) if self.covariates is None else self.covariates
+        answers = self._answers()._replace(sides=None)
+        split = answers.at(row)._replace(weight=parts[row, which], covariates=np.column_stack([before[row], side]))
+        names = (*self.covariate_names, SIDE)
+        return replace(self, covariate_names=names, **canonical_answers(split)._asdict())
+
+    def without_covariates(self) -> Comparisons:
+        """The same answers without covariates and sides; rows that are equal then are one."""
+        if not self.covariate_names:
+            return self if self.sides is None else replace(self, sides=None)
+        answers = self._answers()._replace(sides=None, covariates=None)
+        return replace(self, covariate_names=(), **canonical_answers(answers)._asdict())
+
+    def with_weight(self, weight: ArrayLike) -> Comparisons:
+        """The same rows with other, positive weights, shape (n_rows,); sides change in proportion."""
+        weight = np.asarray(weight, dtype=np.float64)
+        sides = None if self.sides is None else self.sides * (weight / self.weight)[:, None]
+        return replace(self, weight=weight, sides=sides)
+
+    def _answers(self) -> Answers:
+        return Answers._make(getattr(self, name) for name in Answers._fields)
 
     def with_items(self, ids: Any) -> Comparisons:
         """The same answers with more items in the vocabulary; known ids may be among ``ids``."""
@@ -246,15 +338,12 @@ class Comparisons:
             index = np.unique(chosen.astype(np.int64))
             if len(index) and (index[0] < 0 or index[-1] >= self.n_rows):
                 raise DataError(f"row indices must lie in [0, {self.n_rows}), got {index[0]} to {index[-1]}.")
-        task = None if self.task is None else self.task[index]
-        return replace(self, **{name: getattr(self, name)[index] for name, _ in _COLUMNS}, task=task)
+        return replace(self, **self._answers().at(index)._asdict())
 
     def pooled(self) -> Comparisons:
         """The same answers without people and tasks; equal answers of different people add up."""
-        rows = canonical_rows(np.zeros_like(self.user), self.left, self.right, self.outcome, self.weight)
-        return Comparisons(
-            Vocabulary([EVERYONE]), self.items, *rows, has_users=False, intake=self.intake, backend=self.backend
-        )
+        answers = canonical_answers(self._answers()._replace(user=np.zeros_like(self.user), task=None))
+        return replace(self, users=Vocabulary([EVERYONE]), has_users=False, **answers._asdict())
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Data frame with the ids, one canonical row each.
@@ -268,9 +357,10 @@ class Comparisons:
         -------
         data frame
             Columns user (only if users are identified), left, right, winner ("left", "right" or "tie"),
-            outcome (1, 0, -1), weight and, if known, task (missing for an answer without one).
-            ``from_frame(..., task="task")``, or without tasks ``from_frame(...)``, reads it back to the same
-            comparisons.
+            outcome (1, 0, -1), weight and, if known, task (missing for an answer without one), a column of
+            differences, left minus right, for each covariate, and shown_left, the weight of answers in which the left
+            item was shown on the left. ``from_frame(...)``, with ``task="task"`` and ``covariates=[...]`` where there
+            are any, reads it back to the same comparisons, without their sides.
         """
         columns: dict[str, Any] = {"user": self.users.labels(self.user)} if self.has_users else {}
         words = np.array(["right", "tie", "left"], dtype=object)
@@ -283,6 +373,10 @@ class Comparisons:
         }
         if self.task is not None:
             columns["task"] = pl.Series(self.task, dtype=pl.Int64).set(pl.Series(self.task == ALONE), None)
+        if self.covariates is not None:
+            columns |= dict(zip(self.covariate_names, self.covariates.T, strict=True))
+        if self.sides is not None:
+            columns["shown_left"] = self.sides[:, 0]
         return build_frame(columns, backend or self.backend)
 
     def __len__(self) -> int:
@@ -292,16 +386,14 @@ class Comparisons:
         if not isinstance(other, Comparisons):
             return NotImplemented
         same_ids = self.users == other.users and self.items == other.items and self.has_users == other.has_users
-        mine, theirs = ([getattr(side, name) for name, _ in _COLUMNS] for side in (self, other))
-        if not same_ids or (self.task is None) != (other.task is None):
+        if not same_ids or self.covariate_names != other.covariate_names or (self.task is None) != (other.task is None):
             return False
-        if self.task is not None and other.task is not None:
+        mine, theirs = (one._answers()._replace(sides=None) for one in (self, other))
+        if self.task is not None:
             # Codes that share no order may still put the same rows together.
-            mine, theirs = ([*rows, task] for rows, task in (side._in_tasks() for side in (self, other)))
-        return all(np.array_equal(one, two) for one, two in zip(mine, theirs, strict=True))
-
-    def _in_tasks(self) -> tuple[Rows, NDArray[np.int32] | None]:
-        return canonical_tasks(self.user, self.left, self.right, self.outcome, self.weight, self.task)
+            mine, theirs = canonical_answers(mine), canonical_answers(theirs)
+        pairs = zip(mine, theirs, strict=True)
+        return all(one is two or np.array_equal(one, two) for one, two in pairs)  # type: ignore[arg-type]
 
     # Not hashable, as whatever is compared by its contents; mypy takes it for a method of object that was lost.
     __hash__ = None  # type: ignore[assignment]

@@ -8,7 +8,11 @@ from typing import Any
 
 from predilect._text import amount, option, shown
 
-REASONS = ("missing id", "self-pair", "unknown winner", "weight zero")
+REASONS = ("missing id", "self-pair", "unknown winner", "weight zero", "missing covariate")
+
+# Why there are no sides, besides names of columns and "sorted pairs".
+FIRST, LAST, TAKEN_APART, UNWANTED = "winner first", "winner last", "choices taken apart", "not wanted"
+MOSTLY = 0.8  # of the decided answers with the winner on one side: no side of a screen sways people so
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class Intake:
     ----------
     rows_read : int
     left_out : dict of str to int
-        Rows left out by reason: "missing id", "self-pair", "unknown winner", "weight zero".
+        Rows left out by reason: "missing id", "self-pair", "unknown winner", "weight zero", "missing covariate".
     ties_by_word : dict of str to float
         Weight of the ties by the word that stood for them.
     duplicates : int
@@ -35,6 +39,10 @@ class Intake:
         "item ids", "side words", "signs" or "given outcome".
     unused_items, unused_users : tuple
         Ids that were met only in rows left out; they are not in the vocabularies.
+    no_sides : str
+        Why the left and right of the rows are not taken for the sides on which items were shown: "winner first",
+        "winner last", "choices taken apart", "sorted pairs", "chosen and rejected columns" and the like, or "not
+        wanted"; "" where they are.
     """
 
     rows_read: int = 0
@@ -50,6 +58,7 @@ class Intake:
     winner_reading: str = "given outcome"
     unused_items: tuple[Any, ...] = ()
     unused_users: tuple[Any, ...] = ()
+    no_sides: str = ""
 
     @property
     def rows_left_out(self) -> int:
@@ -72,6 +81,8 @@ class Intake:
             f"Answers by weight: left {amount(self.left_wins)}, right {amount(self.right_wins)}, "
             f"ties {amount(self.ties)}."
         )
+        if self.no_sides in (FIRST, LAST):
+            lines.append(f"Sides are not used: {self.why_no_sides()}.")
         if self.ties_by_word:
             words = ", ".join(f'"{shown(word)}" {amount(weight)}' for word, weight in self.ties_by_word.items())
             lines.append(f"Counted as ties: {words}.")
@@ -88,6 +99,15 @@ class Intake:
                 some = ", ".join(shown(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
                 lines.append(f"No usable answer for {counted(len(ids), noun)} met only in rows left out: {some}.")
         return lines
+
+    def why_no_sides(self) -> str:
+        """The reason for ``no_sides`` in words."""
+        if self.no_sides not in (FIRST, LAST):
+            return self.no_sides
+        wins = self.left_wins if self.no_sides == FIRST else self.right_wins
+        share = int(100 * wins / (self.left_wins + self.right_wins))  # 99.9 % are not 100 %
+        side = "left" if self.no_sides == FIRST else "right"
+        return f"{share} % of decided answers have the winner on the {side}, so the file lists the {self.no_sides}"
 
     def merge(self, other: Intake) -> Intake:
         """Account of both readings together; for columns, the first reading's stay where both name one."""
@@ -110,7 +130,13 @@ class Intake:
             ),
             unused_items=tuple(dict.fromkeys(self.unused_items + other.unused_items)),
             unused_users=tuple(dict.fromkeys(self.unused_users + other.unused_users)),
+            no_sides=self._no_sides_with(other),
         )
+
+    def _no_sides_with(self, other: Intake) -> str:
+        """No reason once some answers have sides; what was never read says nothing."""
+        reasons = [intake.no_sides for intake in (self, other) if intake.rows_read]
+        return " and ".join(dict.fromkeys(reasons)) if all(reasons) else ""
 
 
 def _add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def with_moderate_counts(comparisons: Comparisons) -> Comparisons:
     most = _MOST_TYPICAL * float(np.median(comparisons.weight))
     if comparisons.weight.max() <= most:
         return comparisons
-    return replace(comparisons, weight=np.minimum(comparisons.weight, most))
+    return comparisons.with_weight(np.minimum(comparisons.weight, most))
 
 
 def with_items_of(comparisons: Comparisons, space: FeatureSpace) -> tuple[Comparisons, FeatureSpace]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -10,16 +10,32 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._text import option, shown
-from predilect.data.canonical import Rows, canonical_tasks, choices_in_runs, exact_sum, task_codes, tells_tasks_apart
+from predilect.data.canonical import (
+    Answers,
+    Codes,
+    canonical_answers,
+    choices_in_runs,
+    exact_sum,
+    task_codes,
+    tells_tasks_apart,
+)
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series
-from predilect.data.intake import REASONS, Intake, counted
-from predilect.data.read.columns import guess_columns
+from predilect.data.intake import REASONS, UNWANTED, Intake, counted
+from predilect.data.read.columns import guess_columns, listed
+from predilect.data.read.covariates import (
+    covariate_columns,
+    differences,
+    refuse_constant,
+    refuse_missing,
+    role_names,
+    why_no_sides,
+)
 from predilect.data.read.winners import UNKNOWN, Decoded, WinnerIs, decode_winners, unknown_message
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 EVERYONE = "everyone"
-_MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT = 1, 2, 3, 4
+_MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
 
 
 class ReadOptions(TypedDict, total=False):
@@ -38,30 +54,22 @@ class ReadOptions(TypedDict, total=False):
     drop_self: bool
     drop_unknown: bool
     task: str | bool | None
+    covariates: Sequence[str]
+    side: bool | None
 
 
-Assembled = tuple[Vocabulary, Vocabulary, Rows, NDArray[np.int32] | None, bool, Intake]
+Assembled = tuple[Vocabulary, Vocabulary, Answers, tuple[str, ...], bool, Intake]
 
 
 def assemble(table: Any, options: ReadOptions) -> Assembled:
-    """Vocabularies of users and items, canonical rows, tasks (or None), whether there are users, and the intake.
+    """Vocabularies of users and items, canonical rows, names of covariates, whether there are users, and the intake.
 
     ``table`` is what ``frames.open_frame`` returned. Raises DataError if it cannot be read in one clear way, or nothing
     usable remains.
     """
     names, outcome = column_names(table), options.get("outcome")
-    roles = guess_columns(
-        names,
-        user=options.get("user"),
-        left=options.get("left"),
-        right=options.get("right"),
-        winner=options.get("winner"),
-        weight=options.get("weight"),
-        task=options.get("task"),
-        need_winner=outcome is None,
-        index=index_names(table),
-    )
-    raw = to_columns(table, roles.values())
+    roles, covariates = columns_of(names, options, index_names(table))
+    raw = to_columns(table, [*roles.values(), *(column for pair in covariates.values() for column in pair)])
     n_read = len(raw[roles["left"]])
     if n_read == 0:
         raise DataError(f"the table has columns ({', '.join(names)}) but no rows. Is it the right file?")
@@ -117,41 +125,99 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
 
     weight = _weights(raw[roles["weight"]], roles["weight"], reason) if "weight" in roles else np.ones(n_read)
     reason[(reason == 0) & (weight == 0)] = _NO_WEIGHT
+    differ: NDArray[np.float64] | None = None
+    if covariates:
+        rows_left = np.flatnonzero(reason == 0)
+        differ = differences(raw, covariates, rows_left)
+        if not options.get("drop_missing"):
+            refuse_missing(differ, list(covariates), rows_left)
+        missing = np.isnan(differ).any(axis=1)
+        reason[rows_left[missing]] = _NO_COVARIATE
+        differ = differ[~missing]
     left_out = {name: int((reason == code).sum()) for code, name in enumerate(REASONS, 1) if (reason == code).any()}
     use = reason == 0
     if not use.any():
         told = "; ".join(f"{count} × {name}" for name, count in left_out.items())
         raise DataError(f"no usable answer: all {n_read} rows were left out ({told}). Check the columns: {roles}.")
 
+    if differ is not None:
+        refuse_constant(differ, list(covariates))
     shown = decoded.outcome[use[kept]]
     used_weight = weight[use]
     users, who, no_users = _used_only(people, who[use])
     final, pair, no_items = _used_only(mapped, np.concatenate([one[use], two[use]]))
     task = _tasks(raw, roles, options.get("task") is not None, who, use)
-    found: NDArray[np.int32] | None = None
+    found: Codes | None = None
     if "task" not in roles and options.get("task") is None and user is not None:
         # Of the items as they were shown, since those they are mapped to may be the same.
         answered &= weight > 0
         by, left_shown, right_shown = (codes[answered] for codes in asked)
         found = choices_in_runs(by, left_shown, right_shown, decoded.outcome[answered[kept]], weight[answered])
         task = found = None if found is None else found[use[answered]]
-    rows, task = canonical_tasks(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task)
+    wins = exact_sum(used_weight[shown == 1]), exact_sum(used_weight[shown == -1])
+    no_sides = UNWANTED
+    if options.get("side") is not False:
+        no_sides = why_no_sides(asked[1][use], asked[2][use], items, roles, wins, task)
+    sides = None if no_sides else np.stack([used_weight, np.zeros(len(used_weight))], axis=1)
+    answers = canonical_answers(
+        Answers(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task, sides, differ)
+    )
+    columns = roles | role_names(covariates)
     intake = Intake(
         rows_read=n_read,
         left_out=left_out,
         ties_by_word=_ties_by_word(decoded.tie_word.filter(pl.Series(use[kept])), used_weight),
-        duplicates=len(shown) - len(rows[0]),
-        left_wins=exact_sum(used_weight[shown == 1]),
-        right_wins=exact_sum(used_weight[shown == -1]),
+        duplicates=len(shown) - len(answers.user),
+        left_wins=wins[0],
+        right_wins=wins[1],
         ties=exact_sum(used_weight[shown == 0]),
         choices_found=0 if found is None else len(np.unique(found[found >= 0])),
-        columns=roles,
-        ignored_columns=tuple(name for name in names if name not in roles.values()),
+        columns=columns,
+        ignored_columns=tuple(name for name in names if name not in columns.values()),
         winner_reading=decoded.reading,
         unused_items=no_items,
         unused_users=no_users if user is not None else (),
+        no_sides=no_sides,
     )
-    return users, final, rows, task, user is not None, intake
+    if options.get("side") and no_sides:
+        raise DataError(
+            f"{option('side', True)} asks for the sides on which items were shown, but left and right do not say them: "
+            f"{intake.why_no_sides()}. Leave it out."
+        )
+    return users, final, answers, tuple(covariates), user is not None, intake
+
+
+def columns_of(
+    names: Sequence[str], options: ReadOptions, index: Sequence[str] = ()
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    """Column of each role, and columns of each covariate; DataError if one is missing, or has two roles."""
+    covariates = covariate_columns(names, options.get("covariates"), index)
+    taken = [column for pair in covariates.values() for column in pair]
+    roles = guess_columns(
+        names,
+        user=options.get("user"),
+        left=options.get("left"),
+        right=options.get("right"),
+        winner=options.get("winner"),
+        weight=options.get("weight"),
+        task=options.get("task"),
+        need_winner=options.get("outcome") is None,
+        index=index,
+        taken=taken,
+    )
+    for role, column in roles.items():
+        if column in taken:
+            raise DataError(
+                f'column "{shown(column)}" cannot be both {role} and a covariate; the columns are {listed(names)}. '
+                f"Name another with {option(role, 'NAME')} or {option('covariates', ['NAME'])}."
+            )
+    return roles, covariates
+
+
+def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
+    """Columns that are read of a table with some ``names``; raises DataError as ``columns_of``."""
+    roles, covariates = columns_of(names, options)
+    return [*roles.values(), *(column for pair in covariates.values() for column in pair)]
 
 
 def _as_words(ties: Iterable[object] | None) -> list[object]:

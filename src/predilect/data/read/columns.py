@@ -56,12 +56,14 @@ def guess_columns(
     task: str | bool | None = None,
     need_winner: bool = True,
     index: Sequence[str] = (),
+    taken: Sequence[str] = (),
 ) -> dict[str, str]:
     """Column for each role: as named by the caller, otherwise guessed; keys "left", "right" and perhaps other roles.
 
     False for a role means no such column. A task is guessed only where there is a user, as task ids need be distinct
     within a person only. ``index`` holds names of a pandas frame's index, refused where one would be the column of a
-    role. Raises DataError if a named column is not there, or one that is needed cannot be guessed.
+    role; ``taken`` columns that are never guessed. Raises DataError if a named column is not there, or one that is
+    needed cannot be guessed.
     """
     found: dict[str, str] = {}
     pair = _guess_pair(names, left, right)
@@ -82,18 +84,18 @@ def guess_columns(
             if given not in names:
                 refuse_index(index, [given], role)
                 raise DataError(
-                    f'there is no column "{shown(given)}" (given as {role}); the columns are {_listed(names)}.'
+                    f'there is no column "{shown(given)}" (given as {role}); the columns are {listed(names)}.'
                 )
             found[role] = given
             continue
-        if guess is not None and (given is True or guess not in (user, left, right, winner, weight, task)):
+        if guess is not None and (given is True or guess not in (user, left, right, winner, weight, task, *taken)):
             found[role] = guess
             continue
         refuse_index(index, _NAMES[role], role)
         if needed or given is True:
             raise DataError(
                 f"found no column for the {role}{' item' if role in ('left', 'right') else ''}; the columns are "
-                f"{_listed(names)}. Name it with {option(role, 'NAME')}."
+                f"{listed(names)}. Name it with {option(role, 'NAME')}."
             )
     _refuse_shared(found, names)
     return found
@@ -137,7 +139,7 @@ def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
         twin = next((other for other in found if other != role and found[other] == column), None)
         if twin is not None:
             raise DataError(
-                f'column "{column}" cannot be both {role} and {twin}; the columns are {_listed(names)}. '
+                f'column "{column}" cannot be both {role} and {twin}; the columns are {listed(names)}. '
                 f"Name another with {option(twin, 'NAME')}."
             )
         if list(names).count(column) > 1:
@@ -148,5 +150,6 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names of columns, in quotes."""
     return ", ".join(f'"{shown(name)}"' for name in names) or "(none)"

@@ -17,8 +17,8 @@ import polars as pl
 from predilect._text import option, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids
-from predilect.data.read.assemble import ReadOptions
-from predilect.data.read.columns import ITEM, guess_columns, guess_one
+from predilect.data.read.assemble import ReadOptions, used_columns
+from predilect.data.read.columns import ITEM, guess_one
 from predilect.data.read.files import DamagedParquet, read_delimited, read_footer, unpacked_size
 from predilect.errors import DataError
 
@@ -55,7 +55,7 @@ def read_comparisons(
         GB (10⁹ bytes) that a .gz or .parquet file may unpack to; a small file can be made to fill the memory.
     **options
         user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
-        drop_unknown and task, as for ``Comparisons.from_frame``.
+        drop_unknown, task, covariates and side, as for ``Comparisons.from_frame``.
 
     Returns
     -------
@@ -70,12 +70,9 @@ def read_comparisons(
     -----
     A million rows take about a second. Only the columns used are kept in memory.
     """
-    need_winner = options.get("outcome") is None
-    given = {role: options.get(role) for role in ("user", "left", "right", "winner", "weight", "task")}
 
     def wanted(names: list[str]) -> list[str]:
-        # mypy: a dictionary has one type for all its values, and the roles do not take the same.
-        return list(guess_columns(names, need_winner=need_winner, **given).values())  # type: ignore[arg-type]
+        return used_columns(names, options)
 
     names, frame = read_table(path, wanted, unpack_limit=unpack_limit)
     comparisons = Comparisons.from_frame(frame, **options)

@@ -1,0 +1,195 @@
+"""Covariates of answers, and whether the sides on which items were shown can be told from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from predilect._text import option, shown
+from predilect.data.canonical import ALONE, Codes
+from predilect.data.intake import FIRST, LAST, MOSTLY, TAKEN_APART, counted
+from predilect.data.read.columns import listed, refuse_index
+from predilect.data.vocabulary import Vocabulary
+from predilect.errors import DataError
+
+_FORMS = (("{}",), ("{}_left", "{}_right"), ("{}_a", "{}_b"))
+_TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown_left")  # columns of to_frame
+_TRUE = {"true": "1", "false": "0"}
+
+FEWEST = 20  # decided answers: fewer cannot tell whether the winner is listed first
+_WON = ("winner", "chosen", "preferred", "better")
+_LOST = ("loser", "rejected", "dispreferred", "worse")
+
+
+def covariate_columns(
+    names: Sequence[str], covariates: Sequence[str] | None, index: Sequence[str] = ()
+) -> dict[str, tuple[str, ...]]:
+    """The column with the difference of each covariate, or its columns for left and right; DataError if not in names.
+
+    ``index`` holds names of a pandas frame's index, refused where one would be the column.
+    """
+    wanted = [covariates] if isinstance(covariates, str) else list(covariates or ())
+    found: dict[str, tuple[str, ...]] = {}
+    for name in wanted:
+        if name in found:
+            raise DataError(f'the covariate "{shown(name)}" is named twice; name it once.')
+        if name in _TAKEN:
+            raise DataError(f'a covariate cannot be called "{name}", as a part of every answer is. Rename the column.')
+        forms = [tuple(part.format(name) for part in form) for form in _FORMS]
+        there = [form for form in forms if all(column in names for column in form)]
+        if not there:
+            for form in forms:
+                refuse_index(index, form, f'covariate "{shown(name)}"')
+            pairs = "".join(f', nor "{shown(one)}" and "{shown(two)}"' for one, two in forms[1:])
+            raise DataError(
+                f'there is no column "{shown(name)}"{pairs} (given with {option("covariates", ["NAME"])}); the columns '
+                f"are {listed(names)}."
+            )
+        if len(there) > 1:
+            told = "; and ".join(" and ".join(f'"{shown(column)}"' for column in form) for form in there)
+            raise DataError(
+                f'the covariate "{shown(name)}" can be read from {told}. Rename, or leave out, all but one of these.'
+            )
+        doubled = next((column for column in there[0] if list(names).count(column) > 1), None)
+        if doubled is not None:
+            raise DataError(f'there are several columns called "{shown(doubled)}"; rename all but one.')
+        found[name] = there[0]
+    return found
+
+
+def role_names(columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Columns of covariates by their role in ``Intake.columns``."""
+    return {
+        f"covariate {name}" + (f" ({side})" if len(pair) > 1 else ""): column
+        for name, pair in columns.items()
+        for side, column in zip(("left", "right"), pair, strict=False)
+    }
+
+
+def differences(
+    raw: Mapping[str, pl.Series], columns: Mapping[str, tuple[str, ...]], rows: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Covariates of some rows, left minus right as shown, NaN where missing, (n_rows, n_covariates); raises DataError.
+
+    A column of text that is no number, or an infinite value or difference is an error.
+    """
+    found = np.empty((len(rows), len(columns)))
+    for place, pair in enumerate(columns.values()):
+        values = [_numbers(raw[column].gather(rows), column, rows) for column in pair]
+        with np.errstate(over="ignore"):
+            found[:, place] = values[0] if len(values) == 1 else values[0] - values[1]
+        _refuse(np.isinf(found[:, place]), "differs by an infinite amount between " + " and ".join(pair), rows)
+    return found
+
+
+def _numbers(series: pl.Series, column: str, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    said = f'column "{shown(column)}" is used as a covariate, which must be a number, but holds'
+    if series.dtype.is_nested() or series.dtype.is_temporal() or series.dtype == pl.Object:
+        raise DataError(
+            f"{said} values of type {series.dtype}. Name another with {option('covariates', ['NAME'])}, or turn it "
+            "into numbers."
+        )
+    text = series
+    if series.dtype == pl.String:
+        text = series.str.strip_chars()
+        text = text.set((text == "").fill_null(False), None)
+        word = text.str.to_lowercase().replace(_TRUE)
+        text = word if text.drop_nulls().str.to_lowercase().is_in(list(_TRUE)).all() else text
+    number = text.cast(pl.Float64, strict=False)
+    is_text = (number.is_null() & text.is_not_null()).to_numpy()
+    if is_text.any():
+        first = int(np.flatnonzero(is_text)[0])
+        raise DataError(
+            f"{said} text in {counted(int(is_text.sum()), 'row')} (first: row {rows[first] + 1}, "
+            f'"{shown(series[first])}"). Name another with {option("covariates", ["NAME"])}, or turn it into numbers.'
+        )
+    found: NDArray[np.float64] = number.fill_null(np.nan).to_numpy()
+    _refuse(np.isinf(found), f"{said} infinite values", rows)
+    return found
+
+
+def _refuse(bad: NDArray[np.bool_], said: str, rows: NDArray[np.int64]) -> None:
+    if bad.any():
+        raise DataError(
+            f"{said} in {counted(int(bad.sum()), 'row')} (first: row {rows[bad.argmax()] + 1}). Put a number there, "
+            "or leave such rows out of the table."
+        )
+
+
+def refuse_missing(values: NDArray[np.float64], names: Sequence[str], rows: NDArray[np.int64]) -> None:
+    """DataError if a covariate is missing, NaN, in some of the ``rows``."""
+    bad = np.isnan(values)
+    if bad.any():
+        any_bad = bad.any(axis=1)
+        each = ", ".join(f'"{shown(name)}" {n}' for name, n in zip(names, bad.sum(axis=0), strict=True) if n)
+        first = ", ".join(str(row + 1) for row in rows[any_bad][:3])
+        raise DataError(
+            f"a covariate is missing in {counted(int(any_bad.sum()), 'row')} (missing values by covariate: {each}; "
+            f"first: row {first}). Fill them in, or leave such rows out with {option('drop_missing', True)}."
+        )
+
+
+def refuse_constant(values: NDArray[np.float64], names: Sequence[str]) -> None:
+    """DataError if left and right never differ in a covariate."""
+    for name, column in zip(names, values.T, strict=True):
+        if not column.any():
+            raise DataError(
+                f'the covariate "{shown(name)}" says nothing: left and right are equal in all {len(column)} rows. '
+                "Leave it out."
+            )
+
+
+def why_no_sides(
+    left: Codes,
+    right: Codes,
+    items: Vocabulary,
+    columns: Mapping[str, str],
+    wins: tuple[float, float],
+    task: Codes | None,
+) -> str:
+    """Why the sides of a table are not those on which items were shown; "" if they may be.
+
+    ``left`` and ``right`` are codes in ``items`` in the order of the table, (n_rows,); ``wins`` the weight of answers
+    won by each; ``task`` as of ``canonical_answers``.
+    """
+    one, two = (columns[side].strip().lower() for side in ("left", "right"))
+    if (one in _WON and two in _LOST) or (one in _LOST and two in _WON):
+        return f"{one} and {two} columns"
+    if task is not None and _share_items(left, right, task):
+        return TAKEN_APART
+    decided = sum(wins)
+    if decided >= FEWEST and max(wins) > MOSTLY * decided:
+        return FIRST if wins[0] > wins[1] else LAST
+    if _one_way(left, right) or _one_way(*(_by_number(items)[codes] for codes in (left, right))):
+        return "sorted pairs"
+    return ""
+
+
+def _share_items(left: Codes, right: Codes, task: Codes) -> bool:
+    """Whether in most tasks of several answers one item is in several of them, as it is in choices and orders."""
+    in_task = task > ALONE
+    code, size = np.unique(task[in_task], return_inverse=True, return_counts=True)[1:]
+    span = int(max(left.max(), right.max())) + 1
+    met = np.unique(np.concatenate([code * span + side[in_task] for side in (left, right)]))
+    several = size > 1
+    shared = np.bincount(met // span, minlength=len(size)) < 2 * size
+    return bool(2 * (shared & several).sum() > several.sum())
+
+
+def _one_way(left: NDArray[np.int32], right: NDArray[np.int32]) -> bool:
+    """Whether left is always before right, or always after, over at least two pairs."""
+    several = bool((left != left[0]).any() or (right != right[0]).any())
+    return several and (bool((left < right).all()) or bool((left > right).all()))
+
+
+def _by_number(items: Vocabulary) -> NDArray[np.int32]:
+    """Place of each id among the others by the number that it writes; by the text if one writes none."""
+    number = items.series().cast(pl.Int64, strict=False)
+    same = np.arange(len(items), dtype=np.int32)
+    if number.null_count():
+        return same
+    place: NDArray[np.int32] = number.rank("ordinal").cast(pl.Int32).to_numpy()
+    return place
