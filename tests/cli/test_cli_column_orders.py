@@ -85,3 +85,20 @@ def test_segments_hold_the_same_answers_in_every_order_of_the_columns(votes_fram
         assert found[-1].comparisons == found[0].comparisons
         assert found[-1].segments == found[0].segments
     assert list(found[0].segments) == ["de", "en"]
+
+
+def test_segments_have_the_covariates_of_all_and_sides_only_if_all_have_them(tmp_path):
+    rows = [{"user": k % 4, "left": "abc"[k % 3], "right": "abc"[(k + 1 + k % 2) % 3], "topic": "xy"[k % 2],
+             "winner": "left" if k % 5 else "right", "length": k / 7} for k in range(60)]  # fmt: skip
+    pl.DataFrame(rows).write_csv(tmp_path / "v.csv")
+    found = read_votes(tmp_path / "v.csv", ReadingOptions(control="length"), by="topic")
+    assert found.comparisons.sides is not None
+    assert "topic" not in found.comparisons.intake.ignored_columns
+    for part in found.segments.values():
+        assert part.covariate_names == ("length",)
+        assert part.sides is not None
+    first = pl.DataFrame(rows).with_columns(winner=pl.lit("left"))
+    first.write_csv(tmp_path / "v.csv")
+    found = read_votes(tmp_path / "v.csv", ReadingOptions(), by="topic")
+    assert found.comparisons.intake.no_sides == "winner first"
+    assert all(part.intake.no_sides == "not wanted" for part in found.segments.values())

@@ -133,6 +133,41 @@ def test_check_tells_tasks(tmp_path):
     assert "contradict" in ran.stderr
 
 
+def test_check_tells_covariates_and_sides(tmp_path):
+    pairs = [("a", "b"), ("c", "a"), ("b", "c"), ("b", "a")] * 6
+    text = "".join(
+        f"u{k % 5},{one},{two},{one if k % 3 else two},{k},{7},{k % 3 or ''}\n" for k, (one, two) in enumerate(pairs)
+    )
+    (tmp_path / "v.csv").write_text("user,left,right,winner,length_a,length_b,gap\n" + text)
+
+    def look(*options):
+        return run("check", tmp_path / "v.csv", *options)
+
+    ran = look("--control", "length, gap", "--drop-missing", "--json")
+    assert ran.exit_code == 0, ran.output
+    intake = json.loads(ran.stdout)["intake"]
+    assert intake["left_out"] == {"missing covariate": 8}
+    assert intake["columns"]["covariate length (left)"] == "length_a"
+    assert intake["ignored_columns"] == []
+    assert intake["no_sides"] == ""
+    for options, said in (
+        (["--control", "size"], "given with --control NAME"),
+        (["--control", "gap"], "--drop-missing"),
+        (["--control", "length,"], "one of the names is empty"),
+        (["--control", "winner"], 'cannot be called "winner"'),
+    ):
+        ran = look(*options)
+        assert ran.exit_code == 2
+        assert said in " ".join(ran.stderr.split())
+    assert json.loads(look("--no-side", "--json").stdout)["intake"]["no_sides"] == "not wanted"
+    assert look("--side").exit_code == 0
+    (tmp_path / "v.csv").write_text("left,right,winner\n" + "a,b,a\nb,c,b\nc,a,c\n" * 9)
+    assert "Sides are not used: 100 % of decided answers have the winner on the left" in " ".join(look().stdout.split())
+    ran = look("--side")
+    assert ran.exit_code == 2
+    assert "--side asks for the sides" in ran.stderr
+
+
 def test_check_succeeds_with_warnings(tmp_path):
     (tmp_path / "v.csv").write_text("left,right,winner\na,b,a\nc,d,d\n")
     ran = run("check", tmp_path / "v.csv")
