@@ -15,7 +15,7 @@ import polars as pl
 from benchmarks.closure import implied_answers
 from benchmarks.splits import split_hash
 from predilect.data import Comparisons, Vocabulary
-from predilect.data.canonical import canonical_tasks
+from predilect.data.canonical import Answers, canonical_answers
 from predilect.errors import DataError
 
 __all__ = [
@@ -161,8 +161,8 @@ def read_answers(
     codes = (users.codes(frame["user"]), items.codes(frame["left"]), items.codes(frame["right"]))
     outcome = np.asarray(outcome, dtype=np.int8)
     tasks = None if task is None else Vocabulary(frame[task]).codes(frame[task])
-    rows, tasks = canonical_tasks(*codes, outcome, np.ones(len(outcome)), tasks)
-    return Comparisons(users, items, *rows, task=tasks)
+    answers = canonical_answers(Answers(*codes, outcome, np.ones(len(outcome)), tasks))
+    return Comparisons(users, items, **answers._asdict())
 
 
 def winner_outcome(frame: pl.DataFrame, tie: str | None = None) -> npt.NDArray[np.int8]:

@@ -359,8 +359,8 @@ class Comparisons:
             Columns user (only if users are identified), left, right, winner ("left", "right" or "tie"),
             outcome (1, 0, -1), weight and, if known, task (missing for an answer without one), a column of
             differences, left minus right, for each covariate, and shown_left, the weight of answers in which the left
-            item was shown on the left. ``from_frame(...)``, with ``task="task"`` and ``covariates=[...]`` where there
-            are any, reads it back to the same comparisons, without their sides.
+            item was shown on the left. ``from_frame(..., side=False)``, with ``task="task"`` and ``covariates=[...]``
+            where there are any, reads it back to the same comparisons without their sides.
         """
         columns: dict[str, Any] = {"user": self.users.labels(self.user)} if self.has_users else {}
         words = np.array(["right", "tie", "left"], dtype=object)
