@@ -152,6 +152,18 @@ def test_the_order_of_rows_makes_no_difference(rows, random):
         assert same(controlled(frame, **options).with_side(), controlled(moved, **options).with_side())
 
 
+def test_tasks_that_only_sides_tell_apart_have_one_order():
+    frame = {"user": ["u"] * 3, "left": list("aba"), "right": list("bab"), "winner": list("aaa"), "task": [1, 2, 3]}
+    found = [read({**frame, "task": names}, task="task").sides.tolist() for names in ([1, 2, 3], [2, 1, 3], [3, 1, 2])]
+    assert found[0] == found[1] == found[2]
+    assert sorted(found[0]) == [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
+
+
+def test_no_difference_is_zero_and_not_minus_zero():
+    found = read({**ROWS, "length": [0, 0, 1, 0, 0]}, covariates=["length"])
+    assert not np.signbit(found.covariates).any()
+
+
 @given(rows_of_answers)
 def test_split_by_side_and_merged_again_is_what_it_was(rows):
     frame = frame_of(rows)
