@@ -131,9 +131,7 @@ def test_the_fit_is_a_maximum_and_finds_who_answers_with_care():
     people = laid_out(rows)
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, consistency_spread=SPREAD)
     state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)
-    current = settle(
-        state.people_with_ties(people), state.sites.copy(), state.posterior(people, prior).law, state.delta
-    )
+    current = settle(state.people_with_own(people), state.sites.copy(), state.posterior(people, prior).law, state.delta)
     theta = consistency_step(state.log_consistency, SPREAD, current)
     np.testing.assert_allclose(theta, state.log_consistency, atol=1e-4)
     assert np.corrcoef(state.log_consistency, rows.theta)[0, 1] > 0.8

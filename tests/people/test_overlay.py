@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.data.keyed_rows import Rows, keys_of, sides_of
+from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, Rows, keys_of, sides_of
 from predilect.gaussian.design import Sites
 from predilect.people.layout import Basis, Effects, lay_out
 from predilect.people.posterior import Overlay, PopulationPosterior, joined, person_of, side_by_side
@@ -58,11 +58,12 @@ def queries(n_users: int = 9):
 
 def test_keys_say_what_they_stand_for_and_sort_like_answers():
     rng = np.random.default_rng(1)
-    left, right, outcome = rng.integers(2**30, size=50), rng.integers(2**31, size=50), rng.integers(-1, 2, size=50)
-    key = keys_of(left, right, outcome.astype(np.int8))
-    for found, expected in zip(sides_of(key), (left, right, outcome), strict=True):
+    left, right = rng.integers(MOST_ITEMS, size=(2, 50))
+    outcome, variant = rng.integers(-1, 2, size=50), rng.integers(MOST_VARIANTS, size=50)
+    key = keys_of(left, right, outcome.astype(np.int8), variant)
+    for found, expected in zip(sides_of(key), (left, right, outcome, variant), strict=True):
         np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(np.argsort(key), np.lexsort((outcome, right, left)))
+    np.testing.assert_array_equal(np.argsort(key), np.lexsort((outcome, variant, right, left)))
 
 
 def test_rows_come_and_go_like_counts():

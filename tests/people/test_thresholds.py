@@ -210,9 +210,7 @@ def test_the_fit_is_a_maximum_and_thresholds_average_out():
     people = laid_out(rows)
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, tie_spread=SPREAD)
     state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)
-    current = settle(
-        state.people_with_ties(people), state.sites.copy(), state.posterior(people, prior).law, state.delta
-    )
+    current = settle(state.people_with_own(people), state.sites.copy(), state.posterior(people, prior).law, state.delta)
     theta, information = ties_step(state.log_tie_factor, SPREAD, current)
     np.testing.assert_allclose(theta, state.log_tie_factor, atol=ITERATIVE)
     assert abs(state.log_tie_factor.mean()) < 1e-3

@@ -69,7 +69,8 @@ def read_votes(
         settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)
     settings["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
     # Few answers may look as if they had no sides, or had some, where all together tell.
-    settings["side"] = None if whole.intake.no_sides == "" else False
+    if settings.get("side") is None and whole.intake.no_sides:
+        settings["side"] = False
     value = _segment_values(frame, by)
     parts: dict[str, Comparisons | str] = {}
     for segment in value.drop_nulls().unique().sort().to_list():

@@ -164,8 +164,9 @@ class Comparisons:
         side : bool, optional
             Whether left and right are the sides on which items were shown. By default they are, unless rows come from
             choices, from columns such as chosen and rejected, have the winner on one side in more than four of five
-            decided answers (20 or more), or are pairs sorted by id; ``intake.no_sides`` has the reason. False keeps no
-            sides, True makes it an error if there are none.
+            decided answers (20 or more), or are pairs sorted by id; ``intake.no_sides`` has the reason. A model that
+            knows sides then finds out whether they move answers. False keeps no sides. True says that they are, and
+            makes the side a covariate, as :meth:`with_side` does; an error where the columns or choices rule it out.
 
         Raises
         ------
@@ -195,10 +196,11 @@ class Comparisons:
         }
         table, backend = open_frame(frame)
         users, items, answers, names, has_users, intake = assemble(table, options)
-        return cls(
+        found = cls(
             users, items, has_users=has_users, intake=intake, backend=backend, covariate_names=names,
             **answers._asdict(),
         )  # fmt: skip
+        return found.with_side() if side else found
 
     @property
     def n_rows(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -177,7 +177,7 @@ def judge(
     tie_threshold: float = 0.0,
     watch: Watcher | None = None,
 ) -> Verdict:
-    """Whether personal rankings, item features and the tie threshold improve predictions of held-out answers.
+    """Whether personal rankings, item features, ties and covariates of answers improve predictions of held-out answers.
 
     Parameters
     ----------
@@ -221,6 +221,7 @@ def judge(
     seeds = np.random.SeedSequence(random_state).spawn(3)
     has_features = features is not None and features.matrix.shape[1] > 0
     questions = ["personal", *["features"] * has_features, *["ties"] * comparisons.has_ties]
+    questions += ["covariates"] * (comparisons.covariates is not None)
     some, fold = comparisons, np.full(comparisons.n_rows, -1, dtype=np.int8)
     if comparisons.has_users and comparisons.n_users > 1:
         fold = k_folds_answers(comparisons, n_folds, random_state=seeds[0])
@@ -229,7 +230,7 @@ def judge(
     def verdict(contests: dict[str, Contest], notes: tuple[str, ...] = ()) -> Verdict:
         return Verdict(
             contests["personal"], contests.get("features"), contests.get("ties"), settings, comparisons.n_users,
-            some.n_users, notes, contests.get("care"),
+            some.n_users, notes, contests.get("care"), contests.get("covariates"),
         )  # fmt: skip
 
     if why := _too_little(comparisons, some, fold):
@@ -286,6 +287,10 @@ def judge(
                 if islands is not None:
                     plain.set_params(personal=False)
                 hold(question, favoured, trial.run("no item features", plain, None, islands))
+            elif question == "covariates":
+                without = replace(trial, comparisons=replace(some, covariates=None, covariate_names=()))
+                same = clone(base).set_params(personal=contests["personal"].outcome == "better")
+                hold(question, favoured, without.run("without covariates of answers", same, features))
             elif n_ties < _FEWEST_TIES:
                 contests[question] = not_judged(
                     question, f"{n_ties} of the held-out answers are ties, and it takes {_FEWEST_TIES}"

@@ -28,6 +28,7 @@ class Contest:
         ``"personal"``: personal rankings against one ranking for all. ``"care"``: one ranking for all, in which people
         differ in the noise of their answers, against one in which they do not. ``"features"``: with item features
         against without. ``"ties"``: ties that are likelier between close items against one share of ties for all pairs.
+        ``"covariates"``: with the side and other covariates of answers against without.
     outcome : str
         ``"better"``, ``"nothing"``, ``"worse"`` or ``"unknown"`` (could not be judged).
     sentence : str
@@ -70,8 +71,9 @@ class Verdict:
     ----------
     personal : Contest
         Personal rankings against the pooled model, or, where people differ in care, against one ranking that knows.
-    features, ties, care : Contest or None
-        None where there are no item features, no ties, or where held-out answers do not ask for care to differ.
+    features, ties, care, covariates : Contest or None
+        None where there are no item features, no ties, where held-out answers do not ask for care to differ, or where
+        neither the side nor other covariates of answers are in the model.
     settings : dict
         ``n_folds``, ``max_people``, ``n_bootstrap`` and ``random_state`` that were asked for.
     n_users, n_users_drawn : int
@@ -88,6 +90,7 @@ class Verdict:
     n_users_drawn: int
     notes: tuple[str, ...] = ()
     care: Contest | None = None
+    covariates: Contest | None = None
 
     @property
     def _of_one_mind(self) -> bool:
@@ -110,7 +113,8 @@ class Verdict:
     @property
     def contests(self) -> list[Contest]:
         """Contests that were held, personal rankings first."""
-        return [contest for contest in (self.personal, self.care, self.features, self.ties) if contest is not None]
+        held = (self.personal, self.care, self.features, self.ties, self.covariates)
+        return [contest for contest in held if contest is not None]
 
     @property
     def sentences(self) -> list[str]:
@@ -190,6 +194,15 @@ _WORDS = {
         "with more ties between close items",
         "with the same share of ties for every pair",
         "Whether ties mean that items are close",
+    ),
+    "covariates": _Words(
+        "The side on which an item was shown, or what else was named of the answers,",
+        "helps to predict them",
+        "neither helps nor harms",
+        "makes predictions worse (leave it out: --no-side, side=False, and without --control)",
+        "with it",
+        "without",
+        "Whether the side, or what else was named of the answers, helps",
     ),
 }
 

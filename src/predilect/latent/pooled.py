@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
 from scipy.sparse import coo_array, csr_array, diags_array
 
@@ -46,6 +47,7 @@ class PooledAnswers:
     weight: FloatArray
     n_items: int
     likelihood: type[PairLikelihood] = Probit
+    covariates: FloatArray | None = None  # (n_rows, n_covariates)
 
     @property
     def n_answers(self) -> float:
@@ -55,25 +57,34 @@ class PooledAnswers:
     @classmethod
     def of(cls, rows: Comparisons, likelihood: type[PairLikelihood] = Probit) -> PooledAnswers:
         """Pooled answers of pooled comparisons."""
-        return cls(rows.left, rows.right, rows.outcome, rows.weight, rows.n_items, likelihood)
+        return cls(rows.left, rows.right, rows.outcome, rows.weight, rows.n_items, likelihood, rows.covariates)
 
 
 class PooledPrior(NamedTuple):
-    """Prior of the utilities, or of the weights of functions Φ of the items: (s_t K)⁻¹ and log |s_t K|."""
+    """Prior of the utilities, or of the weights of functions Φ of the items, N(0, s_t K), and of the effects of
+    covariates, N(0, s_t I): the parameters, in this order, are M in all.
+    """
 
     precision: FloatArray  # (M, M), or its diagonal (M,) where many items have independent priors
     log_det: float
     jitter: float
     Phi: FloatArray | None = None
+    n_effects: int = 0
 
     @classmethod
-    def of(cls, K: FloatArray, consensus_variance: float, Phi: FloatArray | None = None) -> PooledPrior:
-        """Prior with covariance s_t K; K has shape (M, M), M = n_items without Φ."""
-        if Phi is None and len(K) >= _MANY_ITEMS and is_diagonal(K):
+    def of(
+        cls, K: FloatArray, consensus_variance: float, Phi: FloatArray | None = None, n_effects: int = 0
+    ) -> PooledPrior:
+        """Prior with covariance s_t K of the utilities (without Φ) or the weights of functions."""
+        if Phi is None and len(K) >= _MANY_ITEMS and is_diagonal(K) and not n_effects:
             variances = consensus_variance * np.diagonal(K)
             return cls(1.0 / variances, float(np.log(variances).sum()), 0.0)
         factor = factorise(consensus_variance * K)
-        return cls(factor.inverse(), factor.log_det(), factor.jitter, Phi)
+        precision, log_det = factor.inverse(), factor.log_det()
+        if n_effects:
+            precision = block_diag(precision, np.eye(n_effects) / consensus_variance)
+            log_det += n_effects * math.log(consensus_variance)
+        return cls(precision, log_det, factor.jitter, Phi, n_effects)
 
     def times(self, m: FloatArray) -> FloatArray:
         """Product of the precision and m."""
@@ -101,18 +112,31 @@ class PooledPrior(NamedTuple):
         off = half + half.T
         return csr_array(diags_array(np.asarray(off.sum(axis=1)) + self.precision) - off)
 
-    def utilities(self, m: FloatArray) -> FloatArray:
-        """Utilities of the items, shape (n_items,)."""
-        return m if self.Phi is None else np.asarray(self.Phi @ m)
+    @property
+    def n_functions(self) -> int:
+        """Number of utilities, or of functions."""
+        return len(self.precision) - self.n_effects
+
+    def margins(self, rows: PooledAnswers, m: FloatArray) -> FloatArray:
+        """Margins of the answers, with the effects of their covariates, (n_rows,)."""
+        f = m[: self.n_functions] if self.Phi is None else self.Phi @ m[: self.n_functions]
+        margin = f[rows.left] - f[rows.right]
+        return margin if rows.covariates is None else margin + rows.covariates @ m[self.n_functions :]
 
     def gather(self, rows: PooledAnswers, flow: FloatArray) -> FloatArray:
         """Gradient Σ_p flow_p x_p in m from that in the margins of the answers, (M,)."""
         n = rows.n_items
         of_items = np.asarray(np.bincount(rows.left, flow, n) - np.bincount(rows.right, flow, n), dtype=float)
-        return of_items if self.Phi is None else np.asarray(self.Phi.T @ of_items)
+        found = of_items if self.Phi is None else np.asarray(self.Phi.T @ of_items)
+        return found if rows.covariates is None else np.concatenate([found, rows.covariates.T @ flow])
 
     def information(self, rows: PooledAnswers, weight: FloatArray) -> FloatArray:
         """Information Σ_p weight_p x_p x_pᵀ of the answers, shape (M, M)."""
+        if rows.covariates is not None:
+            of_items = self.information(replace(rows, covariates=None), weight)
+            columns = np.array([self.gather(rows, weight * column) for column in rows.covariates.T]).T
+            M = self.n_functions
+            return np.block([[of_items, columns[:M]], [columns.T]])
         if self.Phi is None:
             return laplacian(rows.n_items, rows.left, rows.right, weight)
         total = np.zeros((self.Phi.shape[1],) * 2)
@@ -127,7 +151,7 @@ class PooledPrior(NamedTuple):
 class PooledState:
     """Laplace approximation of the pooled model."""
 
-    m: FloatArray  # mode, (M,)
+    mode: FloatArray  # of the utilities, or the weights of functions, and the effects of covariates, (M,)
     delta: float
     evidence: float  # Laplace's log evidence, in nats
     report: Report
@@ -136,9 +160,18 @@ class PooledState:
     prior: PooledPrior
 
     @property
-    def C_m(self) -> FloatArray:
+    def m(self) -> FloatArray:
+        """Utilities, or the weights of functions."""
+        return self.mode[: self.prior.n_functions]
+
+    def covariance(self) -> FloatArray:
         """Posterior covariance at the mode, shape (M, M); computed anew at each call."""
         return self.prior.factor(self.rows, self.information).inverse()
+
+    @property
+    def C_m(self) -> FloatArray:
+        """That of :attr:`m`."""
+        return self.covariance()[: self.prior.n_functions, : self.prior.n_functions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +203,8 @@ def fit_pooled(
 ) -> PooledState:
     """Mode and Laplace approximation of m ~ N(0, s_t K), K at unit scale, given the answers of all people.
 
+    Effects of covariates, if the answers have some, are N(0, s_t) and join m.
+
     ``delta=None`` maximises Laplace's evidence with a weak prior, if there are ties. population.md section 4 at Σ = 0,
     where the consensus step is Newton's step. O(n_answers + n_items³) a step; with functions Φ (n_items, M) O(n_answers
     M² + M³). Where many items have independent priors, steps take conjugate gradients on a sparse matrix, and the
@@ -177,9 +212,10 @@ def fit_pooled(
     """
     began = time.perf_counter()
     rows = PooledAnswers.of(comparisons.pooled(), likelihood)
-    prior = PooledPrior.of(K, consensus_variance, Phi)
+    n_effects = 0 if rows.covariates is None else rows.covariates.shape[1]
+    prior = PooledPrior.of(K, consensus_variance, Phi, n_effects)
     total_steps = 0
-    m = np.zeros(len(K))
+    m = np.zeros(len(prior.precision))
 
     def mode(delta: float) -> _Mode:
         nonlocal m, total_steps
@@ -227,8 +263,7 @@ def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatA
     """Newton's method with step halving on the log posterior, which is concave."""
 
     def log_posterior(m: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        f = prior.utilities(m)
-        value, slope, curvature = rows.likelihood(delta).at(rows.outcome, f[rows.left] - f[rows.right])
+        value, slope, curvature = rows.likelihood(delta).at(rows.outcome, prior.margins(rows, m))
         return float(rows.weight @ value) - 0.5 * float(m @ prior.times(m)), slope, curvature
 
     m = start
@@ -239,8 +274,7 @@ def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatA
         iterations += 1
         gradient = prior.gather(rows, rows.weight * slope) - prior.times(m)
         step = prior.solve(rows, rows.weight * curvature, gradient)
-        moved = prior.utilities(step)
-        size = float(np.abs(moved[rows.left] - moved[rows.right]).max(initial=0.0))
+        size = float(np.abs(prior.margins(rows, step)).max(initial=0.0))
         for _ in range(_MAX_HALVINGS):
             new_value, new_slope, new_curvature = log_posterior(m + step)
             # Rounding alone may lower the value by a few ulps at the mode.

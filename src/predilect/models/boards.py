@@ -45,6 +45,10 @@ class Predicting(ABC):
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the margins; ``items`` and ``users`` as :meth:`predict_margin` takes them."""
 
+    def _covariate_names(self) -> tuple[str, ...]:
+        """Covariates of answers that the model takes."""
+        return ()
+
     @property
     def classes_(self) -> IntArray:
         """What :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`: left, tie, right."""
@@ -103,7 +107,7 @@ class Predicting(ABC):
     def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None) -> float:
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
         check_is_fitted(self, "posterior_")
-        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0)
+        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self._covariate_names())
         if self.tie_threshold_ == 0.0 and answers.has_ties:
             warnings.warn(
                 "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "
@@ -118,7 +122,8 @@ class Predicting(ABC):
         """Snapshot of the model, whatever other threads do; mean and variance of the margins, and their pairs."""
         now = copy.copy(self)
         check_is_fitted(now, "posterior_")
-        queries = read_queries(X, now.items_, now.users_ if now.personal_ else None, now.added_users_)
+        users_known = now.users_ if now.personal_ else None
+        queries = read_queries(X, now.items_, users_known, now.added_users_, now._covariate_names())
         if queries.n_unknown_users:
             warnings.warn(
                 f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "

@@ -7,7 +7,7 @@ import math
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._json import plain, typed
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
+from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.models.boards import Ranking
 from predilect.models.checks import LARGEST, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
@@ -194,6 +195,16 @@ class Estimator(Ranking, Saving, BaseEstimator):
         """The tie threshold that is given, None to learn it; ValueError if it is out of its range."""
         return given_threshold(self.tie_threshold)
 
+    def _prepared(self, training: Training) -> Training:
+        """The input without what the model does not take; DataError where that was asked for."""
+        if training.comparisons.covariates is not None:
+            names = ", ".join(training.comparisons.covariate_names)
+            raise DataError(
+                f"{type(self).__name__} takes no covariates of answers ({names}): Population does. Read the answers "
+                "without covariates=... (--control), or fit predilect.Population"
+            )
+        return replace(training, comparisons=training.comparisons.without_covariates())
+
     @abstractmethod
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         """Learn from answers and features; ``delta`` is the tie threshold, or None to learn it."""
@@ -264,7 +275,7 @@ class Estimator(Ranking, Saving, BaseEstimator):
         check_flags(self)
         self._check()
         delta = self._given_threshold()
-        training = read_training(X, y, items, users, delta)
+        training = self._prepared(read_training(X, y, items, users, delta))
         learned = self._learn(training, delta, watch)
         self._keep(training, learned)
         learned.fit.require(self.strict)

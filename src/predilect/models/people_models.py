@@ -49,14 +49,15 @@ PEOPLE_ARRAYS: Fields = {
     "item_ptr": pointer("U+1", "K"), "item_idx": codes("K", "I"), "left": codes("R", "I"), "right": codes("R", "I"),
     "outcome": outcomes("R"), "weight": positive("R"), "site_precision": amounts("R"), "site_linear": numbers("R"),
     "shards": amounts("S 2", "int64"), "consistency": optional(positive("U")),
-    "consistency_sd": optional(amounts("U")),
+    "consistency_sd": optional(amounts("U")), "variant": optional(codes("R", "V")),
 }  # fmt: skip
 
 
 def pack_people(people: People, sites: Sites) -> dict[str, Any]:
     """Arrays of a layout, and of the sites of its answers."""
     names = (*_ARRAYS, *_CONSISTENCY) if people.consistency_sd.any() else _ARRAYS
-    return {name: getattr(people, name) for name in names} | {
+    covariates = {"variant": people.variant.astype(np.int32)} if people.variant.any() else {}
+    return {name: getattr(people, name) for name in names} | covariates | {
         "shards": np.array(people.shards, dtype=np.int64), "site_precision": sites.precision,
         "site_linear": sites.linear,
     }  # fmt: skip
@@ -66,6 +67,8 @@ def unpack_people(arrays: dict[str, Any], n_items: int) -> tuple[People, Sites]:
     """The layout and the sites that :func:`pack_people` packed; ValueError if the arrays do not fit each other."""
     shards = [(int(start), int(stop)) for start, stop in arrays["shards"]]
     own = {name: arrays[name] for name in (*_ARRAYS, *_CONSISTENCY) if name in arrays}
+    if "variant" in arrays:
+        own["variant"] = arrays["variant"].astype(np.int64)
     people = People(**own, n_items=n_items, shards=shards)
     owner = np.repeat(np.arange(people.n_users), np.diff(people.item_ptr))
     if (np.diff(owner * n_items + people.item_idx) <= 0).any():

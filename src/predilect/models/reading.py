@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,20 +13,60 @@ import polars as pl
 from predilect._text import spoken_to
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
+from predilect.data.comparisons import SIDE
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import guess_one, pair_columns, refuse_index
+from predilect.data.read.covariates import covariate_columns, differences, refuse_missing
 from predilect.errors import DataError
 
 
-def read_answers(X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False) -> Comparisons:
-    """Comparisons from a frame and, perhaps, outcomes, in which 0 is a tie for a model ``with_ties``."""
+def read_answers(
+    X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False, covariates: Sequence[str] = ()
+) -> Comparisons:
+    """Comparisons from a frame and, perhaps, outcomes, in which 0 is a tie for a model ``with_ties``.
+
+    With names of the model's ``covariates``, a row for each side on which its left item was shown, if that is one.
+    """
     if isinstance(X, Comparisons):
         if y is not None:
             raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
-        return X
-    with spoken_to("fit"):
-        return Comparisons.from_frame(X, outcome=y, ties=["0"] if with_ties and y is not None else ())
+        answers = X
+    else:
+        columns = tuple(name for name in covariates if name != SIDE)
+        with spoken_to("fit"):
+            return Comparisons.from_frame(
+                X, outcome=y, ties=["0"] if with_ties and y is not None else (), covariates=columns,
+                side=True if SIDE in covariates else None,
+            )  # fmt: skip
+    in_use = SIDE in covariates and answers.sides is not None and SIDE not in answers.covariate_names
+    return answers.with_side() if in_use else answers
+
+
+def covariates_of_pairs(X: Any, names: Sequence[str], n: int) -> FloatArray:
+    """Covariates of the n pairs of a frame, (n, n_names): left is on the left, and what has no column is equal."""
+    found = np.zeros((n, len(names)))
+    if names:
+        table, _ = open_frame(X)
+        named = [name for name in names if name != SIDE]
+        there = covariate_columns(column_names(table), named, needed=False)
+        raw = to_columns(table, [column for pair in there.values() for column in pair]) if there else {}
+        given = differences(raw, there, np.arange(n))
+        refuse_missing(given, list(there), np.arange(n))
+        found[:, [names.index(name) for name in there]] = given
+        found[:, [place for place, name in enumerate(names) if name == SIDE]] = 1.0
+    return found
+
+
+def covariates_of(answers: Comparisons, names: Sequence[str]) -> FloatArray:
+    """Covariates of answers by their names, (n_rows, n_names); 0 where they are not known."""
+    found = np.zeros((answers.n_rows, len(names)))
+    for place, name in enumerate(names):
+        if name in answers.covariate_names and answers.covariates is not None:
+            found[:, place] = answers.covariates[:, answers.covariate_names.index(name)]
+        elif name == SIDE and answers.sides is not None:
+            found[:, place] = (answers.sides[:, 0] - answers.sides[:, 1]) / answers.weight
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +144,7 @@ class Queries:
     n_unknown_users: int
     unknown_users: npt.NDArray[np.int32]
     new_users: list[Any]
+    covariates: FloatArray  # (n, n_covariates) of the model, left minus right
 
     def of_new_users(self, rows: FloatArray) -> FloatArray:
         """Features of the person of each pair, shape (n, d), from those of ``new_users``; zeros for all others."""
@@ -111,19 +152,23 @@ class Queries:
 
 
 def read_queries(
-    X: Any, items: Vocabulary, users: Vocabulary | None, added: Mapping[Any, int] | None = None
-) -> Queries:
+    X: Any, items: Vocabulary, users: Vocabulary | None, added: Mapping[Any, int] | None = None,
+    covariates: Sequence[str] = (),
+) -> Queries:  # fmt: skip
     """Read pairs from a frame (in its order) with left, right and perhaps user, or from comparisons (canonical order).
 
     ``users`` is None if the model does not tell people apart; ``added`` holds codes of people who are not in it yet.
+    Covariates are as in :func:`covariates_of` and :func:`covariates_of_pairs`.
     Raises DataError if a column or an id is missing, or a pair compares an item with itself.
     """
     if isinstance(X, Comparisons):
         left, right = (pl.Series(X.items.labels(codes)) for codes in (X.left, X.right))
         user = pl.Series(X.users.labels(X.user)) if X.has_users else None
+        x = covariates_of(X, covariates)
     else:
         roles, columns = pair_columns(X)
         left, right, user = columns["left"], columns["right"], columns.get("user")
+        x = covariates_of_pairs(X, covariates, len(left))
         for side, series in (("left", left), ("right", right)):
             if series.null_count():
                 row = int(series.is_null().arg_max() or 0) + 1
@@ -160,7 +205,7 @@ def read_queries(
         named = (unknown & user.is_not_null()).to_numpy()
         unknown_users[named] = new_users.codes(user.filter(pl.Series(named)), what="user")
     n_unknown = int((unknown_users >= 0).sum())
-    return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids))
+    return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids), x)
 
 
 def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, BoolArray]:

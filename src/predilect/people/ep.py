@@ -26,8 +26,10 @@ _INNER_TOLERANCE = 1e-12
 
 
 @kernel
-def refresh_site(y, w, mu, v, share, lam, eta, delta):
+def refresh_site(y, w, mu, v, share, lam, eta, delta, offset):
     """New site (λ, η) of one of w identical answers, given the person's current posterior N(mu, v) of the margin.
+
+    What else moves the answer, ``offset``, is added to the margin where it meets the likelihood, and nowhere else.
 
     ``share`` is 1 - w λ v, the part of the variance without the copies that v is. It is passed in since the difference
     has no digits left where the copies carry nearly all information.
@@ -49,7 +51,7 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta):
             denominator = 1.0 - lam * v
             v_c = v / denominator
             m_c = (mu - v * eta) / denominator
-        slope, curvature = moments_scalar(y, m_c, v_c, delta)
+        slope, curvature = moments_scalar(y, m_c + offset, v_c, delta)
         denominator = 1.0 - curvature * v_c
         new_lam = curvature / denominator
         new_eta = (slope + curvature * m_c) / denominator
@@ -76,11 +78,13 @@ def _change_of_margin(d_lam, d_eta, mean, v):
 
 
 @kernel
-def refresh_sites(outcome, weight, mean, v, share, lam, eta, delta, step):
+def refresh_sites(outcome, weight, mean, v, share, lam, eta, delta, offset, step):
     """Parallel site update of one person, a ``step`` of the way, in place; the largest change of a margin."""
     largest = 0.0
     for p in range(outcome.shape[0]):
-        new_lam, new_eta = refresh_site(outcome[p], weight[p], mean[p], v[p], share[p], lam[p], eta[p], delta)
+        new_lam, new_eta = refresh_site(
+            outcome[p], weight[p], mean[p], v[p], share[p], lam[p], eta[p], delta, offset[p]
+        )
         d_lam = step * (new_lam - lam[p])
         d_eta = step * (new_eta - eta[p])
         largest = max(largest, _change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean[p], v[p]))
@@ -90,8 +94,8 @@ def refresh_sites(outcome, weight, mean, v, share, lam, eta, delta, step):
 
 
 @inner_kernel
-def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, C, mu, c):
-    """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
+def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, care, offset, C, mu, c):
+    """One sequential EP sweep at the consistency ``care``; (change of log |B|, largest relative change of a site)."""
     log_det = 0.0
     largest = 0.0
     for p in range(n):
@@ -100,7 +104,7 @@ def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, 
         b = -1 if in_pair_space else lb[g]
         v, mean = direction(C, mu, a, b, d, c)
         share = 1.0 - weight[g] * lam[g] * v
-        new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, share, lam[g], eta[g], delta)
+        new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, share, lam[g], eta[g], delta, care * offset[g])
         d_lam = new_lam - lam[g]
         d_eta = new_eta - eta[g]
         largest = max(largest, _change_of_margin(weight[g] * d_lam, weight[g] * d_eta, mean, v))
@@ -111,33 +115,39 @@ def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, 
 
 
 @inner_kernel
-def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, out):
+def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, offset, out):
     """Adds one row's part of log Z, and its derivatives in δ, to ``out``."""
     denominator = 1.0 - lam * v
     v_c = v / denominator
     m_c = (mean - v * eta) / denominator
-    log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome, m_c, v_c, delta)
+    log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome, m_c + offset, v_c, delta)
     denominator = 1.0 + lam * v_c
     message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
     out[1] += w * slope_delta
     out[2] += w * curvature_delta
     # Utilities and their covariance rise together: αᵀ A m + tr (ααᵀ - Q) A Σ Aᵀ, a sum over answers, as Q A Σ Aᵀ = Λ C.
-    slope = w * (eta * mean - lam * (mean * mean + v))
+    slope = w * (eta * mean - lam * (mean * mean + v)) + w * offset * (eta - lam * mean)
     out[3] += slope
     out[4] += slope * slope / w
 
 
 @kernel
-def answers_evidence(outcome, weight, mean, v, lam, eta, z_bar, delta, out):
+def answers_evidence(outcome, weight, mean, v, lam, eta, z_bar, delta, offset, out):
     """Adds the rows' parts of a person's log Z to ``out``; the two joint terms are the caller's."""
     for p in range(outcome.shape[0]):
-        _answer_evidence(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], delta, out)
+        _answer_evidence(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], delta, offset[p], out)
 
 
 @inner_kernel
-def _person_evidence(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, own, C, mu, c, log_det, out):
-    """Adds the person's log Z, its gradient and curvature in δ to ``out`` (population.md section 2)."""
+def _person_evidence(
+    in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, care, offset, own, C, mu, c, log_det, out,
+    pull,
+):  # fmt: skip
+    """Adds the person's log Z, its gradient and curvature in δ to ``out``; sets the ``pull`` of each row on its offset.
+
+    population.md section 2.
+    """
     value = -0.5 * log_det
     for i in range(d):
         c[i] = 0.0
@@ -153,7 +163,9 @@ def _person_evidence(in_pair_space, la, lb, outcome, weight, lam, eta, first, n,
             v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
             mean = mu[a] - mu[b]
         z_bar = own[a] - own[b]
-        _answer_evidence(outcome[g], w, mean, v, lam[g], eta[g], z_bar, delta, out)
+        _answer_evidence(outcome[g], w, mean, v, lam[g], eta[g], z_bar, delta, care * offset[g], out)
+        if pull.shape[0]:
+            pull[g] = care * w * (eta[g] - lam[g] * mean)
         e = w * (eta[g] - lam[g] * z_bar)
         if in_pair_space:
             c[p] = e
@@ -228,7 +240,8 @@ def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, 
 @kernel
 def em_pass(
     start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
-    delta, tie_factor, consistency, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, own_slopes, out,
+    delta, tie_factor, consistency, offset, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, own_slopes,
+    pull, out,
 ):  # fmt: skip
     """E step: EP sweeps of people ``start .. stop``, at most ``n_sweeps`` each, and the sums over them.
 
@@ -236,7 +249,8 @@ def em_pass(
     on; ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``cov, Phi`` (n_items, M), ``rho``
     (n_items,): prior covariance, as in :mod:`predilect.people.state`; ``m`` (n_items,), ``shift``
     (n_items, n_traits): prior mean, and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of
-    ``delta``; ``consistency`` (n_users,); ``skip`` (n_users,): people left to :mod:`predilect.people.expectation`.
+    ``delta``; ``consistency`` (n_users,); ``offset`` (n_rows,): what else moves an answer; ``skip`` (n_users,): people
+    left to :mod:`predilect.people.expectation`.
 
     Added to:
 
@@ -248,7 +262,8 @@ def em_pass(
     - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
 
     ``own_slopes`` (n_users, 4) is set: gradient and curvature of each person's evidence in the log of their own
-    threshold, and gradient and information in the log of their consistency (population.md section 4).
+    threshold, and gradient and information in the log of their consistency (population.md section 4). So is ``pull``
+    (n_rows,), unless it is empty: the gradient of the evidence in each row's offset.
     """
     max_d = 1
     max_k = 1
@@ -278,6 +293,7 @@ def em_pass(
         in_pair_space = n <= k
         d = n if in_pair_space else k
         factor = tie_factor[u]
+        care = consistency[u]
         own_delta = delta * factor
         prior_of_person(
             u, in_pair_space, items, la, lb, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
@@ -286,7 +302,7 @@ def em_pass(
         largest = 0.0
         for _ in range(n_sweeps):
             change_of_log_det, largest = sweep(
-                in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, C, mu, c
+                in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, care, offset, C, mu, c
             )
             log_det += change_of_log_det
             if largest < tolerance:
@@ -295,8 +311,9 @@ def em_pass(
         for i in range(5):
             own_out[i] = 0.0
         _person_evidence(
-            in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, own, C, mu, c, log_det, own_out
-        )
+            in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, care, offset, own, C, mu, c,
+            log_det, own_out, pull,
+        )  # fmt: skip
         out[0] += own_out[0]
         out[1] += factor * own_out[1]
         out[2] += factor * factor * own_out[2]
@@ -308,14 +325,14 @@ def em_pass(
             continue
         if Phi is None:
             person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W)
-            unscale(consistency[u], x, Q, k)
+            unscale(care, x, Q, k)
             _scatter_items(items, k, x, Q, H, D, r)
         else:
             if in_pair_space:
                 pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
             else:
                 person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W)
-            unscale(consistency[u], x, Q, d)
+            unscale(care, x, Q, d)
             _scatter_basis(in_pair_space, items, la, lb, first, n, d, x, Q, R, rho, H, D[u - start], r, own_H, own_D)
         for j in range(traits.shape[1]):
             if Phi is None or not in_pair_space:

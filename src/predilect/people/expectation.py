@@ -31,6 +31,7 @@ class PersonPass:
     Q: FloatArray  # Xᵀ Q X, (k, k)
     out: FloatArray  # (4,): evidence, its gradient and curvature in δ, largest change of a margin
     own_slopes: FloatArray  # (4,), as in :func:`~predilect.people.ep.em_pass`
+    pull: FloatArray  # of each row on its offset, (n,)
 
 
 def dense_pass(
@@ -46,13 +47,15 @@ def dense_pass(
     prior_var = person.prior_var
     refresh, add_evidence = (people.likelihood.compiled(loop) for loop in (refresh_sites, answers_evidence))
     state = person.condition(weight * precision, weight * linear)
+    a = float(people.consistency[user])
+    offset = a * people.offset[rows]
     step, last, largest = 1.0, math.inf, 0.0
     for _ in range(n_sweeps):
         # What the copies of a row leave of the variance that there is without them, which is at most the prior's: where
         # they carry nearly all information, the difference has lost its digits and the bound has them.
         total = weight * precision
         share = np.maximum(1.0 - total * state.var, 1.0 / (1.0 + total * prior_var))
-        largest = refresh(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, step)
+        largest = refresh(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, offset, step)
         if largest > last:
             step = max(0.5 * step, _SMALLEST_STEP)
         last = largest
@@ -60,13 +63,14 @@ def dense_pass(
         if largest < tolerance:
             break
     out = np.zeros(5)
-    add_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, out)
+    add_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, offset, out)
     slope = own_delta * out[1]
     own_slopes = np.array([slope, own_delta * own_delta * out[2] + slope, out[3], out[4]])
     evidence = out[0] + 0.5 * (state.quadratic - state.log_det)
-    a, (x, Q) = float(people.consistency[user]), person.sums(state)
+    x, Q = person.sums(state)
+    pull = a * weight * (linear - precision * state.mean)
     totals = np.array([evidence, factor * out[1], factor * factor * out[2], largest])
-    return PersonPass(user, items, a * x, a * a * Q, totals, own_slopes)
+    return PersonPass(user, items, a * x, a * a * Q, totals, own_slopes, pull)
 
 
 # With so few items it is quicker to work with their covariance and project the sums than to form people's own from Φ.
@@ -92,6 +96,7 @@ class Expectation:
     # (n_users, 4): gradient and curvature in the logarithm of each person's own threshold, gradient and information in
     # that of the consistency
     own_slopes: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
+    r_covariates: FloatArray = field(default_factory=lambda: np.zeros(0))  # (n_covariates,): gradient in their effects
 
     @property
     def ties(self) -> FloatArray:
@@ -136,6 +141,8 @@ def expectation(
     M = law.Phi.shape[1] if law.has_basis else people.n_items
     one_pass = people.likelihood.compiled(em_pass)
     own_slopes = np.zeros((people.n_users, 4))  # each person in one shard: written, not summed
+    n_effects = people.patterns.shape[1]
+    pull = np.zeros(people.n_rows if n_effects else 0)
 
     def work(shard: Shard) -> _Sums:
         sums = _Sums.empty(people, law, M)
@@ -143,8 +150,9 @@ def expectation(
         one_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
             people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.functions,
-            law.rho, law.mean, law.shift, delta, people.tie_factor, people.consistency, n_sweeps, tolerance,
-            people.is_heavy, sums.H, D, sums.r, sums.r_traits, sums.own_H, sums.own_D, own_slopes, sums.out,
+            law.rho, law.mean, law.shift, delta, people.tie_factor, people.consistency, people.offset, n_sweeps,
+            tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits, sums.own_H, sums.own_D, own_slopes, pull,
+            sums.out,
         )  # fmt: skip
         return sums._replace(D=D.T @ D) if law.has_basis else sums
 
@@ -160,6 +168,8 @@ def expectation(
     for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
         _add_dense(total, person, law, people.traits[person.user])
         own_slopes[person.user] = person.own_slopes
+        if len(pull):
+            pull[people.answer_ptr[person.user] : people.answer_ptr[person.user + 1]] = person.pull
     if not law.has_basis:
         for lower in (total.H, total.D):
             mirror(lower)
@@ -170,7 +180,7 @@ def expectation(
     out = total.out
     return Expectation(
         float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]),
-        float(out[3]), own_slopes,
+        float(out[3]), own_slopes, people.of_covariates(pull) if n_effects else np.zeros(0),
     )  # fmt: skip
 
 

@@ -168,6 +168,10 @@ class People:
     consistency: FloatArray = field(default_factory=lambda: np.zeros(0))
     # posterior standard deviation of log a_u, (n_users,)
     consistency_sd: FloatArray = field(default_factory=lambda: np.zeros(0))
+    # Covariates of answers: distinct ones, (V, n_covariates), which of them each row has, and x γ, (n_rows,)
+    patterns: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))
+    variant: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    offset: FloatArray = field(default_factory=lambda: np.zeros(0))
     likelihood: type[PairLikelihood] = Probit  # of one answer
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
@@ -178,6 +182,10 @@ class People:
         for name, default in OF_PEOPLE.items():
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, np.full(self.n_users, default))
+        if not len(self.variant):
+            object.__setattr__(self, "variant", np.zeros(self.n_rows, dtype=np.int64))
+        if not len(self.offset):
+            object.__setattr__(self, "offset", np.zeros(self.n_rows))
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
@@ -201,6 +209,10 @@ class People:
     def n_answers(self) -> float:
         """Number of answers: the sum of the weights."""
         return float(self.weight.sum())
+
+    def of_covariates(self, of_rows: FloatArray) -> FloatArray:
+        """Xᵀ times numbers of the rows, (n_covariates,)."""
+        return np.asarray(self.patterns.T @ np.bincount(self.variant, of_rows, len(self.patterns)))
 
     def dense(self, user: int, law: Law) -> tuple[npt.NDArray[np.int32], DensePerson | CountedPerson]:
         """A user's own items, and the user in dense form, with utilities times the consistency."""
@@ -244,10 +256,18 @@ class People:
 
 
 def with_own(
-    people: People, log_tie_factor: FloatArray, log_consistency: FloatArray, consistency_sd: FloatArray | None = None
+    people: People,
+    log_tie_factor: FloatArray,
+    log_consistency: FloatArray,
+    gamma: FloatArray,
+    consistency_sd: FloatArray | None = None,
 ) -> People:
-    """People with their own tie thresholds and consistency, by their logarithms, (n_users,); empty leaves them."""
+    """People with their own tie thresholds and consistency, by their logarithms, (n_users,), and the effects γ of
+    covariates, (n_covariates,); empty leaves them.
+    """
     own: dict[str, Any] = {}
+    if len(gamma):
+        own["offset"] = (people.patterns @ gamma)[people.variant]
     if len(log_tie_factor):
         own["tie_factor"] = np.exp(log_tie_factor)
     if len(log_consistency):
@@ -276,8 +296,17 @@ def lay_out(comparisons: Comparisons, *, traits: FloatArray | None = None, **opt
         comparisons.weight,
         n_items=comparisons.n_items,
         traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
+        **patterns_of(comparisons),
         **options,
     )
+
+
+def patterns_of(comparisons: Comparisons) -> dict[str, Any]:
+    """Distinct covariates of answers, and which of them each row has, as of :class:`People`; O(n log n)."""
+    if comparisons.covariates is None:
+        return {}
+    patterns, variant = np.unique(comparisons.covariates, axis=0, return_inverse=True)
+    return {"patterns": patterns, "variant": variant.reshape(-1)}
 
 
 def lay_out_columns(
@@ -292,12 +321,11 @@ def lay_out_columns(
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
     likelihood: type[PairLikelihood] = Probit,
-    **of_people: FloatArray,
+    **more: Any,
 ) -> People:
-    """:func:`lay_out` from columns of codes sorted by user; ``traits`` and what is given of :data:`OF_PEOPLE` have a
-    row for each user.
+    """:func:`lay_out` from columns of codes sorted by user; ``traits`` (n_users, n_traits) may have no columns.
 
-    ``n_basis``: columns of the basis, by default the items; others as in :class:`People`.
+    ``n_basis``: columns of the basis, by default the items; others, and ``more``, as in :class:`People`.
     """
     n_users, n = len(traits), len(user)
     user = user.astype(np.int64)
@@ -320,7 +348,7 @@ def lay_out_columns(
         largest_state=largest_state,
         traits=np.ascontiguousarray(traits),
         likelihood=likelihood,
-        **of_people,
+        **more,
     )
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
@@ -34,6 +35,8 @@ class Person(NamedTuple):
     right: npt.NDArray[np.int32]
     outcome: npt.NDArray[np.int8]
     weight: FloatArray
+    variant: IntArray  # which of the covariates' patterns, (n,)
+    offset: FloatArray
     precision: FloatArray  # sites of one copy of each answer, (n,)
     linear: FloatArray
     traits: FloatArray  # (1, n_traits)
@@ -45,12 +48,13 @@ class Person(NamedTuple):
     def without_answers(cls, traits: FloatArray) -> Person:
         """User without answers."""
         nothing, flat = np.zeros(0, dtype=np.int32), np.zeros(0)
-        return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, flat, flat, traits)
+        none = np.zeros(0, dtype=np.int64)
+        return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, none, flat, flat, flat, traits)
 
     @classmethod
-    def of(cls, rows: Rows, traits: FloatArray, **of_person: FloatArray) -> Person:
-        """From answers, with the sites that their rows carry."""
-        left, right, outcome = sides_of(rows.key)
+    def of(cls, rows: Rows, traits: FloatArray, offsets: FloatArray, **of_person: FloatArray) -> Person:
+        """From answers, with the sites that their rows carry; ``offsets`` (V,) of the covariates' patterns."""
+        left, right, outcome, variant = sides_of(rows.key)
         n = len(left)
         both = np.concatenate((left, right))
         items = np.sort(both)
@@ -60,12 +64,13 @@ class Person(NamedTuple):
         place = items.searchsorted(both).astype(np.int32)
         precision, linear = rows.carried
         return cls(
-            items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, precision, linear, traits, **of_person
-        )
+            items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, variant, offsets[variant], precision,
+            linear, traits, **of_person,
+        )  # fmt: skip
 
     def rows(self) -> Rows:
         """Distinct answers, with their sites."""
-        key = keys_of(self.items[self.left], self.items[self.right], self.outcome)
+        key = keys_of(self.items[self.left], self.items[self.right], self.outcome, self.variant)
         return Rows.of(key, self.weight, (self.precision, self.linear))
 
     def answers_by_item(self, n_items: int) -> FloatArray:
@@ -123,8 +128,9 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
     rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
     return Person(
         people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]], people.left[rows], people.right[rows],
-        people.outcome[rows], people.weight[rows], sites.precision[rows], sites.linear[rows],
-        people.traits[user : user + 1], *(getattr(people, name)[user : user + 1] for name in OF_PEOPLE),
+        people.outcome[rows], people.weight[rows], people.variant[rows], people.offset[rows], sites.precision[rows],
+        sites.linear[rows], people.traits[user : user + 1],
+        *(getattr(people, name)[user : user + 1] for name in OF_PEOPLE),
     )  # fmt: skip
 
 
@@ -158,7 +164,7 @@ def joined(
     def column(name: str, index: IntArray, one: Any = people, two: Any = more) -> Any:
         return np.concatenate((getattr(one, name), getattr(two, name)))[index]
 
-    columns = {name: column(name, rows) for name in ("left", "right", "outcome", "weight")}
+    columns = {name: column(name, rows) for name in ("left", "right", "outcome", "weight", "variant", "offset")}
     columns |= {name: column(name, order) for name in ("traits", *OF_PEOPLE)}
     shards = shards_of(answer_ptr, item_ptr, columns["weight"], people.n_items, people.largest_state, n_basis)
     layout = People(
@@ -199,6 +205,7 @@ class PopulationPosterior(Posterior):
     overlay: Overlay = field(default_factory=Overlay)  # users whose answers changed since, and new users
     calibration: Calibration = UNCALIBRATED
     newcomers: BoolArray | None = None  # (people.n_users,): who came after the fit; None: nobody but in ``overlay``
+    covariates: CovariateEffects | None = None  # of answers
     law: Law = field(init=False)  # population distribution
 
     def __post_init__(self) -> None:
@@ -234,12 +241,18 @@ class PopulationPosterior(Posterior):
         person = self.answers_of(user)
         return person.items[person.left], person.items[person.right]
 
-    def with_people(self, people: Mapping[int, Person], n_new: int) -> PopulationPosterior:
-        """With other answers of some users, by code, the last ``n_new`` of whom are new; all else is shared."""
+    def with_people(
+        self, people: Mapping[int, Person], n_new: int, covariates: CovariateEffects | None = None
+    ) -> PopulationPosterior:
+        """With other answers of some users, by code, the last ``n_new`` of whom are new; all else is shared.
+
+        ``covariates`` has the patterns of the new answers too.
+        """
         new = object.__new__(PopulationPosterior)  # dataclasses.replace would compute the law again
         for name in self.__slots__:
             object.__setattr__(new, name, getattr(self, name))
         object.__setattr__(new, "overlay", self.overlay.plus(people, n_new))
+        object.__setattr__(new, "covariates", covariates)
         return new
 
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
@@ -284,10 +297,16 @@ class PopulationPosterior(Posterior):
         return mean, var
 
     def margins_of_answers(
-        self, users: IntArray, left: IntArray, right: IntArray, *, executor: ThreadPoolExecutor | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """:meth:`margins`, in units of the noise of the user's own answers."""
-        return self._in_units_of_noise(*self.margins(users, left, right, executor=executor), users)
+        self, users: IntArray, left: IntArray, right: IntArray, covariates: FloatArray | None = None, *,
+        executor: ThreadPoolExecutor | None = None,
+    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+        """:meth:`margins`, with effects of ``covariates`` (n, n_covariates), in units of the noise of the user's own
+        answers.
+        """
+        mean, var = self.margins(users, left, right, executor=executor)
+        if self.covariates is not None:
+            mean, var = self.covariates.added(mean, var, covariates)
+        return self._in_units_of_noise(mean, var, users)
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         kind = np.full(len(users), 2, dtype=np.int8)

@@ -55,7 +55,7 @@ def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, c
 
 
 @inner_kernel
-def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, delta, C, mu, c):
+def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, delta, care, offset, C, mu, c):
     """Gradient and curvature, with the cavities held, of the person's evidence in log δ."""
     slope = 0.0
     curvature = 0.0
@@ -67,7 +67,7 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
         denominator = 1.0 - lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * eta[p]) / denominator
-        _, _, _, slope_delta, curvature_delta = tilted_scalar(outcome[p], m_c, v_c, delta)
+        _, _, _, slope_delta, curvature_delta = tilted_scalar(outcome[p], m_c + care * offset[p], v_c, delta)
         slope += weight[p] * slope_delta
         curvature += weight[p] * curvature_delta
     slope *= delta
@@ -76,8 +76,8 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
 
 @kernel
 def person_at_rest(
-    items, la, lb, outcome, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift, delta, theta, spread,
-    n_sweeps, tolerance,
+    items, la, lb, outcome, weight, traits, consistency, offset, lam, eta, cov, Phi, rho, m, shift, delta, theta,
+    spread, n_sweeps, tolerance,
 ):  # fmt: skip
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
@@ -101,6 +101,7 @@ def person_at_rest(
         0, in_pair_space, items, la, lb, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
     )
     replay(in_pair_space, la, lb, weight, lam, eta, 0, n, d, C, mu, c)
+    a = consistency[0]
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
     rest = tolerance if fixed else max(FIRST_REST, tolerance)
@@ -108,13 +109,13 @@ def person_at_rest(
     for i in range(MOST_THRESHOLD_STEPS + 1):
         own_delta = delta * math.exp(theta)
         for _ in range(n_sweeps):
-            _, change = sweep(in_pair_space, la, lb, outcome, weight, lam, eta, 0, n, d, own_delta, C, mu, c)
+            _, change = sweep(in_pair_space, la, lb, outcome, weight, lam, eta, 0, n, d, own_delta, a, offset, C, mu, c)
             if change < rest:
                 break
         if fixed or i == MOST_THRESHOLD_STEPS:
             break
         slope, curvature = _pull_of_threshold(
-            in_pair_space, la, lb, outcome, weight, lam, eta, n, d, own_delta, C, mu, c
+            in_pair_space, la, lb, outcome, weight, lam, eta, n, d, own_delta, a, offset, C, mu, c
         )
         theta, gradient, step, chord, last, rest, done = next_threshold(
             theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest
@@ -240,7 +241,7 @@ def settled(
         cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
     theta, change = likelihood.compiled(person_at_rest)(
         np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
-        person.consistency, precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
+        person.consistency, person.offset, precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
         math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor

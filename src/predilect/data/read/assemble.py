@@ -25,7 +25,6 @@ from predilect.data.read.columns import guess_columns, listed
 from predilect.data.read.covariates import (
     covariate_columns,
     differences,
-    refuse_constant,
     refuse_missing,
     role_names,
     why_no_sides,
@@ -140,8 +139,6 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
         told = "; ".join(f"{count} × {name}" for name, count in left_out.items())
         raise DataError(f"no usable answer: all {n_read} rows were left out ({told}). Check the columns: {roles}.")
 
-    if differ is not None:
-        refuse_constant(differ, list(covariates))
     shown = decoded.outcome[use[kept]]
     used_weight = weight[use]
     users, who, no_users = _used_only(people, who[use])
@@ -157,7 +154,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     wins = exact_sum(used_weight[shown == 1]), exact_sum(used_weight[shown == -1])
     no_sides = UNWANTED
     if options.get("side") is not False:
-        no_sides = why_no_sides(asked[1][use], asked[2][use], items, roles, wins, task)
+        no_sides = why_no_sides(asked[1][use], asked[2][use], items, roles, wins, task, bool(options.get("side")))
     sides = None if no_sides else np.stack([used_weight, np.zeros(len(used_weight))], axis=1)
     answers = canonical_answers(
         Answers(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task, sides, differ)

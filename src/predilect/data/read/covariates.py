@@ -25,9 +25,10 @@ _LOST = ("loser", "rejected", "dispreferred", "worse")
 
 
 def covariate_columns(
-    names: Sequence[str], covariates: Sequence[str] | None, index: Sequence[str] = ()
+    names: Sequence[str], covariates: Sequence[str] | None, index: Sequence[str] = (), *, needed: bool = True
 ) -> dict[str, tuple[str, ...]]:
-    """The column with the difference of each covariate, or its columns for left and right; DataError if not in names.
+    """The column with the difference of each covariate, or its columns for left and right; DataError if one that is
+    ``needed`` is not in names.
 
     ``index`` holds names of a pandas frame's index, refused where one would be the column.
     """
@@ -40,6 +41,8 @@ def covariate_columns(
             raise DataError(f'a covariate cannot be called "{name}", as a part of every answer is. Rename the column.')
         forms = [tuple(part.format(name) for part in form) for form in _FORMS]
         there = [form for form in forms if all(column in names for column in form)]
+        if not there and not needed:
+            continue
         if not there:
             for form in forms:
                 refuse_index(index, form, f'covariate "{shown(name)}"')
@@ -132,16 +135,6 @@ def refuse_missing(values: NDArray[np.float64], names: Sequence[str], rows: NDAr
         )
 
 
-def refuse_constant(values: NDArray[np.float64], names: Sequence[str]) -> None:
-    """DataError if left and right never differ in a covariate."""
-    for name, column in zip(names, values.T, strict=True):
-        if not column.any():
-            raise DataError(
-                f'the covariate "{shown(name)}" says nothing: left and right are equal in all {len(column)} rows. '
-                "Leave it out."
-            )
-
-
 def why_no_sides(
     left: Codes,
     right: Codes,
@@ -149,17 +142,20 @@ def why_no_sides(
     columns: Mapping[str, str],
     wins: tuple[float, float],
     task: Codes | None,
+    said: bool,
 ) -> str:
     """Why the sides of a table are not those on which items were shown; "" if they may be.
 
     ``left`` and ``right`` are codes in ``items`` in the order of the table, (n_rows,); ``wins`` the weight of answers
-    won by each; ``task`` as of ``canonical_answers``.
+    won by each; ``task`` as of ``canonical_answers``; ``said``: the user says that they are, and nothing is guessed.
     """
     one, two = (columns[side].strip().lower() for side in ("left", "right"))
     if (one in _WON and two in _LOST) or (one in _LOST and two in _WON):
         return f"{one} and {two} columns"
     if task is not None and _share_items(left, right, task):
         return TAKEN_APART
+    if said:
+        return ""
     decided = sum(wins)
     if decided >= FEWEST and max(wins) > MOSTLY * decided:
         return FIRST if wins[0] > wins[1] else LAST

@@ -12,10 +12,12 @@ import numpy.typing as npt
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
+from predilect.data.comparisons import SIDE
 from predilect.data.keyed_rows import keys_of, sides_of
 from predilect.data.read.winners import TIE_WORDS
 from predilect.errors import DataError
-from predilect.models.reading import read_answers
+from predilect.gaussian.covariates import CovariateEffects
+from predilect.models.reading import covariates_of, read_answers
 
 _DUST = 1e-9  # weights are counts, and removal leaves rounding errors
 _JOIN = (
@@ -32,15 +34,16 @@ class Batch(NamedTuple):
     weight: FloatArray
     new: list[Any]  # ids of new people, in the order of their codes
     names: list[Any]  # who answered, row by row; empty where users are not identified
+    effects: CovariateEffects | None = None  # the model's, with the patterns of these answers
 
     def rows(self, start: int, stop: int) -> Batch:
         """Consecutive answers."""
         rows = slice(start, stop)
-        return Batch(self.users[rows], self.key[rows], self.weight[rows], [], self.names[rows])
+        return Batch(self.users[rows], self.key[rows], self.weight[rows], [], self.names[rows], self.effects)
 
     def describe(self, model: Any, row: int) -> str:
         """One of the answers in words."""
-        left, right, outcome = (int(side[0]) for side in sides_of(self.key[row : row + 1]))
+        left, right, outcome, _ = (int(side[0]) for side in sides_of(self.key[row : row + 1]))
         first, second = model.items_.ids[left], model.items_.ids[right]
         if outcome == 0:
             what = f"a tie of {first!r} and {second!r}"
@@ -98,9 +101,15 @@ def _one(
             kind = "whole numbers" if users.is_integer else "text or whole numbers"
             raise DataError(f"user={user!r} cannot be an id here: the ids of the model's people are {kind}")
         code, names = _code_of(model, user, own, new, may_add), [own]
+    shown = 1.0 if a < b else -1.0
     if a > b:
         a, b, y = b, a, -y
-    return Batch(np.array([code]), keys_of(np.array([a]), np.array([b]), np.array([y])), np.array([count]), new, names)
+    effects, variant = model.posterior_.covariates, 0
+    if effects is not None:
+        x = np.array([[shown if name == SIDE else 0.0 for name in effects.names]])
+        effects, (variant,) = effects.with_patterns(x / effects.scale)
+    key = keys_of(np.array([a]), np.array([b]), np.array([y]), variant)
+    return Batch(np.array([code]), key, np.array([count]), new, names, effects)
 
 
 def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:
@@ -127,7 +136,8 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:
 
 
 def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batch:
-    answers = read_answers(more, y, with_ties=model.tie_threshold_ > 0.0)
+    effects, names_of_covariates = model.posterior_.covariates, model._covariate_names()
+    answers = read_answers(more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")
     left, right = code[answers.left], code[answers.right]
     lost = (left < 0) | (right < 0)
@@ -148,12 +158,27 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batc
                 "the model tells people apart, but these answers do not say who gave them. Add a column user"
             )
         who = _codes_of_people(model, answers, new, may_add)[answers.user]
-    who, left, right, outcome, weight = canonical_rows(who, left, right, answers.outcome, answers.weight)
+    x = covariates_of(answers, names_of_covariates)
+    x[left > right] *= -1.0
+    variant: IntArray = np.zeros(answers.n_rows, dtype=np.int64)
+    if effects is not None:
+        effects, variant = effects.with_patterns(x / effects.scale)
+    (who, left, right, outcome, weight), variant = _merged(who, left, right, answers.outcome, answers.weight, variant)
     if model.users_ is not None:
         known, n = model.users_.ids, len(model.users_)
         later = [*model.added_users_, *new]
         names = [known[user] if user < n else later[user - n] for user in who.tolist()]
-    return Batch(who.astype(np.int64), keys_of(left, right, outcome), weight, new, names)
+    return Batch(who.astype(np.int64), keys_of(left, right, outcome, variant), weight, new, names, effects)
+
+
+def _merged(
+    who: npt.NDArray[np.int32], left: npt.NDArray[np.int32], right: npt.NDArray[np.int32],
+    outcome: npt.NDArray[np.int8], weight: FloatArray, variant: IntArray,
+) -> tuple[Any, IntArray]:  # fmt: skip
+    """Canonical rows, by person, of which only those with the same covariates are merged; their variants."""
+    known, group = np.unique(who.astype(np.int64) << 32 | variant, return_inverse=True)
+    group, *rows = canonical_rows(group.astype(np.int32), left, right, outcome, weight)
+    return ((known[group] >> 32).astype(np.int32), *rows), known[group] & (1 << 32) - 1
 
 
 def _codes_of_people(model: Any, answers: Any, new: list[Any], may_add: bool) -> npt.NDArray[np.int32]:
@@ -193,12 +218,12 @@ class AnswerLog:
     """
 
     def __init__(self, comparisons: Comparisons | None) -> None:
-        self._held: tuple[Comparisons | None, array[int], array[float], list[Any], int]
-        self._held = comparisons, array("q"), array("d"), [], 0
+        self._held: tuple[Comparisons | None, array[int], array[float], list[Any], int, CovariateEffects | None]
+        self._held = comparisons, array("q"), array("d"), [], 0, None
 
     def plus(self, batch: Batch, sign: int) -> AnswerLog:
         """The log with a batch that was added (sign 1) or removed (sign -1)."""
-        comparisons, key, change, names, n = self._held
+        comparisons, key, change, names, n, _ = self._held
         if comparisons is None:
             return self
         if len(key) > n:  # a copy of the model has gone on from here
@@ -207,31 +232,35 @@ class AnswerLog:
         change.extend((sign * batch.weight).tolist())
         names.extend(batch.names)
         log = AnswerLog(None)
-        log._held = comparisons, key, change, names, n + len(batch.key)
+        log._held = comparisons, key, change, names, n + len(batch.key), batch.effects
         return log
 
     @property
     def comparisons(self) -> Comparisons | None:
         """All answers that the model holds; new ones have no task."""
-        comparisons, key, change, names, n = self._held
+        comparisons, key, change, names, n, effects = self._held
         if comparisons is not None and n:
-            comparisons = _applied(comparisons, np.array(key[:n]), np.array(change[:n]), names[:n])
+            comparisons = _applied(comparisons, np.array(key[:n]), np.array(change[:n]), names[:n], effects)
             # The same answers, in one step for who reads at this moment.
-            self._held = comparisons, array("q"), array("d"), [], 0
+            self._held = comparisons, array("q"), array("d"), [], 0, effects
         return comparisons
 
 
-def _applied(answers: Comparisons, key: IntArray, change: FloatArray, names: list[Any]) -> Comparisons:
+def _applied(
+    answers: Comparisons, key: IntArray, change: FloatArray, names: list[Any], effects: CovariateEffects | None
+) -> Comparisons:
     """Answers after changes of their weights; which of several tasks loses an answer makes no difference."""
     users = answers.users.extend(names) if names else answers.users
     who = users.codes(names, what="user") if names else np.zeros(len(key), dtype=np.int32)
-    low, high, kind = sides_of(key)
-    who, left, right, outcome, net = canonical_rows(who, low.astype(np.int32), high.astype(np.int32), kind, change)
+    low, high, kind, variant = sides_of(key)
+    (who, left, right, outcome, net), variant = _merged(
+        who, low.astype(np.int32), high.astype(np.int32), kind, change, variant
+    )
     gone, came = np.flatnonzero(net < -_DUST), net > _DUST
     if len(gone):
         place = answers.users.codes(users.series(), unknown="minus_one", what="user")[who]
-        offsets, weight, key = answers.user_offsets, answers.weight.copy(), keys_of(left, right, outcome)
-        held = keys_of(answers.left, answers.right, answers.outcome)
+        offsets, weight, key = answers.user_offsets, answers.weight.copy(), keys_of(left, right, outcome, variant)
+        held = keys_of(answers.left, answers.right, answers.outcome, variants_of(answers, effects))
         for row in gone.tolist():
             start, stop = offsets[place[row]], offsets[place[row] + 1]
             same = start + np.flatnonzero(held[start:stop] == key[row])
@@ -241,7 +270,15 @@ def _applied(answers: Comparisons, key: IntArray, change: FloatArray, names: lis
     if came.any() or len(users) > len(answers.users):  # who came and went stays known, whenever this is read
         more = Comparisons(
             users, answers.items, who[came], left[came], right[came], outcome[came], net[came],
-            has_users=answers.has_users, backend=answers.backend,
+            has_users=answers.has_users, backend=answers.backend, covariate_names=answers.covariate_names,
+            covariates=None if effects is None else effects.patterns[variant[came]] * effects.scale,
         )  # fmt: skip
         answers = answers.append(more)
     return answers
+
+
+def variants_of(answers: Comparisons, effects: CovariateEffects | None) -> IntArray:
+    """Which of the patterns of covariates each row has, (n_rows,)."""
+    if effects is None:
+        return np.zeros(answers.n_rows, dtype=np.int64)
+    return effects.with_patterns(covariates_of(answers, effects.names) / effects.scale)[1]

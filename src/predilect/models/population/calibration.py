@@ -250,6 +250,7 @@ def predict_alone(
     people = lay_out_columns(
         owner, comparisons.left[place], comparisons.right[place], comparisons.outcome[place],
         comparisons.weight[place], n_items=known.n_items, traits=known.traits[who],
+        offset=_offsets(comparisons, posterior)[place],
         largest_state=known.largest_state, n_basis=posterior.n_basis, likelihood=known.likelihood,
         **{name: getattr(known, name)[who] for name in OF_PEOPLE},
     )  # fmt: skip
@@ -271,11 +272,19 @@ def _margins(
 ) -> Alone:  # fmt: skip
     """Predicted margins of answers, each as one of the people of a posterior (by their codes)."""
     left, right = comparisons.left[rows], comparisons.right[rows]
-    mean, var = posterior.margins_of_answers(users, left, right, executor=executor)
+    x = None if comparisons.covariates is None else comparisons.covariates[rows]
+    mean, var = posterior.margins_of_answers(users, left, right, x, executor=executor)
     return Alone(
         comparisons.outcome[rows], mean, var, comparisons.weight[rows], delta * posterior.tie_factors(users),
         posterior.pair_kinds(users, left, right),
     )  # fmt: skip
+
+
+def _offsets(comparisons: Comparisons, posterior: PopulationPosterior) -> FloatArray:
+    """Effects of the covariates of all rows, (n_rows,)."""
+    if posterior.covariates is None or comparisons.covariates is None:
+        return np.zeros(comparisons.n_rows)
+    return np.asarray(comparisons.covariates @ posterior.covariates.mean)
 
 
 STEPS = (0, 1, 3, 6)  # answers of a newcomer that are known
@@ -309,6 +318,7 @@ def predict_newcomers(
         people = lay_out_columns(
             who[known], comparisons.left[known], comparisons.right[known], comparisons.outcome[known],
             comparisons.weight[known], n_items=posterior.n_items, traits=posterior.people.traits,
+            offset=_offsets(comparisons, posterior)[known],
             largest_state=posterior.people.largest_state, n_basis=posterior.n_basis,
             likelihood=posterior.people.likelihood, consistency_sd=posterior.people.consistency_sd,
         )  # fmt: skip

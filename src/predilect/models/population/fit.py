@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from predilect._types import FloatArray
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import starting_threshold
 from predilect.models.population.prior import PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
+from predilect.people.covariates import covariate_information
 from predilect.people.layout import Basis, Effects, People, with_own
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import information_of_consistency, settle_all
@@ -51,6 +53,8 @@ class PopulationState:
     tie_information: FloatArray  # of the answers about it, without the prior
     log_consistency: FloatArray  # of each person, (n_users,); empty where all have the same
     consistency_sd: FloatArray  # its posterior standard deviation
+    gamma: FloatArray  # effects of covariates of answers, (n_covariates,)
+    C_gamma: FloatArray  # their posterior covariance
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """Posterior of the population model."""
@@ -60,12 +64,15 @@ class PopulationState:
                 prior.Phi, self.own_scale * prior.own_share, self.offset, self.offset_variance, self.own_scale
             )
         effects = Effects(self.B, self.C_B) if self.B.shape[1] else None
-        people = self.people_with_ties(people)
-        return PopulationPosterior(self.m, self.C_m, self.Sigma, people, self.sites, basis, effects)
+        people = self.people_with_own(people)
+        covariates = CovariateEffects(self.gamma, self.C_gamma) if len(self.gamma) else None
+        return PopulationPosterior(
+            self.m, self.C_m, self.Sigma, people, self.sites, basis, effects, covariates=covariates
+        )
 
-    def people_with_ties(self, people: People) -> People:
-        """People with their own tie thresholds and consistency."""
-        return with_own(people, self.log_tie_factor, self.log_consistency, self.consistency_sd)
+    def people_with_own(self, people: People) -> People:
+        """People with their own tie thresholds and consistency, and the effects of covariates."""
+        return with_own(people, self.log_tie_factor, self.log_consistency, self.gamma, self.consistency_sd)
 
 
 def fit_population(
@@ -116,6 +123,7 @@ def fit_population(
             start.m, start.Sigma, delta or 0.0, offset, own_scale, B,
             of_people(start.log_tie_factor, point.log_tie_factor),
             of_people(start.log_consistency, point.log_consistency),
+            start.gamma if len(start.gamma) == len(point.gamma) else point.gamma,
         )  # fmt: skip
     search.sites = sites
     point, residual, again = search.fixed_point(point, tolerance * people.n_answers, max_iter)
@@ -139,6 +147,9 @@ def fit_population(
             executor=executor,
         )  # fmt: skip
         consistency_sd = 1.0 / np.sqrt(information + prior.consistency_spread**-2)
+    C_m, C_gamma = metric.C_m, metric.C_gamma
+    if len(point.gamma):
+        C_m, C_gamma = covariate_information(search.people_at(point), sites, law).joint(C_m, search.gamma_precision)
     residual = residual / people.n_answers if final.is_sound else math.inf
     report = Report(
         method="population EP",
@@ -153,7 +164,7 @@ def fit_population(
     )
     objective = final.evidence + search.log_prior(point)
     return PopulationState(
-        point.m, point.Sigma, metric.C_m, point.delta, sites, final.evidence, objective, report, point.offset,
+        point.m, point.Sigma, C_m, point.delta, sites, final.evidence, objective, report, point.offset,
         metric.offset_variance, point.own_scale, point.B, metric.C_B, point.log_tie_factor, metric.tie_information,
-        point.log_consistency, consistency_sd,
+        point.log_consistency, consistency_sd, point.gamma, C_gamma,
     )  # fmt: skip

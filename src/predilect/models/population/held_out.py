@@ -14,6 +14,7 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.design import pair_variance
+from predilect.latent.pooled import PooledAnswers
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.likelihoods.views import PairLikelihood, Probit
@@ -168,7 +169,9 @@ class Fold:
         """Margins of the rows held out, at a fit to the others."""
         test = self.test
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
-        mean, var = posterior.margins_of_answers(test.user, test.left, test.right, executor=self.executor)
+        mean, var = posterior.margins_of_answers(
+            test.user, test.left, test.right, test.covariates, executor=self.executor
+        )
         return Predicted(test.outcome, mean, var, test.weight, posterior.tie_factors(test.user), state.delta)
 
     def predict_pooled(self, setting: Hyperparameters, given: Mapping[str, float]) -> Predicted:
@@ -176,10 +179,10 @@ class Fold:
         test, train = self.test, self.comparisons.take(~self._held_out)
         likelihood = self.people.likelihood
         state = search_pooled(train, self.space, setting, given, self.delta, None, likelihood=likelihood).state
+        answers = PooledAnswers.of(test, likelihood)
         var = pair_variance(state.C_m, test.left, test.right)
-        return Predicted(
-            test.outcome, state.m[test.left] - state.m[test.right], var, test.weight, np.ones(len(var)), state.delta
-        )
+        mean = state.prior.margins(answers, state.mode)
+        return Predicted(test.outcome, mean, var, test.weight, np.ones(len(var)), state.delta)
 
     def alone(
         self, candidate: Candidate, setting: Hyperparameters, state: PopulationState, most_work: float,

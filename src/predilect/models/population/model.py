@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
@@ -17,6 +18,7 @@ from predilect.data.features import Traits
 from predilect.errors import DataError
 from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
+from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.models.checks import given_threshold
@@ -32,11 +34,13 @@ from predilect.models.population.prior import (
     threshold_and_spread,
 )
 from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_boards, segment_columns
+from predilect.models.population.sides import check_answers, describe_covariates, test_of_side
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import Updating, begin_updates
 from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields
+from predilect.people.layout import patterns_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -173,8 +177,22 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         if noise != 1.0 and not self._likelihood.has_normal_noise:
             raise ValueError(f"noise_factor must be 1 for a likelihood without normal noise, not {noise:g}")
 
+    def _prepared(self, training: Training) -> Training:
+        answers = training.comparisons
+        check_answers(answers)
+        self.side_test_ = test_of_side(answers, self._likelihood, self._given_threshold())
+        if self.side_test_ is not None and self.side_test_.found:
+            answers = answers.with_side()
+        else:
+            answers = replace(answers, sides=None)
+        return replace(training, comparisons=answers)
+
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
+        rms = np.zeros(0)
+        if comparisons.covariates is not None:
+            rms = np.sqrt(np.average(comparisons.covariates**2, axis=0, weights=comparisons.weight))
+            comparisons = replace(comparisons, covariates=comparisons.covariates / unit_of(rms))
         given, personal = given_hyperparameters(self), bool(self.personal) and training.personal
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
         traits, traits_of_users = None, None
@@ -201,11 +219,18 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                     random_state=self.random_state, watch=watch, likelihood=self._likelihood,
                 )  # fmt: skip
         self.functions_, self.verdict_ = trained.functions, None
+        posterior = trained.posterior
+        if posterior.covariates is not None:
+            named = replace(
+                posterior.covariates, names=comparisons.covariate_names, rms=rms,
+                patterns=patterns_of(comparisons)["patterns"],
+            )  # fmt: skip
+            posterior = replace(posterior, covariates=named)
         self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None
         if people is not None and segments is not None:
             self.traits_ = joint_traits(people, self.traits_)
         return Learned(
-            trained.posterior, trained.hyperparameters, personal, trained.delta, trained.log_evidence, trained.fit,
+            posterior, trained.hyperparameters, personal, trained.delta, trained.log_evidence, trained.fit,
             trained.selection,
         )  # fmt: skip
 
@@ -239,7 +264,18 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             "consistency": h.consistency_spread,
         }
 
+    def _covariate_names(self) -> tuple[str, ...]:
+        effects = self.posterior_.covariates
+        return () if effects is None else effects.names
+
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        mean, var = self._margins_at_equal_covariates(queries, items, users)
+        effects = self.posterior_.covariates
+        return (mean, var) if effects is None else effects.added(mean, var, queries.covariates / effects.scale)
+
+    def _margins_at_equal_covariates(
+        self, queries: Queries, items: Any, users: Any
+    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
         posterior, new = self.posterior_, self._new_items(queries, items)  # population.md section 6
         if new is not None:
             posterior = extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
@@ -271,7 +307,8 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             A row a person, sorted by id: user; n, the answers; consistency, with lower and upper, its 95 % interval
             (the noise of the person's answers is 1 / consistency times the usual; 1, and missing, where people do not
             differ in it); agreement, the share of the decided answers that prefer what the crowd prefers; ties, the
-            share of the answers that are ties. Shares of nothing are missing.
+            share of the answers that are ties; and, where the side is in the model, chose_left, the share of the
+            decided answers that went to the item on the left. Shares of nothing are missing.
 
         Raises
         ------
@@ -288,8 +325,32 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
         return build_frame(people_columns(now), now.backend_)
 
+    def covariates(self) -> Any:
+        """Effects of covariates of the answers: of the side on which an item was shown, and of those named at the fit.
+
+        Returns
+        -------
+        effects : data frame of the caller's kind
+            A row a covariate: covariate, "side" for the side; effect, sd, lower, upper (95 % interval), what one unit
+            of it, left minus right, adds to the utility of the left item, in units of the noise of one answer (of side:
+            half of what moving from the right to the left adds); rms, the root mean square of the covariate over the
+            answers, and effect_of_rms. Boards are at equal covariates.
+
+        Notes
+        -----
+        population.md section 4, "Covariates of answers". In the personal model intervals take people's tastes into
+        account; in the pooled one people are independent of each other, and not their answers.
+        """
+        check_is_fitted(self, "posterior_")
+        now = self._now()
+        effects = now.posterior_.covariates
+        if effects is None:
+            effects = CovariateEffects(np.zeros(0), np.zeros((0, 0)))
+        return build_frame(effects.columns(), now.backend_)
+
     def further_tables(self) -> dict[str, Callable[[], Any]]:
-        return {"people": self.people} if self.personal_ else {}
+        tables: dict[str, Callable[[], Any]] = {"people": self.people} if self.personal_ else {}
+        return tables if self.posterior_.covariates is None else tables | {"covariates": self.covariates}
 
     def segments(self) -> Any:
         """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
@@ -325,7 +386,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         random_state: int | None = None,
         watch: Watcher | None = None,
     ) -> Verdict:
-        """Whether personal rankings, item features and the tie threshold improve predictions of held-out answers.
+        """Whether personal rankings, item features, ties and covariates improve predictions of held-out answers.
 
         Parameters
         ----------
@@ -372,6 +433,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
             )
         people, h = self.user_features_, self.hyperparameters_
+        lines += describe_covariates(self)
         lines += describe_consistency(self)
         if people is not None and self.personal_:
             used = "used" if h.trait_scale > 0.0 else "not used, as held-out answers do not gain by them"

@@ -9,6 +9,7 @@ import polars as pl
 
 from predilect._text import one_line, shortened
 from predilect._types import FloatArray
+from predilect.data.comparisons import SIDE
 from predilect.likelihoods.special import Z_95
 
 _NOISY = 0.5  # consistency of somebody with twice the usual noise
@@ -36,9 +37,20 @@ def people_columns(model: Any) -> dict[str, Any]:
         lower, upper = people.consistency / reach, people.consistency * reach
     with np.errstate(invalid="ignore"):
         shares = {"agreement": agreeing / n_decided, "ties": ties / n_answers}
+        if (side := _side_of_answers(posterior)) is not None:
+            seen = people.weight * ((people.outcome != 0) & (side != 0.0))
+            shares["chose_left"] = sums(seen * (side * people.outcome > 0.0)) / sums(seen)
     numbers = {"n": n_answers, "consistency": people.consistency, "lower": lower, "upper": upper, **shares}
     # Missing, and not NaN, where there is nothing to say.
     return {"user": model.users_.series()} | {name: pl.Series(x, nan_to_null=True) for name, x in numbers.items()}
+
+
+def _side_of_answers(posterior: Any) -> FloatArray | None:
+    """1 where the left item of a row was shown on the left, -1 on the right, 0 unknown, (n_rows,); None if not used."""
+    effects = posterior.covariates
+    if effects is None or SIDE not in effects.names:
+        return None
+    return np.asarray(effects.patterns[posterior.people.variant, effects.names.index(SIDE)])
 
 
 def describe_consistency(model: Any) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import is_semidefinite, symmetrise
 from predilect.gaussian.posterior import GaussianPosterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
@@ -39,30 +40,46 @@ class PooledPosterior(GaussianPosterior):
 
     believed: Believed | None = None
     calibration: Calibration = UNCALIBRATED
-    dependence: FloatArray | None = None
+    dependence: FloatArray | None = None  # of the effects of covariates too: (M + n, M + n) with n of them
     between_people: FloatArray | None = None  # the covariance with it
+    covariates: CovariateEffects | None = None  # of answers
+    joint: FloatArray | None = None  # covariance of utilities, or weights of functions, and effects of covariates
 
     @classmethod
     def of(
         cls, mean: FloatArray, covariance: FloatArray, Phi: FloatArray | None, believed: Believed,
-        dependence: FloatArray | None,
+        dependence: FloatArray | None, covariates: CovariateEffects | None = None,
     ) -> PooledPosterior:  # fmt: skip
-        """Posterior under hyper-parameters, by which predictions are calibrated."""
+        """Posterior under hyper-parameters, by which predictions are calibrated; arguments as of :meth:`moved`."""
         calibration = believed.hyperparameters.calibration_of_predictions
-        return cls(mean, covariance, Phi, believed, calibration, dependence).moved(mean, covariance)
+        first = cls(mean, covariance, Phi, believed, calibration, dependence, covariates=covariates)
+        return first.moved(mean, covariance)
 
     def moved(self, mean: FloatArray, covariance: FloatArray) -> PooledPosterior:
-        """The same with other answers; how much those of one person hang together is held."""
-        wider = None
+        """The same with other answers; how much those of one person hang together is held.
+
+        ``mean`` and ``covariance`` are of utilities, or weights of functions, and then of the effects of covariates.
+        """
+        effects, wider = self.covariates, None
+        M = len(mean) if effects is None else len(mean) - len(effects.mean)
         if self.dependence is not None:
             # Differences alone depend on answers; what a flat prior leaves of the mean would drown them in rounding.
-            C = covariance if self.Phi is not None else covariance - covariance.mean(axis=1, keepdims=True)
+            C = covariance
+            if self.Phi is None:
+                C = C.copy()
+                C[:, :M] -= C[:, :M].mean(axis=1, keepdims=True)
             wider = symmetrise(C @ self.dependence @ C.T)
             # Where answers were taken back, those that are left may be too few for all of it.
             while wider.any() and not is_semidefinite(covariance + wider):
                 wider *= 0.5
             wider += covariance
-        return replace(self, mean=mean, covariance=covariance, between_people=wider)
+        if effects is not None:
+            known = covariance if wider is None else wider
+            effects = replace(effects, mean=mean[M:], covariance=known[M:, M:])
+        return replace(
+            self, mean=mean[:M], covariance=covariance[:M, :M], covariates=effects,
+            between_people=None if wider is None else wider[:M, :M], joint=None if effects is None else covariance,
+        )  # fmt: skip
 
     def person(self, user: int = -1) -> Utilities:
         """Utilities in the form that boards are made from."""

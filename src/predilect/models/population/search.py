@@ -53,6 +53,7 @@ class Point:
     B: FloatArray
     log_tie_factor: FloatArray
     log_consistency: FloatArray
+    gamma: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class Metric:
     # of each person's answers about the logarithms of the own threshold and of the consistency, without the prior
     tie_information: FloatArray
     care_information: FloatArray
+    # Of the effects of covariates, or less: what answers know of a person is not taken off.
+    C_gamma: FloatArray
 
 
 class Search:
@@ -88,6 +91,7 @@ class Search:
         # Without ties thresholds are not identified.
         self.learn_ties = prior.tie_spread > 0.0 and bool(np.any(people.outcome == 0))
         self.learn_care = prior.consistency_spread > 0.0
+        self.gamma_precision = 1.0 / prior.consensus_variance
         factor_K = factorise(prior.K)
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
         self.jitter = max(factor_K.jitter, factor_t.jitter)
@@ -110,8 +114,9 @@ class Search:
         log_tie_factor = np.zeros(self.people.n_users if self.learn_ties else 0)
         log_consistency = np.zeros(self.people.n_users if self.learn_care else 0)
         return Point(
-            np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor, log_consistency
-        )
+            np.zeros(M), first * self.prior.K, delta, np.zeros(n_own), own_scale, B, log_tie_factor, log_consistency,
+            np.zeros(self.people.patterns.shape[1]),
+        )  # fmt: skip
 
     def law(self, point: Point) -> Law:
         Phi = self.prior.Phi
@@ -123,8 +128,8 @@ class Search:
         return Law(point.Sigma, mean, Phi, point.own_scale * self.prior.own_share, Phi @ point.B)
 
     def people_at(self, point: Point) -> People:
-        """People with their own tie thresholds and consistency."""
-        return with_own(self.people, point.log_tie_factor, point.log_consistency)
+        """People with their own tie thresholds and consistency, and the effects of covariates."""
+        return with_own(self.people, point.log_tie_factor, point.log_consistency, point.gamma)
 
     def evaluate(self, point: Point, n_sweeps: int = 2) -> Expectation:
         """E step: one pass over the answers; sites are updated in place."""
@@ -152,6 +157,7 @@ class Search:
             value -= 0.5 * float(point.log_tie_factor @ point.log_tie_factor) / self.prior.tie_spread**2
         if self.learn_care:
             value -= 0.5 * float(point.log_consistency @ point.log_consistency) / self.prior.consistency_spread**2
+        value -= 0.5 * self.gamma_precision * float(point.gamma @ point.gamma)
         return value
 
     def metric(self, point: Point, current: Expectation) -> Metric:
@@ -161,7 +167,21 @@ class Search:
         information = np.zeros(0)
         if self.learn_ties:
             information = ties_step(point.log_tie_factor, self.prior.tie_spread, current)[1]
-        return Metric(C_m, 1.0 / (self.offset_precision + current.own_H), C_B, information, current.care[:, 1])
+        return Metric(
+            C_m, 1.0 / (self.offset_precision + current.own_H), C_B, information, current.care[:, 1],
+            self._C_gamma(point),
+        )  # fmt: skip
+
+    def _C_gamma(self, point: Point) -> FloatArray:
+        """Inverse of a bound on the precision of the effects of covariates, (n_covariates, n_covariates)."""
+        if not len(point.gamma):
+            return np.zeros((0, 0))
+        people = self.people_at(point)
+        a = np.repeat(people.consistency, np.diff(people.answer_ptr))
+        of_rows = a * a * people.weight * self.sites.precision
+        of_patterns = np.bincount(people.variant, of_rows, len(people.patterns))[:, None]
+        information = symmetrise(people.patterns.T @ (of_patterns * people.patterns))
+        return factorise(information + self.gamma_precision * np.eye(len(point.gamma))).inverse()
 
     def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Metric]:
         """M steps of population.md section 4, over-relaxed by 2; the point and its metric."""
@@ -219,7 +239,12 @@ class Search:
             B=effects_step(point.B, self.trait_precision, current)[0] if point.B.size else point.B,
             log_tie_factor=log_tie_factor,
             log_consistency=log_consistency,
+            gamma=point.gamma + self._C_gamma(point) @ self._pull_of_gamma(point, current),
         )
+
+    def _pull_of_gamma(self, point: Point, current: Expectation) -> FloatArray:
+        """Gradient of J in the effects of covariates."""
+        return current.r_covariates - self.gamma_precision * point.gamma
 
     def _thresholds(self, point: Point, current: Expectation) -> tuple[float, FloatArray]:
         """M step of δ and of each person's factor of it."""
@@ -279,7 +304,7 @@ class _Coordinates:
     """Whitened parameter vector: the Hessian of J is about 1 where the answers determine the parameters well.
 
     Order: m, Cholesky factor of the whitened Σ (logarithms on its diagonal), item offsets, log of their scale, trait
-    effects, log δ, people's own factors of δ, their consistency.
+    effects, log δ, people's own factors of δ, their consistency, effects of covariates.
     """
 
     def __init__(self, search: Search, start: Point, metric: Metric) -> None:
@@ -302,9 +327,12 @@ class _Coordinates:
         self.t_ties = 1.0 / np.sqrt(metric.tie_information + spread**-2) if n_ties else np.zeros(0)
         n_care, spread = len(start.log_consistency), search.prior.consistency_spread
         self.t_care = 1.0 / np.sqrt(metric.care_information + spread**-2) if n_care else np.zeros(0)
-        ends = np.cumsum([M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1, n_ties, n_care]).tolist()
-        starts = [0, *ends[:-1]]
-        self.m, self.factor, self.offset, self.own, self.B, self.delta, self.ties, self.care = map(slice, starts, ends)
+        self.T_gamma = factorise(metric.C_gamma).lower
+        sizes = [M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1, n_ties, n_care, len(start.gamma)]
+        ends = np.cumsum(sizes).tolist()
+        self.m, self.factor, self.offset, self.own, self.B, self.delta, self.ties, self.care, self.gamma = map(
+            slice, [0, *ends[:-1]], ends
+        )
         # A line search that leaps farther finds overflow; if the maximum lies beyond, the caller starts again there.
         self.reach = np.full(ends[-1], _LARGEST_MOVE)
         self.reach[self.factor] = _LARGEST_LOG_MOVE / self.scale_of_factor
@@ -332,6 +360,7 @@ class _Coordinates:
             B=start.B + self.T_B @ x[self.B].reshape(start.B.shape) if start.B.size else start.B,
             log_tie_factor=start.log_tie_factor + self.t_ties * x[self.ties],
             log_consistency=start.log_consistency + self.t_care * x[self.care],
+            gamma=start.gamma + self.T_gamma @ x[self.gamma],
         )
         return point, F, A
 
@@ -367,4 +396,5 @@ class _Coordinates:
         if search.learn_care:
             pull = point.log_consistency / search.prior.consistency_spread**2
             gradient[self.care] = self.t_care * (current.care[:, 0] - pull)
+        gradient[self.gamma] = self.T_gamma.T @ search._pull_of_gamma(point, current)
         return value, gradient

@@ -22,6 +22,7 @@ from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
+from predilect.latent.pooled import fit_pooled
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.evidence import rigid_hyperparameters
@@ -47,7 +48,7 @@ from predilect.models.population.prior import (
     least_strength,
 )
 from predilect.people.empirical_bayes import tie_spread_of
-from predilect.people.layout import People, lay_out
+from predilect.people.layout import People, lay_out, with_own
 
 DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
 
@@ -74,6 +75,7 @@ _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-sta
 _LARGEST_SCALE_NEAR_POOLED = 0.5  # of a person's utility about the consensus, up to which none is worth a try
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
+_MOST_ITEMS_DENSE = 5000
 # A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some people
 # guess, and then the spread is large; but where people differ in taste a large one passes lapses off as care.
 _CONSISTENCY_SPREADS, _SPREADS_OF_ONE_MIND, _ERRORS_OF_SPREAD = (0.25, 0.5), (0.25, 0.5, 1.0, 2.0), 1.0
@@ -161,8 +163,11 @@ def select_model(
     if len(bases) > 1:
         n_seen = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_EVIDENCE))
         seen, _ = some_people(seen, np.random.default_rng(seeds[2]), n_seen)
-    people = lay_out(seen, n_basis=n_basis, likelihood=likelihood)
-    some_answers = lay_out(_thinned(seen, seeds[6]), n_basis=n_basis, likelihood=likelihood)
+    gamma = _pooled_effects(seen, delta, likelihood)
+    people, some_answers = (
+        with_own(lay_out(rows, n_basis=n_basis, likelihood=likelihood), np.zeros(0), np.zeros(0), gamma)
+        for rows in (seen, _thinned(seen, seeds[6]))
+    )
     best: _Found | None = None
     for functions in bases:
         candidate = Candidate.of(functions, first_where)
@@ -390,6 +395,16 @@ class _Search:
         setting = replace(setting, trait_scale=moment / state.B.size)
         trial = self.run(best.candidate, setting, trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
+
+
+def _pooled_effects(rows: Comparisons, delta: float | None, likelihood: type[PairLikelihood]) -> FloatArray:
+    """Effects of covariates in the pooled model, (n_covariates,)."""
+    if rows.covariates is None:
+        return np.zeros(0)
+    if rows.n_items > _MOST_ITEMS_DENSE:
+        return np.zeros(rows.covariates.shape[1])
+    state = fit_pooled(rows, np.eye(rows.n_items), DEFAULTS["consensus_variance"], delta=delta, likelihood=likelihood)
+    return state.mode[rows.n_items :]
 
 
 def _thinned(rows: Comparisons, seed: np.random.SeedSequence) -> Comparisons:

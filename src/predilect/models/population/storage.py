@@ -11,6 +11,7 @@ from predilect._json import typed
 from predilect.data.features import Traits
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.evaluation.verdict import Verdict
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.checks import LARGEST, check_choice
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_crowd, unpack_crowd
 from predilect.models.population.posterior import Believed, PooledPosterior
@@ -38,8 +39,13 @@ _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 def pack_population(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The basis as plain values, and the arrays of a posterior with the answers in them."""
     posterior, functions = model.posterior_, model.functions_
-    values = {"basis": None if functions is None else _basis_to_dict(functions, posterior)}
+    values: dict[str, Any] = {"basis": None if functions is None else _basis_to_dict(functions, posterior)}
     arrays: dict[str, Any] = {} if functions is None else {"points": functions.points}
+    effects = posterior.covariates
+    if effects is not None:
+        values["covariates"] = list(effects.names)
+        C = effects.covariance if model.personal_ else posterior.joint[:, len(posterior.mean) :]
+        arrays |= {"gamma": effects.mean, "C_gamma": C, "covariate_rms": effects.rms, "patterns": effects.patterns}
     if not model.personal_:
         arrays |= {"m": posterior.mean, "C_m": posterior.covariance}
         if posterior.Phi is not None:
@@ -47,7 +53,9 @@ def pack_population(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         if posterior.dependence is not None:
             arrays["dependence"] = posterior.dependence
         rows = pooled_rows(model)
-        left, right, outcome = sides_of(rows.key)
+        left, right, outcome, variant = sides_of(rows.key)
+        if effects is not None:
+            arrays["variant"] = variant.astype(np.int32)
         arrays |= {"left": left.astype(np.int32), "right": right.astype(np.int32), "outcome": outcome}
         return values, arrays | {"weight": rows.weight}
     arrays |= pack_crowd(posterior)
@@ -66,9 +74,15 @@ def population_fields(document: dict[str, Any]) -> Fields:
     fields = {"m": numbers(M), "C_m": covariance(f"{M} {M}")}
     if has_basis:
         fields |= {"Phi": numbers("I M"), "points": numbers("P F")}
-    if document["model"] == "pooled":
+    pooled = document["model"] == "pooled"
+    if "covariates" in document["posterior"]:  # A of them, in V patterns; with M, J in all
+        fields |= {
+            "gamma": numbers("A"), "C_gamma": numbers("J A") if pooled else covariance("A A"),
+            "covariate_rms": positive("A"), "patterns": numbers("V A"), "variant": codes("R", "V"),
+        }  # fmt: skip
+    if pooled:
         return fields | {
-            "dependence": optional(numbers(f"{M} {M}")),
+            "dependence": optional(numbers("J J" if "gamma" in fields else f"{M} {M}")),
             "left": codes("R", "I"), "right": codes("R", "I"), "outcome": outcomes("R"), "weight": positive("R"),
         }  # fmt: skip
     fields |= PEOPLE_ARRAYS | {"Sigma": covariance(f"{M} {M}"), "newcomers": optional(flags("U"))}
@@ -89,10 +103,18 @@ def unpack_population(
     plan, verdict = values["basis"], model.report_.get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
     model.functions_, model.traits_ = None if plan is None else _functions(plan, arrays), None
+    effects_of_answers, names = None, values.get("covariates")
+    if names is not None:
+        effects_of_answers = CovariateEffects(
+            arrays["gamma"], arrays["C_gamma"], tuple(typed(str, name, "covariate") for name in names),
+            arrays["covariate_rms"], arrays["patterns"],
+        )  # fmt: skip
+        if len(set(names)) != len(effects_of_answers.mean):
+            raise ValueError(f"{len(effects_of_answers.mean)} effects of the covariates {names}")
     if not model.personal_:
         if (arrays["left"] >= arrays["right"]).any():
             raise ValueError("an answer compares an item with itself, or with one before it")
-        keys = keys_of(arrays["left"], arrays["right"], arrays["outcome"])
+        keys = keys_of(arrays["left"], arrays["right"], arrays["outcome"], arrays.get("variant", 0))
         if (np.diff(keys) <= 0).any():
             raise ValueError("the answers do not ascend")
         model.pooled_rows_ = Rows.of(keys, arrays["weight"])
@@ -101,7 +123,13 @@ def unpack_population(
         if dependence is not None and not np.array_equal(dependence, dependence.T):
             raise ValueError("dependence is not symmetric")
         Phi = None if plan is None else arrays["Phi"]
-        return PooledPosterior.of(arrays["m"], arrays["C_m"], Phi, believed, dependence)
+        mean, C = arrays["m"], arrays["C_m"]
+        if effects_of_answers is not None:
+            mean, cross = np.append(mean, effects_of_answers.mean), arrays["C_gamma"]
+            if len(cross) != len(mean):
+                raise ValueError(f"covariances of {len(cross)} parameters, for {len(mean)}")
+            C = np.block([[C, cross[: len(C)]], [cross.T]])
+        return PooledPosterior.of(mean, C, Phi, believed, dependence, effects_of_answers)
     if model.users_ is None:
         raise ValueError("a model of people without people")
     basis, effects = None, None
@@ -116,7 +144,10 @@ def unpack_population(
     _check_effects(model, effects)
     calibration = model.hyperparameters_.calibration_of_predictions
     found = unpack_crowd(arrays, len(model.items_), basis, effects, calibration)
-    return replace(found, people=replace(found.people, likelihood=model._likelihood))
+    people = replace(found.people, likelihood=model._likelihood)
+    if effects_of_answers is not None:
+        people = replace(people, offset=effects_of_answers.offsets[people.variant])
+    return replace(found, people=people, covariates=effects_of_answers)
 
 
 def _check_effects(model: Any, effects: Effects | None) -> None:

@@ -16,6 +16,7 @@ from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people
 from predilect.errors import DataError
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
@@ -53,7 +54,7 @@ _STAGE_TOLERANCE, _STAGE_PASSES = 1e-4, 40
 class Trained:
     """Trained population model; ``selection`` records the search, ``functions=None`` is the item basis."""
 
-    posterior: PopulationPosterior | GaussianPosterior
+    posterior: PopulationPosterior | PooledPosterior
     hyperparameters: Hyperparameters
     delta: float
     log_evidence: float
@@ -226,9 +227,11 @@ def train_pooled(
     )  # fmt: skip
     kind = {"kind": "items"} if functions is None else functions.to_dict()
     Phi = None if functions is None else functions.rows(space)
-    C_m = best.C_m
+    C, covariates = best.covariance(), None
+    if best.rows.covariates is not None:
+        covariates = CovariateEffects(best.mode[len(best.m) :], C[len(best.m) :, len(best.m) :])
     posterior = PooledPosterior.of(
-        best.m, C_m, Phi, Believed(chosen, space, functions), dependence(best, C_m, comparisons)
+        best.mode, C, Phi, Believed(chosen, space, functions), dependence(best, C, comparisons), covariates
     )
     return Trained(
         posterior, chosen, best.delta, best.evidence, best.report,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Self
@@ -18,7 +19,7 @@ from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.errors import DataError
 from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
 from predilect.models.estimator import Turn
-from predilect.models.population.batches import AnswerLog, Batch, read_batch
+from predilect.models.population.batches import AnswerLog, Batch, read_batch, variants_of
 from predilect.models.reading import rows_of_features
 from predilect.people.layout import OF_PEOPLE
 from predilect.people.posterior import Person, PopulationPosterior, person_of
@@ -58,10 +59,11 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
                 "counts identical answers of one person; personal rankings need weights of at least 1"
             )
         persons = _changed_people(model, batch, sign, users)
-        changed: dict[str, Any] = {"posterior_": model.posterior_.with_people(persons, len(batch.new))}
+        posterior = model.posterior_.with_people(persons, len(batch.new), batch.effects)
+        changed: dict[str, Any] = {"posterior_": posterior}
     else:
         rows, state = _changed_crowd(model, batch, sign)
-        posterior = model.posterior_.moved(state.m, state.C_m)
+        posterior = replace(model.posterior_, covariates=batch.effects).moved(state.mode, state.covariance())
         changed = {"posterior_": posterior, "pooled_rows_": rows}
     if batch.new:
         n = len(model.users_) + len(model.added_users_)
@@ -89,13 +91,14 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     law, largest_state, n_known = posterior.law, posterior.people.largest_state, posterior.n_users
     traits = _new_traits(model, batch.new, users)
     persons: dict[int, Person] = {}
+    offsets = np.zeros(1) if batch.effects is None else batch.effects.offsets
     cuts = np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1
     for start, stop in pairwise([0, *cuts.tolist(), len(batch.users)]):
         code = batch.users[start].item()
         person = posterior.answers_of(code) if code < n_known else _newcomer(model, traits[code - n_known])
         rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
         of_person = {name: getattr(person, name) for name in OF_PEOPLE}
-        persons[code] = Person.of(rows, person.traits, **of_person)
+        persons[code] = Person.of(rows, person.traits, offsets, **of_person)
     likelihood = posterior.people.likelihood
     settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread, likelihood=likelihood)
     # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
@@ -119,7 +122,7 @@ def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Per
     if code >= people.n_users or len(person.outcome) != people.answer_ptr[code + 1] - people.answer_ptr[code]:
         return person
     before = person_of(people, posterior.sites, code)
-    arrays: Any = zip(before[:5], person[:5], strict=True)  # all but the sites
+    arrays: Any = zip(before[:6], person[:6], strict=True)  # all but the sites
     same = all(old.tobytes() == new.tobytes() for old, new in arrays)
     return before if same else person
 
@@ -173,7 +176,7 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
     key, first, place = np.unique(batch.key, return_index=True, return_inverse=True)
     names = [batch.names[row] for row in first.tolist()] if batch.names else []
     weight = np.bincount(place, batch.weight).astype(np.float64)
-    whole = Batch(batch.users[first], key, weight, [], names)
+    whole = batch._replace(users=batch.users[first], key=key, weight=weight, new=[], names=names)
     rows = _changed_rows(model, whole, sign, pooled_rows(model))
     h = model.hyperparameters_
     if model.pooled_prior_ is None:
@@ -182,10 +185,16 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledSta
             K = model.space_.covariance(h.feature_weight, h.length_scale)
         else:
             K = functions.prior_covariance(h.feature_weight)
-        model.pooled_prior_ = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi)
-    answers = PooledAnswers(*sides_of(rows.key), rows.weight, len(model.items_), model._likelihood)
+        n_effects = 0 if batch.effects is None else len(batch.effects.mean)
+        model.pooled_prior_ = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi, n_effects)
+    left, right, outcome, variant = sides_of(rows.key)
+    x = None if batch.effects is None else batch.effects.patterns[variant]
+    answers = PooledAnswers(left, right, outcome, rows.weight, len(model.items_), model._likelihood, x)
     with workers(model.n_jobs):
-        state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, model.posterior_.mean)
+        start = model.posterior_.mean
+        if batch.effects is not None:
+            start = np.append(start, batch.effects.mean)
+        state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, start)
     if not state.report.converged:
         state.report.require(model.strict)
     return rows, state
@@ -195,14 +204,15 @@ def pooled_rows(model: Any) -> Rows:
     """All answers of a pooled model, without people."""
     if model.pooled_rows_ is None:
         rows = model.log_.comparisons.pooled()
-        model.pooled_rows_ = Rows.of(keys_of(rows.left, rows.right, rows.outcome), rows.weight)
+        key = keys_of(rows.left, rows.right, rows.outcome, variants_of(rows, model.posterior_.covariates))
+        model.pooled_rows_ = Rows.of(key, rows.weight)
     rows_held: Rows = model.pooled_rows_
     return rows_held
 
 
 def _counts(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     """The counts of a model, and its report without what was said of the answers before."""
-    left, right, _ = sides_of(batch.key)
+    left, right, _, _ = sides_of(batch.key)
     n, total = len(model.n_by_item_), float(batch.weight.sum())
     by_item = np.bincount(left, batch.weight, n) + np.bincount(right, batch.weight, n)
     counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})

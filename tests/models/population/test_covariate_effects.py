@@ -1,0 +1,237 @@
+"""Population with covariates of answers: the side of the screen, and columns that the user names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.stats import norm
+
+from predilect import Comparisons, DataError, GaSPK, Population
+
+FIXED = {
+    "strength": 60.0, "variance": 0.36, "consensus_variance": 1.0, "calibration": None, "consistency": 0.0,
+}  # fmt: skip
+MODELS = [FIXED, {"personal": False, "consensus_variance": 1.0}]
+
+
+def crowd(seed, n_users=40, n_items=6, n=20, side=0.0, length=0.0, taste=0.6):
+    """A frame of answers, and the true utilities."""
+    rng = np.random.default_rng(seed)
+    utility = rng.normal(size=n_items)
+    f = utility + taste * rng.normal(size=(n_users, n_items))
+    user = np.repeat(np.arange(n_users), n)
+    left = rng.integers(n_items, size=len(user))
+    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    of_left, of_right = np.round(300 * rng.lognormal(size=(2, len(user))))
+    margin = f[user, left] - f[user, right] + side + length * (of_left - of_right) / 500
+    winner = np.where(margin + rng.normal(size=len(user)) > 0, left, right)
+    columns = {"user": user, "left": left, "right": right, "winner": winner, "length_a": of_left, "length_b": of_right}
+    return {name: column.tolist() for name, column in columns.items()}, utility
+
+
+def swapped(frame):
+    names = {"left": "right", "right": "left", "length_a": "length_b", "length_b": "length_a"}
+    return {names.get(name, name): column for name, column in frame.items()}
+
+
+def effect(model, name="side"):
+    table = {row["covariate"]: row for row in model.covariates().to_dicts()}
+    return table[name]
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_a_side_that_moves_answers_is_found_and_boards_are_for_no_side(settings):
+    frame, utility = crowd(1, side=0.4)
+    model = Population(**settings).fit(frame)
+    found = effect(model)
+    assert found["lower"] < 0.4 < found["upper"]
+    assert found["lower"] > 0.0
+    assert any("Between equals the item on the left is chosen" in line for line in model.describe())
+    blind = Population(**settings).fit(Comparisons.from_frame(frame, side=False))
+    assert not len(blind.covariates())
+    assert np.corrcoef(model.consensus()["mean"], utility)[0, 1] > 0.9
+    # The same pair, seen both ways: what each side gains is the effect of the side.
+    left, _ = model.predict_margin({"user": [0, 0], "left": [1, 2], "right": [2, 1]})
+    assert left.sum() == pytest.approx(2 * found["effect"])
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_a_swap_of_all_rows_flips_the_effect_of_the_side_and_nothing_else(settings):
+    frame, _ = crowd(2, side=0.4)
+    one, other = (Population(**settings).fit(answers) for answers in (frame, swapped(frame)))
+    assert effect(one)["effect"] == pytest.approx(-effect(other)["effect"], rel=1e-5)
+    np.testing.assert_allclose(one.consensus()["mean"], other.consensus()["mean"], atol=1e-5)
+    np.testing.assert_allclose(one.consensus()["sd"], other.consensus()["sd"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_sides_that_move_nothing_are_free(settings):
+    frame, _ = crowd(3)
+    model = Population(**settings).fit(frame)
+    plain = Population(**settings).fit(Comparisons.from_frame(frame, side=False))
+    assert model.comparisons_ == plain.comparisons_
+    assert model.consensus()["mean"].to_list() == plain.consensus()["mean"].to_list()
+    assert not len(model.covariates())
+    assert not any("side" in line for line in model.describe())
+
+
+def test_files_that_list_the_winner_first_have_no_sides():
+    frame, _ = crowd(4)
+    loser = [b if w == a else a for a, b, w in zip(frame["left"], frame["right"], frame["winner"], strict=True)]
+    first = {"user": frame["user"], "left": frame["winner"], "right": loser, "winner": frame["winner"]}
+    model = Population(**FIXED).fit(first)
+    assert not len(model.covariates())
+    assert any("lists the winner first" in line for line in model.report_["intake"])
+
+
+def test_the_pooled_model_under_a_flat_prior_is_a_probit_regression():
+    frame, _ = crowd(5, side=0.3, length=0.5, taste=0.0)
+    answers = Comparisons.from_frame(frame, covariates=["length"], side=True)
+    model = Population(personal=False, consensus_variance=np.inf).fit(answers)
+    n = len(frame["user"])
+    left, right, winner = (np.array(frame[name]) for name in ("left", "right", "winner"))
+    X = np.zeros((n, 6))
+    X[np.arange(n), left] += 1.0
+    X[np.arange(n), right] -= 1.0
+    difference = np.array(frame["length_a"]) - np.array(frame["length_b"])
+    columns = np.column_stack([X[:, 1:], difference / 512, np.ones(n)])
+    found = sm.Probit((winner == left).astype(float), columns).fit(disp=0, tol=1e-12)
+    assert effect(model, "length")["effect"] == pytest.approx(found.params[5] / 512, rel=1e-6)
+    assert effect(model)["effect"] == pytest.approx(found.params[6], rel=1e-6)
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_a_length_that_is_liked_is_taken_off_the_board(settings):
+    frame, _ = crowd(6, n_items=4, n=40)
+    utility = np.array([0.0, 0.4, 0.8, 1.2])
+    # The worst item writes much more than the others.
+    for side, name in (("left", "length_a"), ("right", "length_b")):
+        frame[name] = [x + 1000 * (item == 0) for x, item in zip(frame[name], frame[side], strict=True)]
+    rng = np.random.default_rng(0)
+    f = utility + 0.6 * rng.normal(size=(40, 4))
+    gain = f[frame["user"], frame["left"]] - f[frame["user"], frame["right"]]
+    gain += 0.8 * (np.array(frame["length_a"]) - np.array(frame["length_b"])) / 500
+    gain += rng.normal(size=len(gain))
+    frame["winner"] = np.where(gain > 0, frame["left"], frame["right"]).tolist()
+    plain = Population(**settings).fit(Comparisons.from_frame(frame, side=False))
+    model = Population(**settings).fit(Comparisons.from_frame(frame, side=False, covariates=["length"]))
+    assert plain.rank()["item"][0] == 0
+    assert model.rank()["item"].to_list() == [3, 2, 1, 0]
+    found = effect(model, "length")
+    # Pooled, effects are in units of the noise of an answer of anybody, in which tastes are noise.
+    truth = 0.8 / 500 / (1.0 if model.personal_ else np.sqrt(1.0 + 2 * 0.6**2))
+    assert found["lower"] < truth < found["upper"]
+    pair = {"user": [1], "left": [0], "right": [1]}
+    longer, _ = model.predict_margin(pair | {"length": [500]})
+    equal, _ = model.predict_margin(pair)
+    assert (longer - equal)[0] == pytest.approx(500 * found["effect"])
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_a_saved_model_knows_its_covariates(settings, tmp_path):
+    frame, _ = crowd(7, side=0.5, length=0.4)
+    model = Population(**settings).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    model.update(user=0, left=1, right=2, outcome=1)
+    model.save(tmp_path / "model")
+    again = Population.load(tmp_path / "model")
+    assert again.covariates().equals(model.covariates())
+    asked = {"user": [0, 3], "left": [1, 2], "right": [2, 1], "length": [10.0, -400.0]}
+    np.testing.assert_array_equal(again.predict_margin(asked), model.predict_margin(asked))
+    for one in (model, again):
+        one.update({"user": [3], "left": [4], "right": [0], "winner": [0], "length": [77.0]})
+    np.testing.assert_allclose(again.predict_margin(asked), model.predict_margin(asked), rtol=1e-9)
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_an_answer_counts_with_its_covariates_and_can_be_taken_back(settings):
+    frame, _ = crowd(8, side=0.5, length=0.4)
+    model = Population(**settings).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    asked = {"user": [5], "left": [1], "right": [2]}
+    before = model.predict_margin(asked)
+    answer = {"user": [5], "left": [1], "right": [2], "winner": [1]}
+    moved = []
+    for length in (-900.0, 900.0):  # that the shorter one won says more
+        model.update(answer | {"length": [length]})
+        moved.append(model.predict_margin(asked)[0][0])
+        with pytest.raises(DataError, match="holds no such answer"):
+            model.forget(answer | {"length": [123.0]})
+        model.forget(answer | {"length": [length]})
+    assert moved[0] > moved[1] > before[0][0]
+    np.testing.assert_allclose(model.predict_margin(asked), before, rtol=1e-8)
+    with pytest.raises(DataError, match="length"):
+        model.update(answer)
+    assert model.comparisons_ == Comparisons.from_frame(frame, covariates=["length"]).with_side()
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_two_equal_answers_are_one_of_weight_two(settings):
+    frame, _ = crowd(9, side=0.5)
+    twice = {name: column + column for name, column in frame.items()}
+    weighted = frame | {"weight": [2.0] * len(frame["user"])}
+    one, other = (Population(**settings).fit(answers) for answers in (twice, weighted))
+    assert effect(one) == effect(other)
+
+
+def test_the_table_of_people_says_how_often_each_chose_the_left():
+    frame, _ = crowd(12, side=0.5)
+    model = Population(**FIXED).fit(frame)
+    found = dict(zip(*model.people().select("user", "chose_left").to_dict(as_series=False).values(), strict=True))
+    for user in (0, 17):
+        own = [left == winner for who, left, winner in zip(*(frame[n] for n in ("user", "left", "winner")), strict=True)
+               if who == user]  # fmt: skip
+        assert found[user] == pytest.approx(np.mean(own))
+    assert "chose_left" not in Population(**FIXED).fit(Comparisons.from_frame(frame, side=False)).people().columns
+
+
+def test_a_covariate_without_differences_is_refused():
+    frame, _ = crowd(13)
+    answers = Comparisons.from_frame(frame | {"flat": [0.0] * len(frame["user"])}, covariates=["flat"])
+    with pytest.raises(DataError, match='"flat" says nothing: left and right are equal'):
+        Population(**FIXED).fit(answers)
+
+
+def test_covariates_that_say_the_same_or_everything_stay_finite():
+    frame, _ = crowd(10)
+    side = np.where(np.array(frame["winner"]) == np.array(frame["left"]), 1.0, -1.0)
+    difference = np.array(frame["length_a"]) - np.array(frame["length_b"])
+    frame |= {"told": (side * 3).tolist(), "one": difference.tolist(), "other": (2 * difference).tolist()}
+    for settings in MODELS:
+        for names in (["told"], ["one", "other"]):
+            model = Population(**settings).fit(Comparisons.from_frame(frame, side=False, covariates=names))
+            table = model.covariates()
+            assert np.isfinite(table.drop("covariate").to_numpy()).all()
+    assert any("cannot be told apart" in line for line in model.describe())
+
+
+def test_other_models_say_that_they_take_no_covariates():
+    frame, _ = crowd(11)
+    with pytest.raises(DataError, match="GaSPK takes no covariates of answers"):
+        GaSPK().fit(Comparisons.from_frame(frame, covariates=["length"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("always_right", [False, True])
+def test_intervals_of_the_side_cover_its_effect(always_right):
+    """1 000 simulated crowds, with seeds fixed beforehand; also where a baseline is on the right in 40 % of rows."""
+    hits, n = 0, 1000
+    for seed in range(n):
+        rng = np.random.default_rng(20_000 + seed)
+        utility = rng.normal(size=6)
+        left = rng.integers(6, size=400)
+        right = (left + rng.integers(1, 6, size=400)) % 6
+        if always_right:
+            fixed = rng.random(400) < 0.4
+            left, right = np.where(fixed, rng.integers(1, 6, size=400), left), np.where(fixed, 0, right)
+        chance = norm.cdf(utility[left] - utility[right] + 0.35)
+        outcome = np.where(rng.random(400) < chance, 1, -1)
+        answers = Comparisons.from_frame({"user": np.arange(400) % 40, "left": left, "right": right}, outcome=outcome)
+        model = Population(personal=False, consensus_variance=4.0).fit(
+            Comparisons.from_frame(
+                {"user": np.arange(400) % 40, "left": left, "right": right}, outcome=outcome, side=True
+            )
+        )
+        assert answers.sides is not None
+        found = effect(model)
+        hits += found["lower"] < 0.35 < found["upper"]
+    assert 0.93 <= hits / n <= 0.97

@@ -1,0 +1,135 @@
+"""Covariates of answers: effects in the likelihood, their gradient, and their joint covariance with the consensus."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from predilect.gaussian.covariates import CovariateEffects, unit_of
+from predilect.gaussian.design import Sites
+from predilect.people.covariates import covariate_information
+from predilect.people.layout import Law, lay_out_columns, with_own
+from predilect.people.update import settle
+
+N_USERS, N_ITEMS = 7, 5
+
+
+def people(largest_state=600, consistency=True):
+    """Some with fewer answers than items, some with more; two covariates, ties, weights, people who differ in care."""
+    rng = np.random.default_rng(3)
+    user = np.sort(rng.integers(N_USERS, size=60))
+    user[:3] = 0
+    user[3:] = np.maximum(user[3:], 1)
+    left = rng.integers(N_ITEMS - 1, size=60)
+    right = left + 1 + rng.integers(N_ITEMS, size=60) % (N_ITEMS - 1 - left)
+    x = np.round(rng.normal(size=(60, 2)), 1)
+    patterns, variant = np.unique(x, axis=0, return_inverse=True)
+    return lay_out_columns(
+        user, left, right, rng.integers(-1, 2, size=60).astype(np.int8), rng.integers(1, 3, size=60).astype(float),
+        n_items=N_ITEMS, traits=np.zeros((N_USERS, 0)), largest_state=largest_state, patterns=patterns,
+        variant=variant.reshape(-1), consistency=np.exp(0.4 * rng.normal(size=N_USERS)) if consistency else np.ones(7),
+    )  # fmt: skip
+
+
+def law(basis=False):
+    rng = np.random.default_rng(4)
+    if not basis:
+        root = rng.normal(size=(N_ITEMS, N_ITEMS))
+        return Law(root @ root.T / N_ITEMS, rng.normal(size=N_ITEMS))
+    Phi, root = rng.normal(size=(N_ITEMS, 3)), rng.normal(size=(3, 3))
+    return Law(root @ root.T, Phi @ rng.normal(size=3), Phi, 0.2 * np.ones(N_ITEMS))
+
+
+def settled_at(gamma, law, largest_state=600):
+    at = with_own(people(largest_state), np.zeros(0), np.zeros(0), np.asarray(gamma))
+    sites = Sites.flat(at.n_rows)
+    return at, sites, settle(at, sites, law, 0.3, tolerance=1e-11)
+
+
+@pytest.mark.parametrize("basis", [False, True])
+@pytest.mark.parametrize("largest_state", [600, 0])
+def test_the_gradient_in_the_effects_is_that_of_finite_differences(basis, largest_state):
+    gamma, h = np.array([0.4, -0.7]), 1e-5
+    _, _, found = settled_at(gamma, law(basis), largest_state)
+    for place in range(2):
+        step = h * np.eye(2)[place]
+        high, low = (settled_at(gamma + side * step, law(basis), largest_state)[2].evidence for side in (1, -1))
+        assert found.r_covariates[place] == pytest.approx((high - low) / (2 * h), rel=1e-6)
+
+
+@pytest.mark.parametrize("largest_state", [600, 0])
+def test_the_gradient_in_a_consistency_counts_what_else_moves_its_answers(largest_state):
+    at, _, found = settled_at([0.4, -0.7], law(), largest_state)
+    h = 1e-5
+
+    def evidence(user, step):
+        moved = replace(at, consistency=at.consistency * np.exp(step * (np.arange(N_USERS) == user)))
+        return settle(moved, Sites.flat(at.n_rows), law(), 0.3, tolerance=1e-11).evidence
+
+    for user in (0, 3):
+        slope = (evidence(user, h) - evidence(user, -h)) / (2 * h)
+        assert found.care[user, 0] == pytest.approx(slope, rel=1e-5, abs=1e-8)
+
+
+def test_no_effect_changes_no_bit():
+    at, sites, found = settled_at([0.0, 0.0], law())
+    plain = replace(at, patterns=np.zeros((1, 0)), variant=np.zeros(at.n_rows, dtype=np.int64))
+    plain_sites = Sites.flat(at.n_rows)
+    expected = settle(plain, plain_sites, law(), 0.3, tolerance=1e-11)
+    np.testing.assert_array_equal(sites.linear, plain_sites.linear)
+    np.testing.assert_array_equal(found.H, expected.H)
+    assert found.evidence == expected.evidence
+
+
+@pytest.mark.parametrize("basis", [False, True])
+def test_consensus_and_effects_have_the_joint_covariance_of_the_sites(basis):
+    """Against the dense Gaussian of consensus, effects and everybody's utilities."""
+    at, sites, found = settled_at([0.4, -0.7], law(basis))
+    prior_m, precision = 0.8, 2.0
+    where = law(basis)
+    Phi = where.Phi if basis else np.eye(N_ITEMS)
+    M = Phi.shape[1]
+    C_m = np.linalg.inv(np.eye(M) / prior_m + found.H)
+    joint_m, joint_gamma = covariate_information(at, sites, where).joint(C_m, precision)
+    S = where.covariance(np.arange(N_ITEMS))
+    total = np.zeros((M + 2, M + 2))
+    total[:M, :M], total[M:, M:] = np.eye(M) / prior_m, precision * np.eye(2)
+    for user in range(N_USERS):
+        rows = slice(at.answer_ptr[user], at.answer_ptr[user + 1])
+        items = at.item_idx[at.item_ptr[user] : at.item_ptr[user + 1]]
+        a, n = at.consistency[user], rows.stop - rows.start
+        A = np.zeros((n, N_ITEMS))
+        A[np.arange(n), items[at.left[rows]]] += 1.0
+        A[np.arange(n), items[at.right[rows]]] -= 1.0
+        told = a * a * at.weight[rows] * sites.precision[rows]
+        Q = np.linalg.inv(np.diag(1.0 / told) + A @ S @ A.T)
+        W = np.hstack([A @ Phi, at.patterns[at.variant[rows]]])
+        total += W.T @ Q @ W
+    expected = np.linalg.inv(total)
+    np.testing.assert_allclose(joint_m, expected[:M, :M], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(joint_gamma, expected[M:, M:], rtol=1e-8)
+
+
+def test_units_are_exact_and_tables_are_in_the_units_given():
+    rms = np.array([300.0, 0.07, 1.0])
+    unit = unit_of(rms)
+    np.testing.assert_array_equal(unit, [256.0, 0.0625, 1.0])
+    x = np.random.default_rng(0).normal(size=(50, 3)) * rms
+    np.testing.assert_array_equal((x / unit) * unit, x)
+    effects = CovariateEffects(np.array([0.5, -1.0, 0.2]), np.diag([0.04, 0.01, 0.09]), ("a", "b", "side"), rms)
+    columns = effects.columns()
+    np.testing.assert_allclose(columns["effect"], [0.5 / 256, -16.0, 0.2])
+    np.testing.assert_allclose(columns["effect_of_rms"], [0.5 * 300 / 256, -1.12, 0.2])
+    np.testing.assert_allclose((columns["upper"] - columns["lower"]) / columns["sd"], 2 * 1.959964, rtol=1e-6)
+
+
+def test_patterns_grow_and_keep_their_codes():
+    effects = CovariateEffects(np.ones(1), np.eye(1), ("side",), np.ones(1), np.array([[-1.0], [1.0]]))
+    same, codes = effects.with_patterns(np.array([[1.0], [-1.0]]))
+    assert same is effects
+    np.testing.assert_array_equal(codes, [1, 0])
+    more, codes = effects.with_patterns(np.array([[-0.0], [1.0], [0.0]]))
+    np.testing.assert_array_equal(codes, [2, 1, 2])
+    np.testing.assert_array_equal(more.patterns, [[-1.0], [1.0], [0.0]])
