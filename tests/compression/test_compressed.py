@@ -252,7 +252,7 @@ def test_what_is_damaged_is_refused(small, tmp_path):
 
 def test_what_is_kept_is_as_certain_as_in_the_full_model(tmp_path):
     fixed = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "n_jobs": 1}
-    calibration = predilect.Calibration(0.7, 2.0, 0.05, noise_factor=0.5)
+    calibration = predilect.Calibration(0.7, 1.4, lapse_rate=0.05)
     full = predilect.Population(**fixed, calibration=calibration).fit(comparisons(crowd(1, 20, 8, 10)))
     found = compress(full, 4, precision="double")
     rows = [(user, *pair) for user in range(20) for pair in permutations(found.kept(user), 2)]

@@ -14,7 +14,7 @@ from scipy.special import expit, log_expit, ndtr
 from scipy.stats import norm
 
 from logit import Logit
-from predilect import GPPL, Calibration, Population
+from predilect import GPPL, Population
 from predilect.errors import DataError
 from predilect.likelihoods.registry import LIKELIHOODS
 from predilect.models.registry import load_model
@@ -234,17 +234,11 @@ def test_a_saved_model_knows_its_likelihood(settings, tmp_path, monkeypatch):
         load_model(tmp_path / "model")
 
 
-def test_a_noise_factor_is_the_probits_alone():
-    with pytest.raises(ValueError, match="noise_factor must be 1 for a likelihood without normal noise"):
-        LogitPopulation(calibration=Calibration(noise_factor=0.5)).fit(COLUMNS, OUTCOME)
-
-
 @pytest.mark.slow
 def test_the_whole_search_with_ties_and_calibration():
     columns, outcome = answers(900, 45, seed=3, delta=0.7)
     model = LogitPopulation(n_jobs=1).fit(columns, outcome)
     assert model.report_["fit"]["converged"]
-    assert model.hyperparameters_.calibration.noise_factor == 1.0
     assert model.tie_threshold_ == pytest.approx(0.7, abs=0.25)
     assert model.rank()["item"].to_list() == ITEMS
     proba = model.predict_proba({name: column[:20] for name, column in columns.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -12,11 +13,13 @@ from predilect.errors import ConvergenceWarning, DataError
 from predilect.gaussian.posterior import Posterior
 from predilect.likelihoods.calibration import RANGES, UNCALIBRATED, Calibration, restored_calibration
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
+from predilect.models.registry import load_model
+from predilect.models.saving import _checksum
 from tolerances import EXACT
 
 MODELS = {
     "population": lambda: Population(variance=1.0, strength=5.0, consensus_variance=1.0, calibration=Calibration(0.7)),
-    "pooled": lambda: Population(personal=False, consensus_variance=1.5, calibration=Calibration(noise_factor=0.5)),
+    "pooled": lambda: Population(personal=False, consensus_variance=1.5, calibration=Calibration(0.5)),
     "gppl": lambda: GPPL(max_iter=20),
     "gppl-separate": lambda: GPPL(users="separate", max_iter=5),
     "gppl-joint": lambda: GPPL(users="joint", n_inducing=10, max_iter=5),
@@ -47,13 +50,17 @@ def votes():
     return answers, items, people
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def model(request):
+def fitted(name):
     answers, items, people = votes()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fits are cut short
-        found = MODELS[request.param]().fit(answers, items=items, users=people)
-    return compress(found, 3) if request.param == "compressed" else found
+        found = MODELS[name]().fit(answers, items=items, users=people)
+    return compress(found, 3) if name == "compressed" else found
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    return fitted(request.param)
 
 
 USERS = np.array([-1, 0, 1, 1, 4])
@@ -124,7 +131,7 @@ def test_what_calibrates_is_the_posteriors(model):
         np.testing.assert_array_equal(found, outcome_probabilities(mean, var, 0.4))
         np.testing.assert_array_equal(logs, outcome_log_probabilities(mean, var, 0.4))
     else:
-        scaled = calibration.variance_factor * var + calibration.noise_factor - 1.0
+        scaled = calibration.variance_factor * var
         np.testing.assert_allclose(found, outcome_probabilities(mean, scaled, 0.4), rtol=1e-12)
 
 
@@ -151,3 +158,33 @@ def test_a_calibration_out_of_its_range_is_not_read(name):
         if value != float("inf"):
             with pytest.raises((ValueError, TypeError)):
                 restored_calibration(values | {name: value})
+
+
+NOTHING_SAID = {"variance_factor_implied": None, "threshold_factor": 1.0, "noise_factor": 1.0}
+
+
+def as_before(folder, **numbers):
+    """Give the calibration in a saved model the numbers that earlier versions saved."""
+    document = json.loads((folder / "model.json").read_text())
+    for part in (document.get("hyperparameters", {}), document["parameters"], document):
+        if found := part.get("calibration"):
+            del found["unseen_ratio"]
+            found |= {"variance_factor_unseen": found["variance_factor"], **NOTHING_SAID, **numbers}
+    del document["checksum"]
+    with np.load(folder / "arrays.npz") as arrays:
+        document["checksum"] = _checksum(document, arrays)
+    (folder / "model.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("name", ["population", "pooled", "compressed"])
+def test_a_model_saved_before_is_read_unless_its_calibration_used_a_number_that_is_gone(name, tmp_path):
+    model = fitted(name)
+    model.save(tmp_path / "same")
+    as_before(tmp_path / "same")
+    again = load_model(tmp_path / "same")
+    assert again.posterior_.calibration == model.posterior_.calibration
+    for number in ("variance_factor_unseen", "variance_factor_implied", "threshold_factor", "noise_factor"):
+        model.save(tmp_path / number)
+        as_before(tmp_path / number, **{number: 0.9})
+        with pytest.raises(DataError, match=f"{number} is 0.9, by an earlier Predilect.*fit it anew"):
+            load_model(tmp_path / number)

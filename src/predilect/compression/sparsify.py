@@ -288,8 +288,7 @@ def _consistency(model: Any, n_users: int) -> FloatArray | None:
 def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
     """Pairs of kept items implied by a person's answers, packed as in ``SubsetPosterior``."""
     posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
-    calibration = posterior.calibration
-    if not model.personal_ or calibration.variance_factor_implied == calibration.variance_factor:
+    if not model.personal_ or posterior.calibration.unseen_ratio == 1.0:
         return nothing
     marks = []
     for user in range(len(selection.ptr) - 1):

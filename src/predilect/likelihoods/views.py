@@ -80,7 +80,6 @@ class PairLikelihood:
 
     name: ClassVar[str]
     tilted_scalar: ClassVar[Any]
-    has_normal_noise: ClassVar[bool] = False  # of variance 1: v may be below 0 then, with less noise
 
     delta: float = 0.0  # tie threshold in units of the answer noise; ties need delta > 0
 
@@ -147,7 +146,6 @@ class Probit(PairLikelihood):
     __slots__ = ()
     name = "probit"
     tilted_scalar = tilted_scalar
-    has_normal_noise = True
     all_tilted = staticmethod(probit.tilted)
     probabilities = staticmethod(probit.outcome_probabilities)
 

@@ -110,26 +110,26 @@ KIND = np.array([0, 1, 2, 3])
 
 
 def test_pairs_of_one_item_that_was_not_answered_on_lie_between_and_implied_ones_have_their_own():
-    found = Calibration(0.2, 1.8, 0.1, 1.5)
+    found = Calibration(0.2, 4.0, 1.5)
     ((share, v),) = found.components(VAR, KIND)
     assert share == 1.0
-    np.testing.assert_allclose(v, [0.2, 0.6 * 8.0, 1.8 * 27.0, 0.1 * 8.0], rtol=EXACT)
+    np.testing.assert_allclose(v, [0.2, 0.4 * 8.0, 0.8 * 27.0, 0.2 / 4096.0 * 8.0], rtol=EXACT)
     ((_, same),) = Calibration().components(VAR, KIND)
     np.testing.assert_array_equal(same, VAR)
     assert found.depends_on_pair
-    assert not Calibration(0.3, 0.3, 0.3, 1.5, 1.2, 0.5, 0.1).depends_on_pair
+    assert not Calibration(0.3, 1.0, 1.5, 0.1).depends_on_pair
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.6])
-def test_chances_are_those_of_answers_drawn_with_little_noise_or_much(delta):
-    found = Calibration(0.5, 1.0, 1.0, noise_factor=0.3, lapse_rate=0.2)
+def test_chances_are_those_of_answers_drawn_with_the_noise_of_care_or_of_little(delta):
+    found = Calibration(0.5, lapse_rate=0.2)
     mean, var = np.array([0.8, -2.0]), np.array([1.5, 0.4])
     log_p = found.log_chances(lambda v: outcome_log_probabilities(mean, v, delta), var)
     rng = np.random.default_rng(0)
     n = 400_000
     for i in range(2):
         lapsed = rng.random(n) < 0.2
-        sd = np.where(lapsed, 5.0, math.sqrt(0.3))
+        sd = np.where(lapsed, 5.0, 1.0)
         z = mean[i] + math.sqrt(0.5 * var[i]) * rng.standard_normal(n) + sd * rng.standard_normal(n)
         expected = [(z > delta).mean(), (np.abs(z) <= delta).mean(), (z < -delta).mean()]
         np.testing.assert_allclose(np.exp(log_p[i]), expected, atol=STATISTICAL * 0.5 / math.sqrt(n))

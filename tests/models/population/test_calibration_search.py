@@ -9,6 +9,9 @@ import pytest
 
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.likelihoods.probit import outcome_probabilities, tilted
+from predilect.models.population import calibration as module
+from predilect.models.population.calibration import _DOWN as DOWN
+from predilect.models.population.calibration import _UP as UP
 from predilect.models.population.calibration import _Objective, calibration
 from tolerances import EXACT
 
@@ -26,48 +29,42 @@ def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
     rng = np.random.default_rng(seed)
     kind = rng.integers(KINDS, size=n)
     mean, var = 1.5 * rng.standard_normal(n), np.exp(rng.uniform(-1.0, 2.5, n))
-    chances = sum(
-        share * outcome_probabilities(mean, v, truth.threshold_factor * delta)
-        for share, v in truth.components(var, kind)
-    )
+    chances = sum(share * outcome_probabilities(mean, v, delta) for share, v in truth.components(var, kind))
     u = rng.random(n)
     outcome = 1 - (u > chances[:, 0]).astype(np.int8) - (u > chances[:, :2].sum(axis=1)).astype(np.int8)
     return outcome.astype(np.int8), mean, var, np.ones(n), np.full(n, delta), kind
 
 
 def logs(found: Calibration, var) -> np.ndarray:
-    """What has a prior about 0: a, d, c, e - 1, log γ, log τ², and λ in units of its prior."""
+    """What has a prior about 0: a, d, e - 1, and λ in units of its prior."""
     centre = np.log(var).mean()
-    factor = found.variance_factor
-    a = math.log(factor) + (found.variance_power - 1.0) * centre
     return np.array([
-        a, math.log(found.variance_factor_unseen / factor), math.log(found.variance_factor_implied / factor),
-        found.variance_power - 1.0, math.log(found.threshold_factor), math.log(found.noise_factor),
-        found.lapse_rate / LAPSE_MEAN / PRIOR_RATE,
+        math.log(found.variance_factor) + (found.variance_power - 1.0) * centre, math.log(found.unseen_ratio),
+        found.variance_power - 1.0, found.lapse_rate / LAPSE_MEAN / PRIOR_RATE,
     ])  # fmt: skip
 
 
 def penalised_loss(x, outcome, mean, var, weight, delta, kind) -> float:
-    a, d, c, rest, log_gamma, log_noise, lapses = x
+    a, d, rest, lapses = x
     rate = lapses * LAPSE_MEAN * PRIOR_RATE
     log_var = np.log(var)
-    shift = np.array([0.0, 0.5 * d, d, c])[kind]
+    shift = d * np.array([0.0, 0.5, 1.0, -6.0])[kind]
     v = np.exp(a + shift + rest * (log_var - np.average(log_var, weights=weight)) + log_var)
 
     def chances(own_noise):
         # A noise of another variance is another unit of everything else.
         s = math.sqrt(own_noise)
-        return np.exp(tilted(outcome, mean / s, v / own_noise, math.exp(log_gamma) * delta / s)[0])
+        return np.exp(tilted(outcome, mean / s, v / own_noise, delta / s)[0])
 
-    p = (1.0 - rate) * chances(math.exp(log_noise)) + rate * chances(LAPSE_NOISE)
+    p = (1.0 - rate) * chances(1.0) + rate * chances(LAPSE_NOISE)
     return float(-weight @ np.log(p) + PRIOR_RATE * np.abs(x).sum())
 
 
 @pytest.mark.parametrize("truth", [
-    Calibration(0.3, 1.2, 0.3), Calibration(1.0, 1.0, 1.0, 0.6, 0.7), Calibration(0.6, 1.0, 0.2, 1.0, 1.0, 0.3),
-    pytest.param(Calibration(0.5, 0.5, 0.25, 1.6), marks=pytest.mark.slow),
-    pytest.param(Calibration(0.4, 1.5, 0.4, 1.4, 1.3, 0.5), marks=pytest.mark.slow),
-    pytest.param(Calibration(0.4, 0.8, 0.2, 1.0, 1.0, 0.6, 0.15), marks=pytest.mark.slow),
+    Calibration(0.3, 4.0), Calibration(1.0, 1.0, 0.6), Calibration(0.6, 1.2),
+    pytest.param(Calibration(0.5, 1.1, 1.6), marks=pytest.mark.slow),
+    pytest.param(Calibration(0.4, 2.0, 1.4), marks=pytest.mark.slow),
+    pytest.param(Calibration(0.4, 1.2, 1.0, 0.15), marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_the_calibration_of_simulated_answers_is_found(truth):
     n = 400_000 if truth.lapse_rate else 80_000  # lapses hide what large margins tell of the rest
@@ -76,9 +73,9 @@ def test_the_calibration_of_simulated_answers_is_found(truth):
     x, var = logs(found, columns[2]), columns[2]
     np.testing.assert_allclose(x, logs(truth, var), atol=0.2)
     best = penalised_loss(x, *columns)
-    for step in np.vstack([0.03 * np.eye(7), -0.03 * np.eye(7)]):
+    for step in np.vstack([0.03 * np.eye(4), -0.03 * np.eye(4)]):
         y = x + step
-        if y[2] <= 0.0 and y[5] <= 0.0 and y[6] >= 0.0:  # bounds
+        if y[1] >= 0.0 and y[3] >= 0.0:  # bounds
             assert best < penalised_loss(y, *columns)
 
 
@@ -86,14 +83,14 @@ def test_the_calibration_of_simulated_answers_is_found(truth):
 @pytest.mark.parametrize("delta", [0.0, 0.6])
 def test_the_gradient_is_that_of_finite_differences(delta, rate):
     outcome, mean, var, weight, delta, kind = calibrated_margins(3, 200, NOTHING, delta)
-    columns = np.column_stack([np.ones(200), 0.5 * (kind % 3), kind == 3, np.log(var)])
-    objective = _Objective(outcome, mean, np.log(var), weight + kind, delta, columns, np.zeros(7))
-    parts = np.array([0.3, 0.2, 0.0, 0.1, 0.2, 0.0, rate, 0.0, 0.0, 0.4, 0.0, 0.0, 0.5, 0.0])
+    columns = np.column_stack([np.ones(200), 0.5 * (kind % 3) - (kind == 3), np.log(var)])
+    objective = _Objective(outcome, mean, np.log(var), weight + kind, delta, columns)
+    parts = np.array([0.3, 0.2, 0.1, rate, 0.0, 0.4, 0.0, 0.0])
     gradient = objective(parts)[1]
-    for i in range(14):
-        if rate == 0.0 and i % 7 == 6:  # lapses that begin
+    for i in range(8):
+        if rate == 0.0 and i % 4 == 3:  # lapses that begin
             continue
-        step = STEP * np.eye(14)[i]
+        step = STEP * np.eye(8)[i]
         found = (objective(parts + step)[0] - objective(parts - step)[0]) / (2.0 * STEP)
         assert abs(found - gradient[i]) < DIFFERENCES * (1.0 + abs(found))
 
@@ -106,35 +103,19 @@ def test_answers_that_are_as_the_model_says_change_nothing():
     assert calibration(*(column[:0] for column in columns)) == NOTHING
 
 
-def test_what_is_given_or_cannot_be_told_stays():
-    columns = calibrated_margins(7, 20_000, Calibration(0.4, 1.5, 0.2, 1.4, 1.3), 0.6)
-    given = {
-        "variance_power": 1.2,
-        "threshold_factor": 0.9,
-        "noise_factor": 0.8,
-        "lapse_rate": 0.05,
-    }
-    found = calibration(*columns, **given)
-    for name, value in given.items():
-        assert abs(getattr(found, name) - value) < EXACT * value
-    assert found.variance_factor_implied < found.variance_factor < found.variance_factor_unseen
-    *others, kind = columns
-    for number in (0, 2):
-        one = calibration(*others, np.full_like(kind, number))
-        assert one.variance_factor == one.variance_factor_unseen == one.variance_factor_implied
-    *others, kind = calibrated_margins(7, 20_000, Calibration(0.2, 0.2, 1.5), 0.6)
-    assert (
-        found := calibration(*others, kind)
-    ).variance_factor_implied == found.variance_factor  # no less certain for being implied
-    strict = calibrated_margins(8, 20_000, Calibration(0.4, 1.0, 1.0), 0.0)
-    assert calibration(*strict).threshold_factor == 1.0
+def test_what_cannot_be_told_stays():
+    *others, kind = calibrated_margins(7, 20_000, Calibration(0.4, 1.3, 1.4), 0.6)
+    assert calibration(*others, kind).unseen_ratio > 1.2
+    for number in range(KINDS):
+        assert calibration(*others, np.full_like(kind, number)).unseen_ratio == 1.0
+    # No answer is less certain for being implied: the kinds of before, of which two changed places.
+    assert calibration(*others, np.array([3, 1, 2, 0])[kind]).unseen_ratio == 1.0
     # Variances all the same say nothing of a power.
-    same = (*columns[:2], np.full(20_000, 3.0), *columns[3:])
-    assert calibration(*same).variance_power == 1.0
+    assert calibration(*others[:2], np.full(20_000, 3.0), *others[3:], kind).variance_power == 1.0
 
 
 def test_a_power_is_bounded_and_rows_weigh_as_their_copies():
-    outcome, mean, var, weight, delta, kind = calibrated_margins(9, 40_000, Calibration(0.3, 0.3, 0.3, 2.0), 0.3)
+    outcome, mean, var, weight, delta, kind = calibrated_margins(9, 40_000, Calibration(0.3, 1.0, 2.0), 0.3)
     steep = calibration(outcome, mean, np.sqrt(var), weight, delta, kind)  # asks for a power of 4
     assert abs(steep.variance_power - 2.0) < EXACT
     one = calibration(outcome, mean, var, 2.0 * weight, delta, kind)
@@ -144,15 +125,23 @@ def test_a_power_is_bounded_and_rows_weigh_as_their_copies():
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.6])
-def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta):
-    truth = Calibration(0.2, 0.2, 0.2)
+def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta, monkeypatch):
+    truth = Calibration(0.2)
     columns = calibrated_margins(9, 20_000, truth, delta)
-    slips = (np.ones(40, np.int8), np.full(40, -40.0), np.full(40, 0.01), np.ones(40), np.full(40, delta), np.zeros(40))
+    slips = (
+        np.ones(40, np.int8),
+        np.full(40, -40.0),
+        np.full(40, 0.01),
+        np.ones(40),
+        np.full(40, delta),
+        np.full(40, 2),
+    )
     together = [np.concatenate(pair).astype(pair[0].dtype) for pair in zip(columns, slips, strict=True)]
-    fixed = {"variance_power": 1.0, "threshold_factor": 1.0, "noise_factor": 1.0}
-    found = calibration(*together, **fixed)
+    monkeypatch.setattr(module, "_UP", UP * [1.0, 1.0, 0.0, 1.0])
+    monkeypatch.setattr(module, "_DOWN", DOWN * [1.0, 1.0, 0.0, 1.0])
+    found = calibration(*together)
     assert abs(math.log(found.variance_factor / truth.variance_factor)) < 0.3
     # Lapses are those of noise 25, and answers that are nearly a toss-up hardly tell them.
     assert 0.001 < found.lapse_rate < 0.06
-    without = calibration(*together, **fixed, lapse_rate=0.0)
-    assert without.variance_factor > 2.0 * found.variance_factor
+    monkeypatch.setattr(module, "_UP", UP * [1.0, 1.0, 0.0, 0.0])
+    assert calibration(*together).variance_factor > 2.0 * found.variance_factor

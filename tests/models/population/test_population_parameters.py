@@ -37,7 +37,9 @@ def test_a_tie_threshold_that_is_given_is_kept(personal):
     model = Population(personal, n_jobs=1, tie_threshold=0.7, **GIVEN).fit(CROWD)
     assert model.tie_threshold_ == 0.7
     found = model.hyperparameters_.calibration
-    factor = found.variance_factor_unseen * found.newcomer_factor  # of someone who has answered on nothing
+    factor = (
+        found.variance_factor * found.unseen_ratio * found.newcomer_factor
+    )  # of someone who has answered on nothing
     assert (found.variance_factor == 1.0) == (not personal)  # the pooled model has none to choose
     mean, var = model.predict_margin({"left": [0], "right": [1]})
     expected = probabilities(mean, factor * var, 0.7)
@@ -53,7 +55,7 @@ def test_a_variance_factor_widens_probabilities_and_nothing_else(personal, facto
     plain = Population(personal, calibration=None, **given).fit(CROWD)
     model = Population(personal, calibration=Calibration(factor), **given).fit(CROWD)
     assert plain.hyperparameters_.calibration == Calibration()
-    assert model.hyperparameters_.calibration == Calibration(factor, factor, factor)
+    assert model.hyperparameters_.calibration == Calibration(factor)
     pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
     mean, var = model.predict_margin(pairs)
     for one, other in zip((mean, var), plain.predict_margin(pairs), strict=True):
@@ -68,35 +70,34 @@ def test_a_variance_factor_widens_probabilities_and_nothing_else(personal, facto
 
 
 @both
-def test_a_power_and_a_threshold_factor_move_probabilities_and_nothing_else(personal):
+def test_a_power_moves_probabilities_and_nothing_else(personal):
     given = GIVEN | {"tie_threshold": 0.4, "n_jobs": 1}
     plain = Population(personal, calibration=Calibration(0.7), **given).fit(CROWD)
-    powered = Calibration(0.7, variance_power=1.5, threshold_factor=1.2)
+    powered = Calibration(0.7, variance_power=1.5)
     model = Population(personal, calibration=powered, **given).fit(CROWD)
-    found = plain.hyperparameters_.calibration
-    assert (found.variance_power, found.threshold_factor) == (1.0, 1.0)
+    assert plain.hyperparameters_.calibration.variance_power == 1.0
     pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
     mean, var = model.predict_margin(pairs)
     for one, other in zip((mean, var), plain.predict_margin(pairs), strict=True):
         np.testing.assert_array_equal(one, other)
     proba = model.predict_proba(pairs)
     for i in range(2):
-        np.testing.assert_allclose(proba[i], probabilities(mean[i], 0.7 * var[i] ** 1.5, 0.48), atol=EXACT)
+        np.testing.assert_allclose(proba[i], probabilities(mean[i], 0.7 * var[i] ** 1.5, 0.4), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
 
 
 @both
 @pytest.mark.parametrize("delta", [0.0, 0.4])
-def test_answers_have_less_noise_than_the_fit_but_for_lapses(personal, delta):
+def test_answers_have_the_noise_of_the_fit_but_for_lapses(personal, delta):
     given = GIVEN | {"tie_threshold": delta, "n_jobs": 1}
-    careless = Calibration(0.7, noise_factor=0.5, lapse_rate=0.1)
+    careless = Calibration(0.7, lapse_rate=0.1)
     crowd = CROWD.take(np.flatnonzero(CROWD.outcome)) if delta == 0.0 else CROWD
     model = Population(personal, calibration=careless, **given).fit(crowd)
     pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
     mean, var = model.predict_margin(pairs)
     proba = model.predict_proba(pairs)
     for i in range(2):
-        looked = probabilities(mean[i], 0.7 * var[i] - 0.5, delta)
+        looked = probabilities(mean[i], 0.7 * var[i], delta)
         lapsed = probabilities(mean[i], 0.7 * var[i] + 24.0, delta)
         np.testing.assert_allclose(proba[i], 0.9 * np.array(looked) + 0.1 * np.array(lapsed), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
@@ -182,10 +183,10 @@ OUT_OF_RANGE = [
 ]  # fmt: skip
 OUT_OF_RANGE_OF_CALIBRATION = [
     ("variance_factor", -1.0, "0 to 1"), ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"),
-    ("lapse_rate", 0.6, "0 to 0.5"), ("threshold_factor", 0.0, "0.001 to"), ("noise_factor", 1.5, "1e-06 to 1"),
-    ("variance_factor_implied", -1.0, "0 to 1"), ("variance_power", None, "0 to 2"),
+    ("lapse_rate", 0.6, "0 to 0.5"), ("unseen_ratio", 0.5, "1 to 1"),
+    ("variance_power", None, "0 to 2"),
     ("newcomer_factor", -0.1, "0 to 1"),
-    ("noise_factor", True, "1e-06 to 1"),
+    ("lapse_rate", True, "0 to 0.5"),
 ]  # fmt: skip
 
 

@@ -119,7 +119,7 @@ def test_without_ties_nobody_has_a_threshold():
 
 def test_variance_factors_follow_what_people_answered_on():
     rows = crowd(5, 12, 8, 3)
-    given = GIVEN | {"calibration": Calibration(0.5, 2.0, 0.1)}
+    given = GIVEN | {"calibration": Calibration(0.5, 1.44)}
     model = Population(**given).fit(comparisons(rows))
     a, b = np.nonzero(np.triu(np.ones((8, 8)), 1))
     users = np.repeat(np.arange(12), len(a))
@@ -128,7 +128,7 @@ def test_variance_factors_follow_what_people_answered_on():
     assert set(kind.tolist()) == {0, 1, 2, 3}
     frame = {"user": users, "left": left, "right": right}
     mean, var, proba = model.predict_margin_and_proba(frame)
-    factor = np.array([0.5, 1.0, 2.0, 0.1])[kind]
+    factor = np.array([0.5, 0.6, 0.72, 0.5 * 1.44**-6])[kind]
     np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(frame)), proba, atol=EXACT)
     # The same with people beside the layout: an answer more makes others follow.
@@ -136,14 +136,14 @@ def test_variance_factors_follow_what_people_answered_on():
     mean, var, proba = model.predict_margin_and_proba(frame)
     changed = model.posterior_.pair_kinds(users, left, right)
     assert 0 < np.count_nonzero(changed != kind) <= np.count_nonzero(users == 3)
-    factor = np.array([0.5, 1.0, 2.0, 0.1])[changed]
+    factor = np.array([0.5, 0.6, 0.72, 0.5 * 1.44**-6])[changed]
     np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)
 
 
 def test_nobody_has_answered_on_an_item_that_is_new():
     # Of person 0 it was once read as the first items of person 1.
     rows = {"user": [0, 0, 1, 1], "left": ["b", "c", "a", "b"], "right": ["c", "d", "b", "c"]}
-    given = GIVEN | {"calibration": Calibration(0.5, 2.0), "tie_threshold": ("auto", 0.0)}
+    given = GIVEN | {"calibration": Calibration(0.5, 4.0), "tie_threshold": ("auto", 0.0)}
     model = Population(**given).fit(rows, [1, 1, 1, 1])
     asked = {"user": [0, 0], "left": ["b", "a"], "right": ["new", "new"]}
     with pytest.warns(DataWarning, match="new"):

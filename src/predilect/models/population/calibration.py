@@ -16,7 +16,7 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
-from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
+from predilect.likelihoods.calibration import IMPLIED_POWER, LAPSE_NOISE, Calibration
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.layout import OF_PEOPLE, lay_out_columns
 from predilect.people.posterior import PopulationPosterior
@@ -48,80 +48,59 @@ def _lowest(loss: Callable[[float], float]) -> float:
     return float(found.x)
 
 
-# What is searched, each with a Laplace prior of the same scale about 0: log κ at the mean variance, log κ₀ - log κ,
-# log κ₌ - log κ, e - 1, log γ, log τ², and λ in units of its own.
-_CONSTANT, _UNSEEN, _IMPLIED, _POWER, _THRESHOLD, _NOISE, _LAPSES = range(7)
-_UP = np.array([7.0, 7.0, 0.0, 1.0, 2.3, 0.0, 1.2])
-_DOWN = np.array([7.0, 7.0, 7.0, 1.0, 2.3, 4.0, 0.0])
+# What is searched, each with a Laplace prior of the same scale about 0: log κ at the mean variance, log R, e - 1, and λ
+# in units of its own.
+_CONSTANT, _RATIO, _POWER, _LAPSES = range(4)
+_UP = np.array([7.0, 7.0, 1.0, 1.2])
+_DOWN = np.array([7.0, 0.0, 1.0, 0.0])
 _LAPSE_UNIT = 0.2  # with the prior's scale: λ is exponential with mean .05
 _SMALLEST_VARIANCE = 1e-12
 
 
 def calibration(
     outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
-    kind: npt.NDArray[np.int8], *, variance_power: float | None = None, threshold_factor: float | None = None,
-    noise_factor: float | None = None, lapse_rate: float | None = None, likelihood: type[PairLikelihood] = Probit,
+    kind: npt.NDArray[np.int8], likelihood: type[PairLikelihood] = Probit,
 ) -> Calibration:  # fmt: skip
-    """Calibration κ, κ₀, κ₌, e, γ, τ² and λ by penalised likelihood of held-out answers; keywords hold some fixed.
+    """Calibration κ, R, e and λ by penalised likelihood of held-out answers.
 
     Why so many: answers of a consistent person are easier to predict than a Gaussian posterior has it (small κ), but
-    only on items the person answered on (κ₀); what follows by transitivity is nearly certain, the rest less so (κ₌);
-    margins of small variance are mostly known better still (e); a threshold learned at other variances is not the best
-    (γ); people may be more consistent than the noise of the fit (τ²), which also has to explain careless answers (λ).
+    only on items the person answered on, and most where they follow by transitivity (R); margins of small variance are
+    mostly known better still (e); and some answers are careless (λ).
 
-    log κ_i v^(e-1) = a + d i/2 + c [implied] + (e - 1) log(v / v̄) with v̄ the geometric mean of the variances: so a
-    does not depend on e, κ = exp(a) v̄^(1-e). a, d, c, e - 1, log γ and log τ² have Laplace priors about 0, scale 0.25
-    each, and λ an exponential one of mean .05, so that few rows, or rows of one kind,
-    leave the model unchanged; e lies in 0 to 2, λ in 0 to .24, c and log τ² are not above 0: no answer is less certain
-    for being implied, and noise that the fit did not see would not shrink with more answers, as a variance does. L-BFGS
-    on positive and negative parts, for which the priors have no corner; without lapses and from there with some, and
-    the better of the two. By the heat equation ∂ log Ẑ/∂v is half of (∂ log Ẑ/∂m)² + ∂² log Ẑ/∂m², and noise is a
-    variance like any other. Some 50 passes over the n rows.
+    log κ_i v^(e-1) = a + d (i/2 - 6 [implied]) + (e - 1) log(v / v̄) with v̄ the geometric mean of the variances: so a
+    does not depend on e, κ = exp(a) v̄^(1-e). a, d and e - 1 have Laplace priors about 0, scale 0.25 each, and λ an
+    exponential one of mean .05, so that few rows leave the model unchanged; e lies in 0 to 2, λ in 0 to .24, d is not
+    below 0: no answer is less certain for being implied. L-BFGS on positive and negative parts, for which the priors
+    have no corner; without lapses and from there with some, and the better of the two. By the heat equation ∂ log Ẑ/∂v
+    is half of (∂ log Ẑ/∂m)² + ∂² log Ẑ/∂m², and noise is a variance like any other. Some 50 passes over the n rows.
     """
     if not len(mean):
-        return Calibration(
-            variance_power=1.0 if variance_power is None else variance_power, threshold_factor=threshold_factor or 1.0,
-            noise_factor=noise_factor or 1.0, lapse_rate=lapse_rate or 0.0,
-        )  # fmt: skip
+        return Calibration()
     log_var = np.log(np.maximum(var, _SMALLEST_VARIANCE))
     centre = float(np.average(log_var, weights=weight))
-    implied = kind == IMPLIED
-    n_unseen = np.where(implied, 0, kind)
+    sureness = np.where(kind == IMPLIED, -IMPLIED_POWER, 0.5 * kind)
     delta = np.broadcast_to(np.asarray(delta, dtype=float), mean.shape)
-    start = np.zeros(7)
-    start[_POWER] = 0.0 if variance_power is None else variance_power - 1.0
-    start[_THRESHOLD] = math.log(threshold_factor or 1.0)
-    start[_NOISE] = math.log(noise_factor or 1.0)
-    start[_LAPSES] = (lapse_rate or 0.0) / _LAPSE_UNIT
-    free = np.array([
-        True, n_unseen.min() < n_unseen.max(), implied.min() < implied.max(), variance_power is None,
-        threshold_factor is None and bool(np.any(delta > 0.0)), noise_factor is None and likelihood.has_normal_noise,
-        lapse_rate is None,
-    ])  # fmt: skip
-    columns = np.column_stack([np.ones(len(mean)), 0.5 * n_unseen, implied, log_var - centre])
-    objective = _Objective(outcome, mean, log_var, weight, delta, columns, start, likelihood)
+    columns = np.column_stack([np.ones(len(mean)), sureness, log_var - centre])
+    objective = _Objective(outcome, mean, log_var, weight, delta, columns, likelihood)
+    # Where all pairs are of one kind R cannot be told from κ.
+    free = np.array([True, sureness.min() < sureness.max(), True, True])
+    highest = np.where(np.tile(free, 2), np.concatenate([_UP, _DOWN]), 0.0)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
-    highest = np.concatenate([np.where(free, _UP, 0.0), np.where(free, _DOWN, 0.0)])
     without = highest.copy()
-    if lapse_rate is None:
-        without[_LAPSES] = 0.0
-    best, parts = objective.lowest(np.zeros(14), without)
-    if free[_LAPSES]:
-        parts_with = parts.copy()
-        parts_with[_LAPSES] = PRIOR_SCALE
-        other, trial = objective.lowest(parts_with, highest)
-        parts = trial if other < best else parts
+    without[_LAPSES] = 0.0
+    best, parts = objective.lowest(np.zeros(8), without)
+    parts_with = parts.copy()
+    parts_with[_LAPSES] = PRIOR_SCALE
+    other, trial = objective.lowest(parts_with, highest)
+    parts = trial if other < best else parts
     x: list[float] = objective.at(parts).tolist()
     factor = math.exp(x[_CONSTANT] - x[_POWER] * centre)
-    return Calibration(
-        factor, factor * math.exp(x[_UNSEEN]), factor * math.exp(x[_IMPLIED]), 1.0 + x[_POWER],
-        math.exp(x[_THRESHOLD]), math.exp(x[_NOISE]), x[_LAPSES] * _LAPSE_UNIT,
-    )  # fmt: skip
+    return Calibration(factor, math.exp(x[_RATIO]), 1.0 + x[_POWER], x[_LAPSES] * _LAPSE_UNIT)
 
 
 @dataclass(frozen=True, slots=True)
 class _Objective:
-    """Penalised negative log-likelihood in positive and negative parts of the parameters, (14,)."""
+    """Penalised negative log-likelihood in positive and negative parts of the parameters, (8,)."""
 
     outcome: npt.NDArray[np.int8]
     mean: FloatArray
@@ -129,17 +108,16 @@ class _Objective:
     weight: FloatArray
     delta: FloatArray
     columns: FloatArray
-    start: FloatArray
     likelihood: type[PairLikelihood] = Probit
 
     def at(self, parts: FloatArray) -> FloatArray:
-        """Parameters from their parts, (7,)."""
-        return np.asarray(self.start + parts[:7] - parts[7:])
+        """Parameters from their parts, (4,)."""
+        return np.asarray(parts[:4] - parts[4:])
 
     def lowest(self, parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:
         """Value and place of the minimum near ``parts``, none of which is above ``highest``."""
         found = minimize(
-            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(14), highest),
+            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(8), highest),
             options={"ftol": 1e-12, "gtol": 0.02 / PRIOR_SCALE},
         )  # fmt: skip
         return float(found.fun), found.x
@@ -147,26 +125,20 @@ class _Objective:
     def __call__(self, parts: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient."""
         x, weight = self.at(parts), self.weight
-        rate, noise = x[_LAPSES] * _LAPSE_UNIT, math.exp(x[_NOISE])
-        v, threshold = np.exp(self.columns @ x[:4] + self.log_var), self.delta * math.exp(x[_THRESHOLD])
+        rate, v = x[_LAPSES] * _LAPSE_UNIT, np.exp(self.columns @ x[:_LAPSES] + self.log_var)
         tilted = self.likelihood.all_tilted
-        value, slope, curvature, slope_delta, _ = tilted(self.outcome, self.mean, v + (noise - 1.0), threshold)
-        gradient = np.zeros(7)
+        value, slope, curvature, _, _ = tilted(self.outcome, self.mean, v, self.delta)
+        gradient = np.zeros(4)
         if rate == 0.0:
-            mixed, along_delta = value, weight * slope_delta
-            along_v = along_noise = 0.5 * weight * (slope * slope - curvature)
+            mixed, along_v = value, 0.5 * weight * (slope * slope - curvature)
         else:
-            wider = v + (LAPSE_NOISE - 1.0)
-            other, slope_k, curvature_k, slope_delta_k, _ = tilted(self.outcome, self.mean, wider, threshold)
+            other, slope_k, curvature_k, _, _ = tilted(self.outcome, self.mean, v + (LAPSE_NOISE - 1.0), self.delta)
             mixed = np.logaddexp(math.log1p(-rate) + value, math.log(rate) + other)
             looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
-            along_noise = 0.5 * (1.0 - rate) * looked * (slope * slope - curvature)
-            along_v = along_noise + 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
-            along_delta = (1.0 - rate) * looked * slope_delta + rate * lapsed * slope_delta_k
+            along_v = 0.5 * (1.0 - rate) * looked * (slope * slope - curvature)
+            along_v += 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
             gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
-        gradient[:4] = self.columns.T @ (along_v * v)
-        gradient[_THRESHOLD] = along_delta @ threshold
-        gradient[_NOISE] = along_noise.sum() * noise
+        gradient[:_LAPSES] = self.columns.T @ (along_v * v)
         loss = float(parts.sum()) / PRIOR_SCALE - float(weight @ mixed)
         return loss, np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE
 
@@ -179,12 +151,11 @@ def newcomer_factor(
     The other numbers stay: those of people whom the population was learned from must not suffer.
     """
     rows = Alone.together(steps)
-    threshold = given.threshold_factor * rows.delta
 
     def loss(log_factor: float) -> float:
         tried = replace(given, newcomer_factor=math.exp(log_factor))
         chances = tried.log_chances(
-            lambda v: likelihood.all_tilted(rows.outcome, rows.mean, v, threshold)[0], rows.var, rows.kind
+            lambda v: likelihood.all_tilted(rows.outcome, rows.mean, v, rows.delta)[0], rows.var, rows.kind
         )
         return float(-rows.weight @ chances) / len(steps)
 

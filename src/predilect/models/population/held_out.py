@@ -73,8 +73,7 @@ class Trial:
         outcome, mean, var, weight, delta = _put_together(predicted)
         if given is None:
             given = Calibration(variance_factor(outcome, mean, var, weight, delta, likelihood))
-        threshold = given.threshold_factor * delta
-        losses = -given.log_chances(lambda v: likelihood.all_tilted(outcome, mean, v, threshold)[0], var)
+        losses = -given.log_chances(lambda v: likelihood.all_tilted(outcome, mean, v, delta)[0], var)
         return cls(losses, weight, list(states), given)
 
     @property
@@ -224,10 +223,9 @@ def calibrated(
     candidate: Candidate,
     folds: Sequence[Fold],
     states: Sequence[PopulationState],
-    learn_threshold: bool,
     rng: np.random.Generator,
 ) -> Hyperparameters:
-    """Hyper-parameters with the calibration chosen by leave-one-out predictions; γ only if ``learn_threshold``.
+    """Hyper-parameters with the calibration chosen by leave-one-out predictions.
 
     Its factor for newcomers is chosen last, by people who are left out whole.
 
@@ -240,7 +238,7 @@ def calibrated(
     alone = Alone.together(parts)
     found = calibration(
         alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, alone.kind,
-        threshold_factor=None if learn_threshold else 1.0, likelihood=folds[0].people.likelihood,
+        likelihood=folds[0].people.likelihood,
     )  # fmt: skip
     first, steps = folds[0], list[list[Alone]]()
     order = rng.permutation(first.comparisons.n_users)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._json import typed
 from predilect._text import amount
 from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures, build_frame
@@ -20,7 +19,7 @@ from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
-from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
+from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration, restored_calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.people_models import traits_of_new_users
@@ -46,7 +45,6 @@ from predilect.progress import Watcher
 from predilect.shards import workers
 
 _FEW_LAPSES = 0.005
-_NEARLY_ALL = 0.95
 
 
 @dataclass(eq=False, repr=False)
@@ -173,9 +171,6 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     def _check(self) -> None:
         check_settings(self)
         given_hyperparameters(self)
-        noise = self.calibration.noise_factor if isinstance(self.calibration, Calibration) else 1.0
-        if noise != 1.0 and not self._likelihood.has_normal_noise:
-            raise ValueError(f"noise_factor must be 1 for a likelihood without normal noise, not {noise:g}")
 
     def _prepared(self, training: Training) -> Training:
         answers = training.comparisons
@@ -424,7 +419,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         )
 
     def describe(self) -> list[str]:
-        lines = [noise] if (noise := _noise_line(self.posterior_.calibration)) else []
+        lines = [lapses] if (lapses := _lapse_line(self.posterior_.calibration)) else []
         lines.append(_prior_line(self))
         if not self.personal_:
             lines.append(_independence_line(self.posterior_.dependence is not None))
@@ -456,7 +451,7 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     def _parameters(cls, values: dict[str, Any]) -> dict[str, Any]:
         given = super()._parameters(values)
         if isinstance(given["calibration"], dict):
-            given["calibration"] = typed(Calibration, given["calibration"], "calibration")
+            given["calibration"] = restored_calibration(given["calibration"])
         return given
 
     _hyperparameters = staticmethod(restored_hyperparameters)
@@ -484,17 +479,13 @@ def _use_of_features(model: Any) -> str:
     return f"the basis of utilities is {' and '.join(parts)}{own}"
 
 
-def _noise_line(c: Calibration) -> str:
-    """The noise that predictions take, where that is not the unit of scores."""
-    sd = math.sqrt(c.noise_factor)
+def _lapse_line(c: Calibration) -> str:
+    """The share of careless answers that predictions reckon with."""
     if c.lapse_rate < _FEW_LAPSES:
-        if sd > _NEARLY_ALL:
-            return ""
-        return f"Predicted probabilities take {sd:.2f} times this noise for an answer's, as held-out answers ask for."
+        return ""
     return (
-        f"Predicted probabilities take {sd:.2f} times this noise for {100 * (1 - c.lapse_rate):.0f} % of the answers', "
-        f"and {math.sqrt(LAPSE_NOISE):.0f} times it for the others, which are given with little care, as held-out "
-        "answers ask for."
+        f"Predicted probabilities take {100 * c.lapse_rate:.0f} % of the answers for ones given with little care, by "
+        f"{math.sqrt(LAPSE_NOISE):.0f} times the noise, as held-out answers ask for."
     )
 
 

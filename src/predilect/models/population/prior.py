@@ -18,7 +18,7 @@ from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import squared_exponential
 from predilect.gaussian.projection import centres
-from predilect.likelihoods.calibration import RANGES, Calibration
+from predilect.likelihoods.calibration import RANGES, Calibration, restored_calibration
 from predilect.models.checks import LARGEST, _is_auto, _number
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
@@ -360,7 +360,9 @@ def _pair(name: str, value: Any, second: Any) -> tuple[Any, Any]:
 
 def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
     """Hyper-parameters of a saved model; ValueError if one is out of its range."""
-    found: Hyperparameters = typed(Hyperparameters, values, "hyperparameters")
+    rest = {name: value for name, value in values.items() if name != "calibration"}
+    found: Hyperparameters = typed(Hyperparameters, rest, "hyperparameters")
+    found = replace(found, calibration=restored_calibration(values["calibration"]))
     for name, (low, high) in {**_RANGES, "trait_scale": (0.0, LARGEST)}.items():
         value = getattr(found, name)
         if name in _SEARCHED:  # which may go beyond what may be given

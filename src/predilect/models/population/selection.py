@@ -215,9 +215,7 @@ def select_model(
             folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE))
             candidate = Candidate.of(candidate.functions, where)
             states = [folds[0].fit(candidate, setting, None, start_state)]
-        setting = calibrated(
-            setting, candidate, folds, states, comparisons.has_ties and delta is None, np.random.default_rng(seeds[5])
-        )
+        setting = calibrated(setting, candidate, folds, states, np.random.default_rng(seeds[5]))
     if "strength" in free and search.has_few_people(best.candidate, best.setting):
         # Against the prior of Σ answers weigh by their number: a strength at which a fold's are not learned by heart
         # may let all of them be.
