@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -171,3 +172,28 @@ def test_check_succeeds_with_warnings(tmp_path):
     ran = run("check", tmp_path / "v.csv")
     assert ran.exit_code == 0
     assert "Warning: The items fall into 2 groups" in ran.stderr
+
+
+def test_the_command_takes_covariates_off_the_board_and_predicts_with_them(tmp_path):
+    rng = np.random.default_rng(0)
+    left = rng.integers(4, size=600)
+    right = (left + rng.integers(1, 4, size=600)) % 4
+    length = rng.normal(size=(600, 2)).round(2)
+    margin = 0.4 * (left - right) + 0.4 + 0.8 * (length[:, 0] - length[:, 1]) + rng.normal(size=600)
+    pl.DataFrame({
+        "judge": rng.integers(20, size=600), "model_a": left, "model_b": right,
+        "winner": np.where(margin > 0, "model_a", "model_b"), "length_a": length[:, 0], "length_b": length[:, 1],
+    }).write_csv(tmp_path / "votes.csv")  # fmt: skip
+    out = tmp_path / "out"
+    ran = run("rank", tmp_path / "votes.csv", "--control", "length", "--pooled", "--no-verdict", "--out", out)
+    assert ran.exit_code == 0, ran.stderr
+    assert 'Covariate "length": +0.' in ran.stdout
+    assert "Between equals the item on the left is chosen" in ran.stdout
+    table = pl.read_csv(out / "covariates.csv")
+    assert table["covariate"].to_list() == ["length", "side"]
+    assert table["lower"].min() > 0.0
+    (tmp_path / "pairs.csv").write_text("model_a,model_b,length_left,length_right\n0,1,1,0\n0,1,0,1\n1,0,1,1\n")
+    ran = run("predict", out, tmp_path / "pairs.csv")
+    margins = pl.read_csv(io.StringIO(ran.stdout))["margin"]
+    assert margins[0] - margins[1] == pytest.approx(2 * table["effect"][0])
+    assert margins[2] + (margins[0] + margins[1]) / 2 == pytest.approx(2 * table["effect"][1])

@@ -29,6 +29,7 @@ from predilect.compression.storage import (
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags
 from predilect.models.estimator import Saving
@@ -148,6 +149,7 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
         self.items_, self.users_, self.personal_ = model.items_, model.users_, model.personal_
         self.added_users_: dict[Any, int] = {}
         self._likelihood = model._likelihood
+        self.covariates_ = model._covariate_effects()
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
         self.n_by_item_, self.backend_ = model.n_by_item_, model.backend_
         self.features_: ItemFeatures | None = None
@@ -205,6 +207,9 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
         sides = [np.where(side < n, side, -1).astype(np.int64) for side in (queries.left, queries.right)]
         held = [self.posterior_.holds(queries.users, np.maximum(side, 0)) & (side >= 0) for side in sides]
         return np.asarray(held[0] & held[1])
+
+    def _covariate_effects(self) -> CovariateEffects | None:
+        return self.covariates_
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior = self.posterior_

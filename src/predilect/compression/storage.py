@@ -17,6 +17,7 @@ from predilect._json import plain, typed
 from predilect._types import FloatArray, IntArray
 from predilect.compression.losses import find_loss
 from predilect.compression.posterior import SubsetPosterior
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import is_semidefinite, pack_triangle, unpack_triangle
 from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.calibration import restored_calibration
@@ -122,6 +123,8 @@ def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "posterior": plain(values),
         "report": model.report_,
     }
+    if model.covariates_ is not None:
+        document["covariates"] = model.covariates_.to_dict()
     if not model.personal_:
         document["users"] = None
     return document, {"n_by_item": model.n_by_item_, **arrays_of(model)}
@@ -201,6 +204,8 @@ def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) ->
     restore(model, document, arrays)
     model.personal_ = typed(bool, document["personal"], "personal")
     calibration = restored_calibration(document["calibration"])
+    effects = document.get("covariates")
+    model.covariates_ = None if effects is None else CovariateEffects.from_dict(effects)
     if model.personal_ != (model.users_ is not None):
         raise ValueError("people who are named, and are not")
     n_users = len(model.users_ or [None])

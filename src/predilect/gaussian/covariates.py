@@ -7,7 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from predilect._json import typed
 from predilect._types import FloatArray, IntArray
+from predilect.gaussian.dense import is_semidefinite
 from predilect.likelihoods.special import Z_95
 
 
@@ -49,6 +51,26 @@ class CovariateEffects:
             return self, codes
         patterns = np.frombuffer(b"".join(known)).reshape(len(known), -1)
         return replace(self, patterns=patterns), codes
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, without the patterns, which only updates need."""
+        return {
+            "names": list(self.names), "mean": self.mean.tolist(), "covariance": self.covariance.tolist(),
+            "rms": self.rms.tolist(),
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """The inverse of :meth:`to_dict`; raises KeyError, TypeError or ValueError for other values."""
+        names = tuple(typed(str, name, "covariate") for name in values["names"])
+        mean, covariance, rms = (np.array(values[name], dtype=np.float64) for name in ("mean", "covariance", "rms"))
+        n = len(set(names))
+        fits = mean.shape == rms.shape == (n,) and covariance.shape == (n, n) and n == len(names)
+        if not fits or not np.isfinite([*mean, *covariance.ravel(), *rms]).all() or (rms <= 0.0).any():
+            raise ValueError(f"effects of the covariates {names} that are none")
+        if not is_semidefinite(covariance):
+            raise ValueError("effects of covariates with a negative variance")
+        return cls(mean, covariance, names, rms)
 
     def columns(self) -> dict[str, Any]:
         """Columns of a table: effects of one unit, as given, and of one root mean square, in noise units."""

@@ -19,6 +19,7 @@ from predilect.data import ItemFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataWarning
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.posterior import Posterior, Utilities, centre
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
@@ -45,9 +46,14 @@ class Predicting(ABC):
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the margins; ``items`` and ``users`` as :meth:`predict_margin` takes them."""
 
-    def _covariate_names(self) -> tuple[str, ...]:
-        """Covariates of answers that the model takes."""
-        return ()
+    def _covariate_effects(self) -> CovariateEffects | None:
+        """Effects of covariates of answers; None in models that know none."""
+        return None
+
+    def covariate_names(self) -> tuple[str, ...]:
+        """Names of the covariates of answers that predictions take, "side" for the side."""
+        effects = self._covariate_effects()
+        return () if effects is None else effects.names
 
     @property
     def classes_(self) -> IntArray:
@@ -107,7 +113,7 @@ class Predicting(ABC):
     def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None) -> float:
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
         check_is_fitted(self, "posterior_")
-        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self._covariate_names())
+        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self.covariate_names())
         if self.tie_threshold_ == 0.0 and answers.has_ties:
             warnings.warn(
                 "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "
@@ -123,13 +129,16 @@ class Predicting(ABC):
         now = copy.copy(self)
         check_is_fitted(now, "posterior_")
         users_known = now.users_ if now.personal_ else None
-        queries = read_queries(X, now.items_, users_known, now.added_users_, now._covariate_names())
+        queries = read_queries(X, now.items_, users_known, now.added_users_, now.covariate_names())
         if queries.n_unknown_users:
             warnings.warn(
                 f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
                 "the population's prediction is given", DataWarning, stacklevel=3,
             )  # fmt: skip
         mean, var = now._margins(queries, items, users)
+        effects = now._covariate_effects()
+        if effects is not None:
+            mean, var = effects.added(mean, var, queries.covariates / effects.scale)
         refuse_unsound(mean, var)
         return now, mean, np.maximum(var, 0.0), queries  # rounding may leave -1e-17
 

@@ -7,7 +7,7 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import norm
 
-from predilect import Comparisons, DataError, GaSPK, Population
+from predilect import Comparisons, CompressedModel, DataError, GaSPK, Population, compress
 
 FIXED = {
     "strength": 60.0, "variance": 0.36, "consensus_variance": 1.0, "calibration": None, "consistency": 0.0,
@@ -47,6 +47,7 @@ def test_a_side_that_moves_answers_is_found_and_boards_are_for_no_side(settings)
     found = effect(model)
     assert found["lower"] < 0.4 < found["upper"]
     assert found["lower"] > 0.0
+    assert model.report_["side"]["found"]
     assert any("Between equals the item on the left is chosen" in line for line in model.describe())
     blind = Population(**settings).fit(Comparisons.from_frame(frame, side=False))
     assert not len(blind.covariates())
@@ -73,6 +74,7 @@ def test_sides_that_move_nothing_are_free(settings):
     assert model.comparisons_ == plain.comparisons_
     assert model.consensus()["mean"].to_list() == plain.consensus()["mean"].to_list()
     assert not len(model.covariates())
+    assert not model.report_["side"]["found"]
     assert not any("side" in line for line in model.describe())
 
 
@@ -162,6 +164,19 @@ def test_an_answer_counts_with_its_covariates_and_can_be_taken_back(settings):
     with pytest.raises(DataError, match="length"):
         model.update(answer)
     assert model.comparisons_ == Comparisons.from_frame(frame, covariates=["length"]).with_side()
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_a_compressed_model_keeps_the_effects(settings, tmp_path):
+    frame, _ = crowd(14, side=0.5, length=0.4)
+    model = Population(**settings).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    small = compress(model, keep=6)
+    small.save(tmp_path / "small")
+    asked = {"user": [1, 2], "left": [0, 3], "right": [1, 2], "length": [400.0, -100.0]}
+    for one in (small, CompressedModel.load(tmp_path / "small")):
+        np.testing.assert_allclose(one.predict_margin(asked)[0], model.predict_margin(asked)[0], rtol=1e-2)
+        gap = one.predict_margin(asked)[0] - one.predict_margin(asked | {"length": [0.0, 0.0]})[0]
+        np.testing.assert_allclose(gap, effect(model, "length")["effect"] * np.array([400.0, -100.0]))
 
 
 @pytest.mark.parametrize("settings", MODELS)

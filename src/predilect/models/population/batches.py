@@ -136,7 +136,7 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:
 
 
 def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batch:
-    effects, names_of_covariates = model.posterior_.covariates, model._covariate_names()
+    effects, names_of_covariates = model.posterior_.covariates, model.covariate_names()
     answers = read_answers(more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")
     left, right = code[answers.left], code[answers.right]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._json import plain
 from predilect._text import amount
 from predilect._types import FloatArray
-from predilect.data import Comparisons, PersonFeatures, build_frame
+from predilect.data import Comparisons, PersonFeatures
 from predilect.data.features import Traits
 from predilect.errors import DataError
 from predilect.evaluation.judging import keep_verdict, verdict_of
@@ -21,9 +22,8 @@ from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration, restored_calibration
 from predilect.models.checks import given_threshold
-from predilect.models.estimator import Estimator, Learned
+from predilect.models.estimator import Learned
 from predilect.models.people_models import traits_of_new_users
-from predilect.models.population.people_table import describe_consistency, people_columns
 from predilect.models.population.prior import (
     ONE_MIND,
     Hyperparameters,
@@ -32,11 +32,12 @@ from predilect.models.population.prior import (
     restored_hyperparameters,
     threshold_and_spread,
 )
-from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_boards, segment_columns
+from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_columns
 from predilect.models.population.sides import check_answers, describe_covariates, test_of_side
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
+from predilect.models.population.tables import Tables, describe_consistency
 from predilect.models.population.train import extend, train_personal, train_pooled
-from predilect.models.population.updates import Updating, begin_updates
+from predilect.models.population.updates import begin_updates
 from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields
 from predilect.people.layout import patterns_of
@@ -48,7 +49,7 @@ _FEW_LAPSES = 0.005
 
 
 @dataclass(eq=False, repr=False)
-class Population(Updating, Estimator):  # type: ignore[override]  # answers come after the fit
+class Population(Tables):
     """Hierarchical probit model: a consensus, the population covariance, and the utilities of every person.
 
     Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
@@ -115,7 +116,8 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
     log_evidence_ : float
         Σ_u log Z_u of the answers of the fit given m and Σ (pooled: Laplace's evidence), in nats.
     report_ : dict
-        Convergence, the choice of the prior, what was read and left out, what became of the features.
+        Convergence, the choice of the prior, what was read and left out, what became of the features; ``side``, where
+        answers have sides: the test of whether they matter.
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
@@ -181,6 +183,11 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
         else:
             answers = replace(answers, sides=None)
         return replace(training, comparisons=answers)
+
+    def _keep(self, training: Training, learned: Learned) -> None:
+        super()._keep(training, learned)
+        if self.side_test_ is not None:
+            self.report_["side"] = plain(self.side_test_._asdict())
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
@@ -259,18 +266,11 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
             "consistency": h.consistency_spread,
         }
 
-    def _covariate_names(self) -> tuple[str, ...]:
-        effects = self.posterior_.covariates
-        return () if effects is None else effects.names
+    def _covariate_effects(self) -> CovariateEffects | None:
+        found: CovariateEffects | None = self.posterior_.covariates
+        return found
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        mean, var = self._margins_at_equal_covariates(queries, items, users)
-        effects = self.posterior_.covariates
-        return (mean, var) if effects is None else effects.added(mean, var, queries.covariates / effects.scale)
-
-    def _margins_at_equal_covariates(
-        self, queries: Queries, items: Any, users: Any
-    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
         posterior, new = self.posterior_, self._new_items(queries, items)  # population.md section 6
         if new is not None:
             posterior = extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
@@ -292,85 +292,6 @@ class Population(Updating, Estimator):  # type: ignore[override]  # answers come
 
     def stored_arrays(self) -> dict[str, Any]:
         return self._document()[1]
-
-    def people(self) -> Any:
-        """Everybody who answered: how consistently, and how often as the crowd.
-
-        Returns
-        -------
-        people : data frame of the caller's kind
-            A row a person, sorted by id: user; n, the answers; consistency, with lower and upper, its 95 % interval
-            (the noise of the person's answers is 1 / consistency times the usual; 1, and missing, where people do not
-            differ in it); agreement, the share of the decided answers that prefer what the crowd prefers; ties, the
-            share of the answers that are ties; and, where the side is in the model, chose_left, the share of the
-            decided answers that went to the item on the left. Shares of nothing are missing.
-
-        Raises
-        ------
-        DataError
-            If the model is pooled, and tells nobody apart.
-
-        Notes
-        -----
-        population.md section 4, "Consistency of people".
-        """
-        check_is_fitted(self, "posterior_")
-        now = self._snapshot()
-        if not now.personal_:
-            raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
-        return build_frame(people_columns(now), now.backend_)
-
-    def covariates(self) -> Any:
-        """Effects of covariates of the answers: of the side on which an item was shown, and of those named at the fit.
-
-        Returns
-        -------
-        effects : data frame of the caller's kind
-            A row a covariate: covariate, "side" for the side; effect, sd, lower, upper (95 % interval), what one unit
-            of it, left minus right, adds to the utility of the left item, in units of the noise of one answer (of side:
-            half of what moving from the right to the left adds); rms, the root mean square of the covariate over the
-            answers, and effect_of_rms. Boards are at equal covariates.
-
-        Notes
-        -----
-        population.md section 4, "Covariates of answers". In the personal model intervals take people's tastes into
-        account; in the pooled one people are independent of each other, and not their answers.
-        """
-        check_is_fitted(self, "posterior_")
-        now = self._now()
-        effects = now.posterior_.covariates
-        if effects is None:
-            effects = CovariateEffects(np.zeros(0), np.zeros((0, 0)))
-        return build_frame(effects.columns(), now.backend_)
-
-    def further_tables(self) -> dict[str, Callable[[], Any]]:
-        tables: dict[str, Callable[[], Any]] = {"people": self.people} if self.personal_ else {}
-        return tables if self.posterior_.covariates is None else tables | {"covariates": self.covariates}
-
-    def segments(self) -> Any:
-        """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
-
-        Returns
-        -------
-        boards : data frame of the caller's kind
-            For each segment, largest first, the columns of :meth:`rank`, after column, segment and people (how many),
-            and before difference (the segment's utility less the average person's, both centred over the items),
-            difference_sd, and more_than_chance: whether it stands out among all items and segments of the column, by
-            the rule of Benjamini and Hochberg at a false discovery rate of 5 %.
-
-        Raises
-        ------
-        DataError
-            If the fit was given no segments.
-        """
-        check_is_fitted(self, "posterior_")
-        now = self._snapshot()
-        if not now.hyperparameters_.segment_variances:
-            raise DataError(
-                "this model knows no segments of people. Name them at the fit: "
-                "users=PersonFeatures.from_frame(answers, segments=COLUMN), or --segment COLUMN"
-            )
-        return build_frame(segment_boards(now), now.backend_)
 
     def verdict(
         self,

@@ -34,7 +34,8 @@ class SideTest(NamedTuple):
 def test_of_side(rows: Comparisons, likelihood: type[PairLikelihood], delta: float | None) -> SideTest | None:
     """Score test of the side in the pooled model, with people independent of each other, and not their answers.
 
-    None where no answer has a side, or there are more than 10 000 items. population.md section 4. One pooled fit.
+    None where no answer has a side, answers say nothing of one, or there are more than 10 000 items. population.md
+    section 4. One pooled fit.
     """
     if rows.sides is None or rows.n_items > _MOST_ITEMS:
         return None
@@ -55,7 +56,7 @@ def test_of_side(rows: Comparisons, likelihood: type[PairLikelihood], delta: flo
     information = float(curvature @ (rows.sides.sum(axis=1) - shown * prior.margins(answers, explained)))
     spread = float(np.sqrt(score @ score))
     if not information > 0.0 or not spread > 0.0:
-        return SideTest(0.0, np.inf, False)
+        return None
     limit = stdtrit(len(score) - 1, ndtr(_ERRORS))
     return SideTest(float(score.sum()) / information, spread / information, bool(abs(score.sum()) > limit * spread))
 

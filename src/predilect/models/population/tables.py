@@ -1,0 +1,165 @@
+"""Tables of a fitted model besides boards: people as those who answer, covariates of answers, segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._text import one_line, shortened
+from predilect._types import FloatArray
+from predilect.data import build_frame
+from predilect.data.comparisons import SIDE
+from predilect.errors import DataError
+from predilect.gaussian.covariates import CovariateEffects
+from predilect.likelihoods.special import Z_95
+from predilect.models.estimator import Estimator
+from predilect.models.population.segments import segment_boards
+from predilect.models.population.updates import Updating
+
+_NOISY = 0.5  # consistency of somebody with twice the usual noise
+_MOST_NAMED, _LONGEST_NAME = 3, 30
+
+
+class Tables(Updating, Estimator):  # type: ignore[override]  # answers come after the fit
+    """Base of the population model: its tables besides boards."""
+
+    def people(self) -> Any:
+        """Everybody who answered: how consistently, and how often as the crowd.
+
+        Returns
+        -------
+        people : data frame of the caller's kind
+            A row a person, sorted by id: user; n, the answers; consistency, with lower and upper, its 95 % interval
+            (the noise of the person's answers is 1 / consistency times the usual; 1, and missing, where people do not
+            differ in it); agreement, the share of the decided answers that prefer what the crowd prefers; ties, the
+            share of the answers that are ties; and, where the side is in the model, chose_left, the share of the
+            decided answers that went to the item on the left. Shares of nothing are missing.
+
+        Raises
+        ------
+        DataError
+            If the model is pooled, and tells nobody apart.
+
+        Notes
+        -----
+        population.md section 4, "Consistency of people".
+        """
+        check_is_fitted(self, "posterior_")
+        now = self._snapshot()
+        if not now.personal_:
+            raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
+        return build_frame(people_columns(now), now.backend_)
+
+    def covariates(self) -> Any:
+        """Effects of covariates of the answers: of the side on which an item was shown, and of those named at the fit.
+
+        Returns
+        -------
+        effects : data frame of the caller's kind
+            A row a covariate: covariate, "side" for the side; effect, sd, lower, upper (95 % interval), what one unit
+            of it, left minus right, adds to the utility of the left item, in units of the noise of one answer (of side:
+            half of what moving from the right to the left adds); rms, the root mean square of the covariate over the
+            answers, and effect_of_rms. Boards are at equal covariates.
+
+        Notes
+        -----
+        population.md section 4, "Covariates of answers". In the personal model intervals take people's tastes into
+        account; in the pooled one people are independent of each other, and not their answers.
+        """
+        check_is_fitted(self, "posterior_")
+        now = self._now()
+        effects = now.posterior_.covariates
+        if effects is None:
+            effects = CovariateEffects(np.zeros(0), np.zeros((0, 0)))
+        return build_frame(effects.columns(), now.backend_)
+
+    def further_tables(self) -> dict[str, Callable[[], Any]]:
+        tables: dict[str, Callable[[], Any]] = {"people": self.people} if self.personal_ else {}
+        return tables if self.posterior_.covariates is None else tables | {"covariates": self.covariates}
+
+    def segments(self) -> Any:
+        """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
+
+        Returns
+        -------
+        boards : data frame of the caller's kind
+            For each segment, largest first, the columns of :meth:`rank`, after column, segment and people (how many),
+            and before difference (the segment's utility less the average person's, both centred over the items),
+            difference_sd, and more_than_chance: whether it stands out among all items and segments of the column, by
+            the rule of Benjamini and Hochberg at a false discovery rate of 5 %.
+
+        Raises
+        ------
+        DataError
+            If the fit was given no segments.
+        """
+        check_is_fitted(self, "posterior_")
+        now = self._snapshot()
+        if not now.hyperparameters_.segment_variances:
+            raise DataError(
+                "this model knows no segments of people. Name them at the fit: "
+                "users=PersonFeatures.from_frame(answers, segments=COLUMN), or --segment COLUMN"
+            )
+        return build_frame(segment_boards(now), now.backend_)
+
+
+def people_columns(model: Any) -> dict[str, Any]:
+    """Columns of :meth:`Population.people <predilect.Population.people>`, sorted by person."""
+    posterior = model.posterior_
+    people, m = posterior.people, posterior.law.mean
+    who = np.repeat(np.arange(people.n_users), np.diff(people.answer_ptr))
+    own = people.item_ptr[who]
+    gap = m[people.item_idx[own + people.left]] - m[people.item_idx[own + people.right]]
+    decided = (people.outcome != 0) & (gap != 0.0)
+
+    def sums(weight: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(who, weight, people.n_users), dtype=float)
+
+    n_answers, n_decided = sums(people.weight), sums(people.weight * decided)
+    agreeing = sums(people.weight * (decided & (np.sign(gap) == people.outcome)))
+    ties = sums(people.weight * (people.outcome == 0))
+    lower, upper = np.full(people.n_users, np.nan), np.full(people.n_users, np.nan)
+    if model.hyperparameters_.consistency_spread:
+        reach = np.exp(Z_95 * people.consistency_sd)
+        lower, upper = people.consistency / reach, people.consistency * reach
+    with np.errstate(invalid="ignore"):
+        shares = {"agreement": agreeing / n_decided, "ties": ties / n_answers}
+        if (side := _side_of_answers(posterior)) is not None:
+            seen = people.weight * ((people.outcome != 0) & (side != 0.0))
+            shares["chose_left"] = sums(seen * (side * people.outcome > 0.0)) / sums(seen)
+    numbers = {"n": n_answers, "consistency": people.consistency, "lower": lower, "upper": upper, **shares}
+    # Missing, and not NaN, where there is nothing to say.
+    return {"user": model.users_.series()} | {name: pl.Series(x, nan_to_null=True) for name, x in numbers.items()}
+
+
+def _side_of_answers(posterior: Any) -> FloatArray | None:
+    """1 where the left item of a row was shown on the left, -1 on the right, 0 unknown, (n_rows,); None if not used."""
+    effects = posterior.covariates
+    if effects is None or SIDE not in effects.names:
+        return None
+    return np.asarray(effects.patterns[posterior.people.variant, effects.names.index(SIDE)])
+
+
+def describe_consistency(model: Any) -> list[str]:
+    """Sentences on how people differ in the noise of their answers; none where they do not."""
+    if not model.hyperparameters_.consistency_spread:
+        return []
+    people = model.posterior_.people
+    answered = np.flatnonzero(np.diff(people.answer_ptr))
+    low, high = np.quantile(1.0 / people.consistency[answered], [0.25, 0.75])
+    lines = [
+        "People differ in how consistently they answer: the noise of the middle half of them is "
+        f"{low:.2f} to {high:.2f} times what is usual, and whoever is less consistent counts for less."
+    ]
+    noisy = answered[people.consistency[answered] < _NOISY]
+    if len(noisy):
+        first = noisy[np.argsort(people.consistency[noisy], kind="stable")][:_MOST_NAMED]
+        names = ", ".join(shortened(one_line(model.users_.ids[code]), _LONGEST_NAME) for code in first.tolist())
+        who = f"{len(noisy)} people have" if len(noisy) > 1 else "1 person has"
+        most = "the most: " if len(noisy) > len(first) else ""
+        lines.append(f"{who} more than twice the usual noise ({most}{names}).")
+    return lines
