@@ -147,9 +147,8 @@ _GONE = {
 
 def restored_calibration(values: Mapping[str, Any]) -> Calibration:
     """Calibration of a saved model; ValueError or TypeError if a value is out of its range, or cannot be kept."""
-    for name in _GONE.keys() & values.keys():
-        nothing = values.get("variance_factor", 1.0) if _GONE[name] is None else _GONE[name]
-        if values[name] not in (None, nothing):
+    for name, nothing in _GONE.items():
+        if values.get(name) not in (None, values.get("variance_factor") if nothing is None else nothing):
             raise ValueError(
                 f"{name} is {values[name]!r}, by an earlier Predilect: calibrations have no such number now"
             )
