@@ -317,8 +317,14 @@ def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
         for q in range(n):
             for j in range(k):
                 c[q, j] = Sigma[left[start + q], items[j]] - Sigma[right[start + q], items[j]]
-        e = np.dot(c, Q)
-        shared = np.dot(e, own_C)
+        e, shared = np.zeros((n, k)), np.zeros((n, k))
+        for q in range(n):  # loops, as BLAS cuts a product by its number of rows
+            for h in range(k):
+                for j in range(k):
+                    e[q, j] += c[q, h] * Q[h, j]
+            for h in range(k):
+                for j in range(k):
+                    shared[q, j] += e[q, h] * own_C[h, j]
         for q in range(n):
             a = left[start + q]
             b = right[start + q]
