@@ -143,3 +143,56 @@ def test_intervals_cover_what_the_pooled_model_would_find_with_endless_answers(n
         sds = np.sqrt(covariance[left, left] + covariance[right, right] - 2.0 * covariance[left, right])
         covered.append(np.mean(np.abs(error) < 1.959964 * sds))
     assert 0.92 <= np.mean(covered) <= 0.97
+
+
+def with_context(frame, context):
+    return Comparisons.from_frame({**frame, "context": context}, context="context", side=False)
+
+
+def test_contexts_that_are_people_say_what_people_say():
+    frame, _ = crowd(12, 6, 10, 0.8, 3)
+    rows, state = fitted(frame)
+    expected = dependence(state, state.C_m, rows)
+    found = dependence(state, state.C_m, with_context(frame, frame["user"]))
+    np.testing.assert_allclose(found, expected, rtol=EXACT, atol=1e-10)
+
+
+def test_contexts_alone_are_the_groups_where_nobody_is_named():
+    frame, _ = crowd(12, 6, 10, 0.8, 4)
+    rows, state = fitted(frame)
+    nobody = {name: column for name, column in frame.items() if name != "user"}
+    found = dependence(state, state.C_m, with_context(nobody, frame["user"]))
+    np.testing.assert_allclose(found, dependence(state, state.C_m, rows), rtol=EXACT, atol=1e-10)
+
+
+@pytest.mark.slow
+def test_intervals_are_those_of_a_bootstrap_by_context():
+    """1 000 questions with three judges each, as in an arena."""
+    rng = np.random.default_rng(7)
+    n, n_items = 1000, 8
+    utility, own = rng.normal(size=n_items), 0.9 * rng.normal(size=(n, n_items))
+    question = np.repeat(np.arange(n), 3)
+    left = np.repeat(rng.integers(n_items, size=n), 3)
+    right = (left + np.repeat(rng.integers(1, n_items, size=n), 3)) % n_items
+    margin = (utility + own[question])[np.arange(3 * n), left] - (utility + own[question])[np.arange(3 * n), right]
+    outcome = np.where(margin + rng.normal(size=3 * n) > 0, 1, -1)
+    frame = {"user": rng.integers(60, size=3 * n), "left": left, "right": right, "outcome": outcome}
+    answers = with_context(frame, question)
+    K = np.eye(n_items)
+    state = fit_pooled(answers, K, 4.0, delta=0.0)
+    C = state.C_m
+
+    def centred(covariance):
+        return np.sqrt(np.diagonal(covariance - covariance.mean(0) - covariance.mean(1)[:, None] + covariance.mean()))
+
+    found = centred(C + C @ dependence(state, C, answers) @ C)
+    draws = []
+    for _ in range(300):
+        count = np.bincount(rng.integers(n, size=n), minlength=n)
+        kept = answers.take(count[answers.context] > 0)
+        drawn = kept.with_weight(kept.weight * count[kept.context])
+        m = fit_pooled(drawn, K, 4.0, delta=0.0).m
+        draws.append(m - m.mean())
+    bootstrap = np.std(draws, axis=0)
+    assert np.abs(found / bootstrap - 1.0).mean() < 0.1
+    assert (centred(C) / bootstrap).mean() < 0.8  # too narrow without

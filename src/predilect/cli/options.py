@@ -114,6 +114,16 @@ class ReadingOptions:
         bool,
         typer.Option("--no-task", rich_help_panel=COLUMNS, help="Each answer was given by itself."),
     ] = False
+    context: Annotated[
+        str | None,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            rich_help_panel=COLUMNS,
+            help="The prompt, scenario or place that an answer is about: answers on one, of whomever, depend on each "
+            "other.",
+        ),
+    ] = None
     control: Annotated[
         str | None,
         typer.Option(

@@ -131,6 +131,7 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         "drop_unknown": options.drop_unknown,
         "covariates": control if options.control is not None else (),
         "side": options.side,
+        "context": options.context,
     }
     if options.item_map is not None:
         settings["item_map"] = read_item_map(

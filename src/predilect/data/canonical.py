@@ -19,7 +19,8 @@ class Answers(NamedTuple):
     """Columns of answers, (n_rows,) each; optional ones are None where no answer has one.
 
     ``task``: equal for a person's answers of one task, below 0 for none. ``sides``: weight shown with the left item on
-    the left, and on the right, (n_rows, 2). ``covariates``: left minus right, (n_rows, n_covariates).
+    the left, and on the right, (n_rows, 2). ``covariates``: left minus right, (n_rows, n_covariates). ``context``:
+    equal for answers of whomever on one prompt or the like, -1 for none.
     """
 
     user: Codes
@@ -30,6 +31,7 @@ class Answers(NamedTuple):
     task: Codes | None = None
     sides: NDArray[np.float64] | None = None
     covariates: NDArray[np.float64] | None = None
+    context: Codes | None = None
 
     def at(self, rows: NDArray[np.intp]) -> Answers:
         """Some of the rows, by index."""
@@ -209,26 +211,32 @@ def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray
 
 
 def canonical_answers(answers: Answers) -> Answers:
-    """Canonical rows of answers with tasks, sides and covariates; the order is that of ``canonical_rows``.
+    """Canonical rows of answers with tasks, sides, covariates and contexts, in the order of ``canonical_rows``.
 
-    Only equal answers of one task and with the same covariates become one row, which sort after the outcome. Sides add
-    up; they and covariates turn with the items. Tasks are 0, 1, ... in the order in which they first occur in the rows,
-    distinct between people, -1 for none; None if no answer has a task.
+    Only equal answers of one task and context, with the same covariates, become one row; these sort after the outcome.
+    Sides add up; they and covariates turn with the items. Tasks are 0, 1, ... in the order in which they first occur in
+    the rows, distinct between people, -1 for none; None if no answer has a task.
 
     Only which answers belong together matters, not what a task was called: where tasks of a person begin with the same
     answer, they are put in the order of what follows, as words in a dictionary. Tasks that are equal throughout can
     change places without any difference. O(n log n), and once more for each doubling of the answers in which two tasks
     agree from the start.
     """
-    user, left, right, outcome, weight, task, sides, covariates = answers
-    swap, value = left > right, None
+    user, left, right, outcome, weight, task, sides, covariates, context = answers
+    swap = left > right
+    apart: list[NDArray[Any]] = []
     if covariates is not None:
         covariates = np.where(swap[:, None], -covariates, covariates) + 0.0  # -0 is 0
-        value = _dense(*(_dense(column) for column in covariates.T))
+        apart += [_dense(column) for column in covariates.T]
+    if context is not None:
+        apart.append(context.astype(np.int64) + 1)
+    value = _dense(*apart) if apart else None
     if task is None or not (task >= 0).any():
         rows, order, starts = _merged(user, left, right, outcome, weight, value)
-        covariates = None if covariates is None else covariates[order[starts]]
-        return Answers(*rows, None, _sides_of_rows(sides, swap, order, starts), covariates)
+        first = order[starts]
+        covariates = None if covariates is None else covariates[first]
+        context = None if context is None else context[first]
+        return Answers(*rows, None, _sides_of_rows(sides, swap, order, starts), covariates, context)
     span = int(task.max()) + 2
     known, label = np.unique(user.astype(np.int64) * span + np.maximum(task, ALONE) + 1, return_inverse=True)
     who, alone = (known // span).astype(np.int32), known % span == 0
@@ -239,6 +247,7 @@ def canonical_answers(answers: Answers) -> Answers:
     user = who[group]
     kind = _dense(user, left, right, outcome + 1, *(() if value is None else (value[order[starts]],)))
     covariates = None if covariates is None else covariates[order[starts]]
+    context = None if context is None else context[order[starts]]
     content = kind if (weight == weight[0]).all() else _dense(kind, _dense(weight))
     in_task = ~alone[group]
     place = _ranks_of_sequences(content[in_task], group[in_task])
@@ -251,7 +260,7 @@ def canonical_answers(answers: Answers) -> Answers:
     code[np.flatnonzero(~alone)[place]] = np.arange(len(place), dtype=np.int32)
     task = code[group]
     order = np.argsort(_packed(kind, task + 1))
-    return Answers(user, left, right, outcome, weight, task, sides, covariates).at(order)
+    return Answers(user, left, right, outcome, weight, task, sides, covariates, context).at(order)
 
 
 def _sides_of_rows(

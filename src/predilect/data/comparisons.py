@@ -58,12 +58,15 @@ class Comparisons:
         What else differed between the two shown, left minus right; None without any.
     covariate_names : tuple of str
         A name for each column of ``covariates``.
+    context : int32 array, shape (n_rows,), or None
+        Codes in ``contexts``: answers of whomever on one prompt, scenario or the like; -1 for none. None without any.
+    contexts : Vocabulary or None
 
     Notes
     -----
     The arrays are read-only. Use ``Comparisons.from_frame`` or ``read_comparisons``; the constructor expects
-    canonical rows and does not sort. ``==`` compares ids, answers, covariates and which answers share a task, not the
-    intake, nor sides, which are all that a swap of left and right changes.
+    canonical rows and does not sort. ``==`` compares ids, answers, covariates, contexts and which answers
+    share a task, not the intake, nor sides, which are all that a swap of left and right changes.
     """
 
     users: Vocabulary
@@ -80,6 +83,8 @@ class Comparisons:
     sides: NDArray[np.float64] | None = None
     covariates: NDArray[np.float64] | None = None
     covariate_names: tuple[str, ...] = ()
+    context: NDArray[np.int32] | None = None
+    contexts: Vocabulary | None = None
 
     def __post_init__(self) -> None:
         for name, dtype in _COLUMNS:
@@ -94,6 +99,14 @@ class Comparisons:
                 raise DataError(f"task has shape {task.shape}, expected ({self.n_rows},): one code a row.")
             task.flags.writeable = False
             object.__setattr__(self, "task", task if (task > ALONE).any() else None)
+        if (self.context is None) != (self.contexts is None):
+            raise DataError("context and contexts go together: codes, and what they stand for.")
+        if self.context is not None:
+            context = np.asarray(self.context, dtype=np.int32).view()
+            if context.shape != self.user.shape:
+                raise DataError(f"context has shape {context.shape}, expected ({self.n_rows},): one code a row.")
+            context.flags.writeable = False
+            object.__setattr__(self, "context", context)
         if (self.covariates is None) != (not self.covariate_names):
             raise DataError("covariates and covariate_names go together: one name a column.")
         for name, n_columns in (("sides", 2), ("covariates", len(self.covariate_names))):
@@ -126,6 +139,7 @@ class Comparisons:
         task: str | bool | None = None,
         covariates: Sequence[str] = (),
         side: bool | None = None,
+        context: str | None = None,
     ) -> Comparisons:
         """Read a data frame with one answer a row.
 
@@ -167,6 +181,9 @@ class Comparisons:
             decided answers (20 or more), or are pairs sorted by id; ``intake.no_sides`` has the reason. A model that
             knows sides then finds out whether they move answers. False keeps no sides. True says that they are, and
             makes the side a covariate, as :meth:`with_side` does; an error where the columns or choices rule it out.
+        context : str, optional
+            Column with the prompt, scenario or place that answers are about: those on one, of whomever, depend on each
+            other. A missing id is an answer without one.
 
         Raises
         ------
@@ -193,11 +210,12 @@ class Comparisons:
             "task": task,
             "covariates": covariates,
             "side": side,
+            "context": context,
         }
         table, backend = open_frame(frame)
-        users, items, answers, names, has_users, intake = assemble(table, options)
+        users, items, contexts, answers, names, has_users, intake = assemble(table, options)
         found = cls(
-            users, items, has_users=has_users, intake=intake, backend=backend, covariate_names=names,
+            users, items, has_users=has_users, intake=intake, backend=backend, covariate_names=names, contexts=contexts,
             **answers._asdict(),
         )  # fmt: skip
         return found.with_side() if side else found
@@ -267,7 +285,13 @@ class Comparisons:
         if names:
             with_names = (one.covariates for one in (self, other) if one.covariate_names == names)
             covariates = np.concatenate([part for part in with_names if part is not None])
-        answers = canonical_answers(Answers(joined[0], joined[1], joined[2], outcome, weight, task, sides, covariates))
+        contexts, context = self.contexts or other.contexts, None
+        if contexts is not None:
+            contexts = contexts if self.contexts is None or other.contexts is None else contexts.extend(other.contexts)
+            context = np.concatenate([one._context_in(contexts) for one in (self, other)])
+        answers = canonical_answers(
+            Answers(joined[0], joined[1], joined[2], outcome, weight, task, sides, covariates, context)
+        )
         merged = self.intake.merge(other.intake)
         merged = replace(
             merged,
@@ -277,8 +301,14 @@ class Comparisons:
         )
         return Comparisons(
             users, items, has_users=self.has_users, intake=merged, backend=self.backend, covariate_names=names,
-            **answers._asdict(),
+            contexts=contexts, **answers._asdict(),
         )  # fmt: skip
+
+    def _context_in(self, contexts: Vocabulary) -> NDArray[np.int32]:
+        """Codes of the contexts in another vocabulary."""
+        if self.context is None or self.contexts is None:
+            return np.full(self.n_rows, ALONE, dtype=np.int32)
+        return np.append(contexts.codes(self.contexts.series()), np.int32(ALONE))[self.context]
 
     def with_side(self) -> Comparisons:
         """Answers of which the side is one more covariate, the last, called "side"; ``sides`` is None.
@@ -361,8 +391,9 @@ class Comparisons:
             Columns user (only if users are identified), left, right, winner ("left", "right" or "tie"),
             outcome (1, 0, -1), weight and, if known, task (missing for an answer without one), a column of
             differences, left minus right, for each covariate, and shown_left, the weight of answers in which the left
-            item was shown on the left. ``from_frame(..., side=False)``, with ``task="task"`` and ``covariates=[...]``
-            where there are any, reads it back to the same comparisons without their sides.
+            item was shown on the left, and context. ``from_frame(..., side=False)``, with ``task="task"``,
+            ``covariates=[...]`` and ``context="context"`` where there are any, reads it back to the same comparisons
+            without their sides.
         """
         columns: dict[str, Any] = {"user": self.users.labels(self.user)} if self.has_users else {}
         words = np.array(["right", "tie", "left"], dtype=object)
@@ -379,6 +410,9 @@ class Comparisons:
             columns |= dict(zip(self.covariate_names, self.covariates.T, strict=True))
         if self.sides is not None:
             columns["shown_left"] = self.sides[:, 0]
+        if self.context is not None and self.contexts is not None:
+            place = pl.Series(self.context, dtype=pl.Int64).set(pl.Series(self.context == ALONE), None)
+            columns["context"] = self.contexts.series().gather(place)
         return build_frame(columns, backend or self.backend)
 
     def __len__(self) -> int:
@@ -389,6 +423,8 @@ class Comparisons:
             return NotImplemented
         same_ids = self.users == other.users and self.items == other.items and self.has_users == other.has_users
         if not same_ids or self.covariate_names != other.covariate_names or (self.task is None) != (other.task is None):
+            return False
+        if self.contexts != other.contexts:
             return False
         mine, theirs = (one._answers()._replace(sides=None) for one in (self, other))
         if self.task is not None:

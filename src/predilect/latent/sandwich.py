@@ -1,8 +1,9 @@
-"""Sandwich covariance of a pooled model, for answers of one person that depend on each other, by the jackknife."""
+"""Sandwich covariance of a pooled model, for answers of one person or context that depend on each other."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -20,63 +21,108 @@ _NUMBERS_AT_ONCE = 2_000_000
 
 
 def dependence(state: PooledState, C: FloatArray, comparisons: Comparisons) -> FloatArray | None:
-    """D of the covariance C + C D C, (M, M), in which people are independent of each other, and not their answers.
+    """D of the covariance C + C D C, (M, M), in which people and contexts are independent, and not their answers.
 
-    D = t Σ_u x_u x_uᵀ - H, where C x_u is what one Newton step moves the mode when person u is left out: x_u = (I - H_u
-    C)⁻¹ g_u, with the score g_u and the information H_u of the person's answers, H = Σ_u H_u, and t of Student's law.
-    None where fewer than five people are named, or M is beyond 3 000; 0 for groups of items on which fewer than five
-    answered. population.md section 4. O(Σ_u n_u min(n_u, M)² + U M²) for n_u rows of each of U people.
+    For people D = t Σ_u x_u x_uᵀ - H, where C x_u is what one Newton step moves the mode when person u is left out: x_u
+    = (I - H_u C)⁻¹ g_u, with the score g_u and the information H_u of the person's answers, H = Σ_u H_u, and t of
+    Student's law. With contexts the same sum over them is added, and that over the answers of one person in one context
+    taken off, as these are in both. None where fewer than five people, and contexts, are named, or M is beyond 3 000; 0
+    for groups of items on which fewer than five answered. population.md section 4. O(Σ_u n_u min(n_u, M)² + U M²) for
+    n_u rows of each of U people.
 
     ``C`` (M, M) is the covariance of ``state``, of effects of covariates too.
     """
     rows, M = comparisons, len(C)
-    offsets = rows.user_offsets
-    counts = np.diff(offsets)
-    n_people = int(np.count_nonzero(counts))
-    if not rows.has_users or n_people < _FEWEST_PEOPLE or M > _MOST_FUNCTIONS:
+    people = rows.user.astype(np.int64) if rows.has_users and len(np.unique(rows.user)) >= _FEWEST_PEOPLE else None
+    contexts = None
+    if rows.context is not None and len(np.unique(rows.context)) >= _FEWEST_PEOPLE:
+        # An answer without a context is one by itself.
+        contexts = np.where(rows.context < 0, np.arange(rows.n_rows) + int(rows.context.max()) + 1, rows.context)
+    if (people is None and contexts is None) or M > _MOST_FUNCTIONS:
         return None
-    prior, Phi = state.prior, state.prior.Phi
-    answers = PooledAnswers.of(rows, state.rows.likelihood)
-    _, slope, curvature = answers.likelihood(state.delta).at(rows.outcome, prior.margins(answers, state.mode))
-    score, information = rows.weight * slope, rows.weight * curvature
-    # People with more rows than M one by one, the others in pair space, all with as many rows at once.
-    busy = np.flatnonzero(counts > M)
-    x = np.empty((len(busy), M))
-    for place, user in enumerate(busy.tolist()):
-        own = slice(offsets[user], offsets[user + 1])
-        theirs = replace(
-            answers, left=rows.left[own], right=rows.right[own], outcome=rows.outcome[own], weight=rows.weight[own],
-            covariates=None if rows.covariates is None else rows.covariates[own],
-        )  # fmt: skip
-        H_u = prior.information(theirs, information[own])
-        x[place] = np.linalg.solve(np.eye(M) - H_u @ C, prior.gather(theirs, score[own]))
-    pull = np.zeros(rows.n_rows)
-    for n in np.unique(counts[(counts > 0) & (counts <= M)]).tolist():
-        begin = offsets[:-1][counts == n]
-        most = max(1, _NUMBERS_AT_ONCE // n**2)
-        for start in range(0, len(begin), most):
-            some = begin[start : start + most, None] + np.arange(n)
-            system = np.eye(n) - information[some][:, :, None] * _margin_covariance(C, Phi, rows, some)
-            pull[some] = np.linalg.solve(system, score[some][:, :, None])[:, :, 0]
-    places = (np.r_[rows.user, rows.user], np.r_[rows.left, rows.right])
-    of_items = csr_array((np.r_[pull, -pull], places), shape=(rows.n_users, rows.n_items))
-    between = x.T @ x
-    n_effects = prior.n_effects
-    of_people = of_items if Phi is None else csr_array(of_items @ Phi)
-    if rows.covariates is not None:
-        of_effects = np.zeros((rows.n_users, n_effects))
-        np.add.at(of_effects, rows.user, pull[:, None] * rows.covariates)
-        of_people = hstack([of_people, csr_array(of_effects)], format="csr")
-    between += (of_people.T @ of_people).toarray()
-    H = prior.information(state.rows, state.information)
-    if Phi is not None:
-        return symmetrise(_of_student(np.array(n_people)) * between - H)
-    group = connected_items(rows)
-    n_groups = int(group.max()) + 1
-    pairs = np.unique(rows.user.astype(np.int64) * n_groups + group[rows.left])
-    wider = np.sqrt(_of_student(np.bincount(pairs % n_groups, minlength=n_groups)))[group]
-    wider = np.append(wider, np.full(n_effects, np.sqrt(_of_student(np.array(n_people)))))
-    return symmetrise(wider[:, None] * between * wider - (wider > 0.0)[:, None] * H)
+    f = _Scores.of(state, C, rows)
+    one, other = (None if group is None else f.between(group) for group in (people, contexts))
+    H = state.prior.information(state.rows, state.information)
+    if one is None or other is None:
+        total, known = one or other or (H, np.zeros(M))
+        return symmetrise(total - (known > 0.0)[:, None] * H)
+    assert people is not None
+    assert contexts is not None
+    both, known = f.between(people * (int(contexts.max()) + 1) + contexts)
+    twice = (known > 0.0) & (one[1] > 0.0) & (other[1] > 0.0)
+    return symmetrise(one[0] + other[0] - twice[:, None] * both - ((one[1] > 0.0) | (other[1] > 0.0))[:, None] * H)
+
+
+class _Scores(NamedTuple):
+    """Scores and information of the rows at the mode."""
+
+    state: PooledState
+    C: FloatArray
+    rows: Comparisons
+    answers: PooledAnswers
+    score: FloatArray  # (n_rows,)
+    information: FloatArray
+
+    @classmethod
+    def of(cls, state: PooledState, C: FloatArray, rows: Comparisons) -> Self:
+        """At the mode of a pooled model."""
+        answers = PooledAnswers.of(rows, state.rows.likelihood)
+        margins = state.prior.margins(answers, state.mode)
+        _, slope, curvature = answers.likelihood(state.delta).at(rows.outcome, margins)
+        return cls(state, C, rows, answers, rows.weight * slope, rows.weight * curvature)
+
+    def between(self, group: IntArray) -> tuple[FloatArray, FloatArray]:
+        """T Σ x_g x_gᵀ over groups of rows, (M, M), and its factor for each parameter, 0 where groups are too few."""
+        prior, C, M = self.state.prior, self.C, len(self.C)
+        order = np.argsort(group, kind="stable")
+        rows, answers = self.rows, _at(self.answers, order)
+        score, information = self.score[order], self.information[order]
+        group = np.unique(group[order], return_inverse=True)[1]
+        counts = np.bincount(group)
+        n_groups, offsets = len(counts), np.concatenate([[0], np.cumsum(counts)])
+        # Groups with more rows than M one by one, the others in pair space, all with as many rows at once.
+        busy = np.flatnonzero(counts > M)
+        x = np.empty((len(busy), M))
+        for place, one in enumerate(busy.tolist()):
+            own = np.arange(offsets[one], offsets[one + 1])
+            theirs = _at(answers, own)
+            H_u = prior.information(theirs, information[own])
+            x[place] = np.linalg.solve(np.eye(M) - H_u @ C, prior.gather(theirs, score[own]))
+        pull = np.zeros(len(score))
+        for n in np.unique(counts[counts <= M]).tolist():
+            begin = offsets[:-1][counts == n]
+            most = max(1, _NUMBERS_AT_ONCE // n**2)
+            for start in range(0, len(begin), most):
+                some = begin[start : start + most, None] + np.arange(n)
+                system = np.eye(n) - information[some][:, :, None] * _margin_covariance(C, prior.Phi, answers, some)
+                pull[some] = np.linalg.solve(system, score[some][:, :, None])[:, :, 0]
+        places = (np.r_[group, group], np.r_[answers.left, answers.right])
+        of_groups = csr_array((np.r_[pull, -pull], places), shape=(n_groups, rows.n_items))
+        if prior.Phi is not None:
+            of_groups = csr_array(of_groups @ prior.Phi)
+        if answers.covariates is not None:
+            of_effects = np.zeros((n_groups, prior.n_effects))
+            np.add.at(of_effects, group, pull[:, None] * answers.covariates)
+            of_groups = hstack([of_groups, csr_array(of_effects)], format="csr")
+        between = x.T @ x
+        between += (of_groups.T @ of_groups).toarray()
+        if prior.Phi is not None:
+            factor = np.full(M, np.sqrt(_of_student(np.array(n_groups))))
+        else:
+            island = connected_items(rows)
+            n_islands = int(island.max()) + 1
+            pairs = np.unique(group * n_islands + island[answers.left])
+            factor = np.sqrt(_of_student(np.bincount(pairs % n_islands, minlength=n_islands)))[island]
+            factor = np.append(factor, np.full(prior.n_effects, np.sqrt(_of_student(np.array(n_groups)))))
+        return factor[:, None] * between * factor, factor
+
+
+def _at(answers: PooledAnswers, rows: IntArray) -> PooledAnswers:
+    """Some of the rows."""
+    return replace(
+        answers, left=answers.left[rows], right=answers.right[rows], outcome=answers.outcome[rows],
+        weight=answers.weight[rows], covariates=None if answers.covariates is None else answers.covariates[rows],
+    )  # fmt: skip
 
 
 def _of_student(n_people: IntArray) -> FloatArray:
@@ -86,8 +132,8 @@ def _of_student(n_people: IntArray) -> FloatArray:
     return np.where(n_people < _FEWEST_PEOPLE, 0.0, factor)
 
 
-def _margin_covariance(C: FloatArray, Phi: FloatArray | None, rows: Comparisons, some: IntArray) -> FloatArray:
-    """Covariance of the margins of several people's rows, (people, n, n); ``some`` (people, n)."""
+def _margin_covariance(C: FloatArray, Phi: FloatArray | None, rows: PooledAnswers, some: IntArray) -> FloatArray:
+    """Covariance of the margins of the rows of several groups, (groups, n, n); ``some`` (groups, n)."""
     left, right = rows.left[some], rows.right[some]
     M = C.shape[0] if rows.covariates is None else C.shape[0] - rows.covariates.shape[1]
     if Phi is not None:

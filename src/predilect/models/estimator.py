@@ -197,6 +197,11 @@ class Estimator(Ranking, Saving, BaseEstimator):
 
     def _prepared(self, training: Training) -> Training:
         """The input without what the model does not take; DataError where that was asked for."""
+        if training.comparisons.context is not None:
+            raise DataError(
+                f"{type(self).__name__} takes no contexts of answers: Population does. Read the answers without "
+                "context=... (--context), or fit predilect.Population"
+            )
         if training.comparisons.covariates is not None:
             names = ", ".join(training.comparisons.covariate_names)
             raise DataError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -32,29 +33,37 @@ def covariate_information(people: People, sites: Sites, law: Law) -> CovariateIn
     n_effects = people.patterns.shape[1]
     with_items = np.zeros((people.n_items, n_effects))
     own = np.zeros((n_effects, n_effects))
-    for user in np.flatnonzero(np.diff(people.answer_ptr)).tolist():
-        rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-        items = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
-        left, right, k = people.left[rows].astype(np.int64), people.right[rows].astype(np.int64), len(items)
-        a = float(people.consistency[user])
-        precision = a * a * people.weight[rows] * sites.precision[rows]
+    for rows, items, left, right, precision in each_person(people, sites):
         X = people.patterns[people.variant[rows]]
-        S = law.covariance(items)
-        if len(left) <= k:
-            half = S[left] - S[right]
-            root = np.sqrt(precision)[:, None]
-            B = np.eye(len(left)) + root * (half[:, left] - half[:, right]) * root.T
-            QX = root * factorise(B).solve(root * X)
-        else:
-            flow = _of_items(left, right, precision[:, None] * X, k)
-            known = np.linalg.solve(np.eye(k) + S @ laplacian(k, left, right, precision), S @ flow)
-            QX = precision[:, None] * (X - known[left] + known[right])
-        with_items[items] += _of_items(left, right, QX, k)
+        QX = times_Q(law.covariance(items), left, right, precision, X)
+        with_items[items] += of_items(left, right, QX, len(items))
         own += X.T @ QX
     return CovariateInformation(law.Phi.T @ with_items if law.has_basis else with_items, symmetrise(own))
 
 
-def _of_items(left: IntArray, right: IntArray, of_rows: FloatArray, k: int) -> FloatArray:
+def each_person(people: People, sites: Sites) -> Iterator[tuple[slice, IntArray, IntArray, IntArray, FloatArray]]:
+    """Rows, own items, the places of left and right among them, and precisions, of everybody who answered."""
+    for user in np.flatnonzero(np.diff(people.answer_ptr)).tolist():
+        rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
+        items = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
+        left, right = people.left[rows].astype(np.int64), people.right[rows].astype(np.int64)
+        yield rows, items, left, right, people.consistency[user] ** 2 * people.weight[rows] * sites.precision[rows]
+
+
+def times_Q(S: FloatArray, left: IntArray, right: IntArray, precision: FloatArray, X: FloatArray) -> FloatArray:
+    """Q_u X of a person with prior covariance S (k, k) of the own items; X and the result have a row an answer."""
+    k = len(S)
+    if len(left) <= k:
+        half = S[left] - S[right]
+        root = np.sqrt(precision)[:, None]
+        B = np.eye(len(left)) + root * (half[:, left] - half[:, right]) * root.T
+        return np.asarray(root * factorise(B).solve(root * X))
+    flow = of_items(left, right, precision[:, None] * X, k)
+    known = np.linalg.solve(np.eye(k) + S @ laplacian(k, left, right, precision), S @ flow)
+    return np.asarray(precision[:, None] * (X - known[left] + known[right]))
+
+
+def of_items(left: IntArray, right: IntArray, of_rows: FloatArray, k: int) -> FloatArray:
     """Aᵀ times columns of numbers of the rows, (k, n_columns)."""
     sums = np.zeros((k, of_rows.shape[1]))
     np.add.at(sums, left, of_rows)

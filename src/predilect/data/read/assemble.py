@@ -21,7 +21,7 @@ from predilect.data.canonical import (
 )
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series
 from predilect.data.intake import REASONS, UNWANTED, Intake, counted
-from predilect.data.read.columns import guess_columns, listed
+from predilect.data.read.columns import guess_columns, listed, refuse_index
 from predilect.data.read.covariates import (
     covariate_columns,
     differences,
@@ -55,13 +55,15 @@ class ReadOptions(TypedDict, total=False):
     task: str | bool | None
     covariates: Sequence[str]
     side: bool | None
+    context: str | None
 
 
-Assembled = tuple[Vocabulary, Vocabulary, Answers, tuple[str, ...], bool, Intake]
+Assembled = tuple[Vocabulary, Vocabulary, Vocabulary | None, Answers, tuple[str, ...], bool, Intake]
 
 
 def assemble(table: Any, options: ReadOptions) -> Assembled:
-    """Vocabularies of users and items, canonical rows, names of covariates, whether there are users, and the intake.
+    """Vocabularies of users, items and contexts, canonical rows, names of covariates, whether there are users, and the
+    intake.
 
     ``table`` is what ``frames.open_frame`` returned. Raises DataError if it cannot be read in one clear way, or nothing
     usable remains.
@@ -144,6 +146,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     users, who, no_users = _used_only(people, who[use])
     final, pair, no_items = _used_only(mapped, np.concatenate([one[use], two[use]]))
     task = _tasks(raw, roles, options.get("task") is not None, who, use)
+    contexts, context = _contexts(raw, roles, use)
     found: Codes | None = None
     if "task" not in roles and options.get("task") is None and user is not None:
         # Of the items as they were shown, since those they are mapped to may be the same.
@@ -157,7 +160,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
         no_sides = why_no_sides(asked[1][use], asked[2][use], items, roles, wins, task, bool(options.get("side")))
     sides = None if no_sides else np.stack([used_weight, np.zeros(len(used_weight))], axis=1)
     answers = canonical_answers(
-        Answers(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task, sides, differ)
+        Answers(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task, sides, differ, context)
     )
     columns = roles | role_names(covariates)
     intake = Intake(
@@ -181,7 +184,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
             f"{option('side', True)} asks for the sides on which items were shown, but left and right do not say them: "
             f"{intake.why_no_sides()}. Leave it out."
         )
-    return users, final, answers, tuple(covariates), user is not None, intake
+    return users, final, contexts, answers, tuple(covariates), user is not None, intake
 
 
 def columns_of(
@@ -190,6 +193,7 @@ def columns_of(
     """Column of each role, and columns of each covariate; DataError if one is missing, or has two roles."""
     covariates = covariate_columns(names, options.get("covariates"), index)
     taken = [column for pair in covariates.values() for column in pair]
+    context = options.get("context")
     roles = guess_columns(
         names,
         user=options.get("user"),
@@ -200,8 +204,20 @@ def columns_of(
         task=options.get("task"),
         need_winner=options.get("outcome") is None,
         index=index,
-        taken=taken,
+        taken=taken if context is None else [*taken, context],
     )
+    if context is not None:
+        if context not in names:
+            refuse_index(index, [context], "context")
+            raise DataError(
+                f'there is no column "{shown(context)}" (given as context); the columns are {listed(names)}.'
+            )
+        if context in (*roles.values(), *taken):
+            raise DataError(
+                f'column "{shown(context)}" cannot be both the context and something else; the columns are '
+                f"{listed(names)}. Name another with {option('context', 'NAME')}."
+            )
+        roles["context"] = context
     for role, column in roles.items():
         if column in taken:
             raise DataError(
@@ -294,6 +310,17 @@ def _given_outcome(outcome: Any, n_read: int, kept: NDArray[np.int64], ties: lis
     coded = values.fill_null(UNKNOWN).cast(pl.Int8).to_numpy()[kept]
     word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(coded)).set(pl.Series(coded != 0), None)
     return values.cast(pl.String), Decoded(coded, "given outcome", word)
+
+
+def _contexts(
+    raw: Mapping[str, pl.Series], roles: Mapping[str, str], use: NDArray[np.bool_]
+) -> tuple[Vocabulary | None, Codes | None]:
+    """Contexts of the rows in use, and their codes, -1 for none; None where no column says them, or no row has one."""
+    if "context" not in roles:
+        return None, None
+    ids = clean_ids(raw[roles["context"]], roles["context"]).filter(pl.Series(use))
+    contexts = Vocabulary(ids.drop_nulls())
+    return (contexts, contexts.codes(ids, unknown="minus_one")) if len(contexts) else (None, None)
 
 
 def _map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabulary, NDArray[np.int32]]:

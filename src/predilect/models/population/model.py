@@ -40,6 +40,7 @@ from predilect.models.population.train import extend, train_personal, train_pool
 from predilect.models.population.updates import begin_updates
 from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields
+from predilect.people.contexts import FEWEST_CONTEXTS
 from predilect.people.layout import patterns_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
@@ -117,7 +118,7 @@ class Population(Tables):
         Σ_u log Z_u of the answers of the fit given m and Σ (pooled: Laplace's evidence), in nats.
     report_ : dict
         Convergence, the choice of the prior, what was read and left out, what became of the features; ``side``, where
-        answers have sides: the test of whether they matter.
+        answers have sides: the test of whether they matter; ``contexts``: how many there are.
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
@@ -188,6 +189,8 @@ class Population(Tables):
         super()._keep(training, learned)
         if self.side_test_ is not None:
             self.report_["side"] = plain(self.side_test_._asdict())
+        if training.comparisons.contexts is not None:
+            self.report_["contexts"] = len(training.comparisons.contexts)
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
@@ -342,8 +345,7 @@ class Population(Tables):
     def describe(self) -> list[str]:
         lines = [lapses] if (lapses := _lapse_line(self.posterior_.calibration)) else []
         lines.append(_prior_line(self))
-        if not self.personal_:
-            lines.append(_independence_line(self.posterior_.dependence is not None))
+        lines += _independence_lines(self)
         if self.features_ is not None:
             lines.append(
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
@@ -378,13 +380,24 @@ class Population(Tables):
     _hyperparameters = staticmethod(restored_hyperparameters)
 
 
-def _independence_line(people: bool) -> str:
-    if people:
-        return (
-            "Intervals take people for independent of each other, and not their answers. Scores are the average "
+def _independence_lines(model: Any) -> list[str]:
+    """What intervals of the crowd's board take for independent."""
+    n_contexts = model.report_.get("contexts", 0)
+    people = "people and contexts" if n_contexts else "people"
+    if model.personal_:
+        if n_contexts < FEWEST_CONTEXTS:
+            return []
+        return [
+            f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not answers."
+        ]
+    if model.posterior_.dependence is not None:
+        return [
+            f"Intervals take {people} for independent of each other, and not their answers. Scores are the average "
             "answer's: the more people differ, the closer together they are than the average person's."
-        )
-    return "Intervals take all answers for independent: fewer than five people are named, or items are more than 3 000."
+        ]
+    return [
+        "Intervals take all answers for independent: fewer than five people are named, or items are more than 3 000."
+    ]
 
 
 def _use_of_features(model: Any) -> str:

@@ -27,6 +27,7 @@ from predilect.models.population.posterior import Believed, PooledPosterior
 from predilect.models.population.prior import BASES, Functions, Hyperparameters, PopulationPrior, inducing_points
 from predilect.models.population.segments import Segments, fit_segments
 from predilect.models.population.selection import DEFAULTS, select_model
+from predilect.people.contexts import with_contexts
 from predilect.people.layout import Effects, People, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report, Watcher
@@ -153,6 +154,7 @@ def train_personal(
     else:
         state, posterior, variances = fit_segments(fit, people, prior, segments, executor)
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
+    posterior = with_contexts(posterior, comparisons)
     return Trained(
         replace(posterior, calibration=chosen.calibration_of_predictions), chosen, state.delta, state.evidence,
         state.report, selection.to_dict(), candidate.functions,

@@ -1,0 +1,59 @@
+"""Consensus of people whose answers on one context depend on each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from predilect._types import FloatArray, IntArray
+from predilect.data import Comparisons
+from predilect.gaussian.dense import is_semidefinite, symmetrise
+from predilect.people.covariates import each_person, times_Q
+from predilect.people.posterior import PopulationPosterior
+
+FEWEST_CONTEXTS = 5
+
+
+def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> PopulationPosterior:
+    """The posterior of a fit with C_m + C_m D C_m for the consensus, D being what contexts add to its score's variance.
+
+    D = Σ_k g_k g_kᵀ - Σ_uk g_uk g_ukᵀ over contexts k and people u, where g_uk is what the answers of u on k bring to
+    the score Aᵀ Q_u (s - z̄) of the consensus: products of what two people bring, 0 on average where contexts do not
+    matter. population.md section 4. With fewer than five contexts nothing is known of D. O(n_u k_u²) for n_u answers on
+    k_u items of each person, and M³.
+
+    ``answers`` are those of the fit, in the order of the rows of ``posterior``.
+    """
+    contexts = answers.context
+    if contexts is None or len(np.unique(contexts[contexts >= 0])) < FEWEST_CONTEXTS:
+        return posterior
+    people, sites, law, C = posterior.people, posterior.sites, posterior.law, posterior.C_m
+    of_cells = np.zeros((answers.n_items, answers.n_items))
+    parts: list[tuple[IntArray, IntArray, FloatArray]] = []
+    for user, (rows, items, left, right, precision) in zip(
+        np.unique(answers.user).tolist(), each_person(people, sites), strict=True
+    ):
+        A = np.zeros((len(left), len(items)))
+        A[np.arange(len(left)), left] = 1.0
+        A[np.arange(len(left)), right] = -1.0
+        a, w = float(people.consistency[user]), people.weight[rows]
+        mean = a * law.person_mean(items, people.traits[user])
+        told = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
+        pull = np.divide(told, precision, out=np.zeros_like(told), where=precision > 0.0)
+        brought = pull[:, None] * times_Q(law.covariance(items), left, right, precision, A)
+        known, cell = np.unique(contexts[rows], return_inverse=True)
+        sums = np.zeros((len(known), len(items)))
+        np.add.at(sums, cell, brought)
+        sums, known = sums[known >= 0], known[known >= 0]
+        of_cells[np.ix_(items, items)] += sums.T @ sums
+        parts.append((np.repeat(known, len(items)), np.tile(items, len(known)), sums.ravel()))
+    which, item, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    scores = csr_array((value, (which, item)), shape=(int(contexts.max()) + 1, answers.n_items))
+    D = (scores.T @ scores).toarray() - of_cells
+    wider = symmetrise(C @ (law.Phi.T @ D @ law.Phi if law.has_basis else D) @ C)
+    # Where contexts are few D is known so badly that it may take off more than there is.
+    while not is_semidefinite(C + wider):
+        wider *= 0.5
+    return replace(posterior, C_m=C + wider)
