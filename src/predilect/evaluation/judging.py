@@ -309,6 +309,11 @@ def _contest(
     y, w = asked.outcome, with_moderate_counts(asked).weight  # whoever repeats an answer decides nothing alone
     ours, theirs = answer_losses(y, model), answer_losses(y, baseline)
     gain = paired_difference(theirs, ours, asked.user, seed, weight=w, n_resamples=n_bootstrap)
+    n_people = gain.n_groups
+    if asked.context is not None:  # people are not the only ones whose answers hang together
+        contexts = np.where(asked.context < 0, -1 - np.arange(asked.n_rows), asked.context)
+        other = paired_difference(theirs, ours, contexts, seed, weight=w, n_resamples=n_bootstrap)
+        gain = max(gain, other, key=lambda one: one.upper - one.lower)
     return Contest(
         question,
         outcome_of(gain.mean, gain.lower, gain.upper),
@@ -320,7 +325,7 @@ def _contest(
         gain=gain.mean,
         lower=gain.lower,
         upper=gain.upper,
-        n_people=gain.n_groups,
+        n_people=n_people,
         n_answers=asked.n_answers,
         n_folds=len(trial.masks),
     )
