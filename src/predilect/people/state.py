@@ -317,15 +317,9 @@ def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
         for q in range(n):
             for j in range(k):
                 c[q, j] = Sigma[left[start + q], items[j]] - Sigma[right[start + q], items[j]]
-        e, shared = np.zeros((n, k)), np.zeros((n, k))
-        for q in range(n):  # loops, as BLAS cuts a product by its number of rows
-            for h in range(k):
-                for j in range(k):
-                    e[q, j] += c[q, h] * Q[h, j]
-            for h in range(k):
-                for j in range(k):
-                    shared[q, j] += e[q, h] * own_C[h, j]
         for q in range(n):
+            e = np.dot(c[q], Q)  # by itself, as BLAS cuts a product of matrices by its number of rows
+            shared = np.dot(e, own_C)
             a = left[start + q]
             b = right[start + q]
             value = 0.0
@@ -333,7 +327,7 @@ def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
             spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
             for j in range(k):
                 value += c[q, j] * x[j]
-                spread += e[q, j] * (shared[q, j] - c[q, j] - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
+                spread += e[j] * (shared[j] - c[q, j] - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
             mean[start + q] = value
             var[start + q] = spread
 

@@ -20,10 +20,12 @@ from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
+from predilect.latent.sides import test_of_side
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration, restored_calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Learned
 from predilect.models.people_models import traits_of_new_users
+from predilect.models.population.batches import check_answers
 from predilect.models.population.prior import (
     ONE_MIND,
     Hyperparameters,
@@ -33,9 +35,8 @@ from predilect.models.population.prior import (
     threshold_and_spread,
 )
 from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_columns
-from predilect.models.population.sides import check_answers, describe_covariates, test_of_side
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
-from predilect.models.population.tables import Tables, describe_consistency
+from predilect.models.population.tables import Tables, describe_consistency, describe_covariates
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import begin_updates
 from predilect.models.reading import Queries, Training

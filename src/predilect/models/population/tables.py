@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._text import one_line, shortened
@@ -22,6 +23,7 @@ from predilect.models.population.updates import Updating
 
 _NOISY = 0.5  # consistency of somebody with twice the usual noise
 _MOST_NAMED, _LONGEST_NAME = 3, 30
+_ALIKE = 0.98  # correlation of two effects
 
 
 class Tables(Updating, Estimator):  # type: ignore[override]  # answers come after the fit
@@ -162,4 +164,34 @@ def describe_consistency(model: Any) -> list[str]:
         who = f"{len(noisy)} people have" if len(noisy) > 1 else "1 person has"
         most = "the most: " if len(noisy) > len(first) else ""
         lines.append(f"{who} more than twice the usual noise ({most}{names}).")
+    return lines
+
+
+def describe_covariates(model: Any) -> list[str]:
+    """Sentences on the effects of covariates of answers."""
+    effects = model.posterior_.covariates
+    if effects is None:
+        return []
+    columns, lines = effects.columns(), []
+    for place, name in enumerate(effects.names):
+        effect, lower, upper = (float(columns[key][place]) for key in ("effect", "lower", "upper"))
+        if name == SIDE:
+            low, middle, high = (f"{100.0 * ndtr(value):.0f}" for value in (lower, effect, upper))
+            lines.append(
+                f"Between equals the item on the left is chosen {middle} % of the time (95 % interval {low} to "
+                f"{high}); boards are for no side."
+            )
+        else:
+            lines.append(
+                f'Covariate "{name}": {effect:+.3g} a unit ({lower:+.3g} to {upper:+.3g}), in noise units; '
+                f"{columns['effect_of_rms'][place]:+.2f} for a usual difference of {effects.rms[place]:.3g}. Boards "
+                "are for equal ones."
+            )
+    sd = np.sqrt(np.diagonal(effects.covariance))
+    correlation = np.triu(effects.covariance / np.outer(sd, sd), 1)
+    for one, other in np.argwhere(np.abs(correlation) > _ALIKE).tolist():
+        lines.append(
+            f'The effects of "{effects.names[one]}" and "{effects.names[other]}" cannot be told apart: they say the '
+            "same of these answers. Leave one of them out."
+        )
     return lines
