@@ -163,6 +163,8 @@ def test_an_answer_counts_with_its_covariates_and_can_be_taken_back(settings):
     np.testing.assert_allclose(model.predict_margin(asked), before, rtol=1e-8)
     with pytest.raises(DataError, match="length"):
         model.update(answer)
+    with pytest.raises(DataError, match="covariates of answers length, and these answers have none"):
+        model.update(Comparisons.from_frame(answer))
     assert model.comparisons_ == Comparisons.from_frame(frame, covariates=["length"]).with_side()
 
 

@@ -157,6 +157,7 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:
 def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batch:
     effects, names_of_covariates = model.posterior_.covariates, model.covariate_names()
     answers = read_answers(more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates)
+    _refuse_other_covariates(answers, names_of_covariates)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")
     left, right = code[answers.left], code[answers.right]
     lost = (left < 0) | (right < 0)
@@ -188,6 +189,14 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batc
         later = [*model.added_users_, *new]
         names = [known[user] if user < n else later[user - n] for user in who.tolist()]
     return Batch(who.astype(np.int64), keys_of(left, right, outcome, variant), weight, new, names, effects)
+
+
+def _refuse_other_covariates(answers: Comparisons, names: tuple[str, ...]) -> None:
+    """DataError for covariates that only the model has, or only the answers; a side may be unknown."""
+    wanted, given = set(names) - {SIDE}, set(answers.covariate_names) - {SIDE}
+    if wanted != given:
+        told = [", ".join(sorted(one)) or "none" for one in (wanted, given)]
+        raise DataError(f"the model has the covariates of answers {told[0]}, and these answers have {told[1]}")
 
 
 def _merged(
