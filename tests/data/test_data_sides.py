@@ -301,6 +301,7 @@ def test_a_covariate_that_is_no_number_is_refused(column, said):
                    r'\(given with covariates=\["NAME"\]\); the columns are "user", "left"'),
         (["length", "length"], "named twice"),
         (["weight"], 'cannot be called "weight"'),
+        (["context"], 'cannot be called "context"'),
         (["y"], 'can be read from "y"; and "y_left" and "y_right"'),
         (["z"], "differs by an infinite amount between z_a and z_b in 1 row"),
     ],

@@ -14,6 +14,7 @@ from predilect.gaussian.dense import (
     sandwiched,
     semidefinite_root,
     symmetrise,
+    widened,
 )
 from predilect.gaussian.kernels import squared_exponential
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -167,3 +168,10 @@ def test_a_lower_triangle_is_mirrored(n):
     expected = lower + np.tril(lower, -1).T
     mirror(lower)
     np.testing.assert_array_equal(lower, expected)
+
+
+def test_a_change_of_a_covariance_is_halved_until_the_sum_is_one():
+    C = np.diag([1.0, 2.0])
+    np.testing.assert_array_equal(widened(C, np.eye(2)), C + np.eye(2))
+    np.testing.assert_array_equal(widened(C, np.diag([-3.0, 1.0])), np.diag([0.25, 2.25]))
+    np.testing.assert_array_equal(widened(np.diag([-1.0, 1.0]), np.diag([-1.0, 0.0])), np.diag([-1.0, 1.0]))  # it ends

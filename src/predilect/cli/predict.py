@@ -106,11 +106,11 @@ def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: 
     import polars as pl
 
     from predilect.data.comparisons import SIDE
-    from predilect.data.read.covariates import covariate_columns
+    from predilect.data.read.covariates import covariate_columns, flat
     from predilect.errors import DataError
 
     names = [name for name in model.covariate_names() if name != SIDE]
-    more = [column for pair in covariate_columns(table.columns, names, needed=False).values() for column in pair]
+    more = flat(covariate_columns(table.columns, names, needed=False))
     asked = table.select(*(pl.col(column).alias(role) for role, column in roles.items()), *more)
     mean, variance, chance = model.predict_margin_and_proba(asked, items=items, users=users)
     added = {

@@ -231,23 +231,23 @@ def canonical_answers(answers: Answers) -> Answers:
     if context is not None:
         apart.append(context.astype(np.int64) + 1)
     value = _dense(*apart) if apart else None
-    if task is None or not (task >= 0).any():
-        rows, order, starts = _merged(user, left, right, outcome, weight, value)
-        first = order[starts]
-        covariates = None if covariates is None else covariates[first]
-        context = None if context is None else context[first]
-        return Answers(*rows, None, _sides_of_rows(sides, swap, order, starts), covariates, context)
-    span = int(task.max()) + 2
-    known, label = np.unique(user.astype(np.int64) * span + np.maximum(task, ALONE) + 1, return_inverse=True)
-    who, alone = (known // span).astype(np.int32), known % span == 0
-    # A group takes the place of the user: a task, or all answers of a person that stand alone.
-    rows, order, starts = _merged(label.astype(np.int32), left, right, outcome, weight, value)
+    group, known, span = user, None, 1
+    if task is not None and (task >= 0).any():
+        # A group takes the place of the user: a task, or all answers of a person that stand alone.
+        span = int(task.max()) + 2
+        known, label = np.unique(user.astype(np.int64) * span + np.maximum(task, ALONE) + 1, return_inverse=True)
+        group = label.astype(np.int32)
+    rows, order, starts = _merged(group, left, right, outcome, weight, value)
+    first = order[starts]
     sides = _sides_of_rows(sides, swap, order, starts)
+    covariates = None if covariates is None else covariates[first]
+    context = None if context is None else context[first]
+    if known is None:
+        return Answers(*rows, None, sides, covariates, context)
+    alone = known % span == 0
     group, left, right, outcome, weight = rows
-    user = who[group]
-    kind = _dense(user, left, right, outcome + 1, *(() if value is None else (value[order[starts]],)))
-    covariates = None if covariates is None else covariates[order[starts]]
-    context = None if context is None else context[order[starts]]
+    user = (known // span).astype(np.int32)[group]
+    kind = _dense(user, left, right, outcome + 1, *(() if value is None else (value[first],)))
     content = kind if (weight == weight[0]).all() else _dense(kind, _dense(weight))
     in_task = ~alone[group]
     place = _ranks_of_sequences(content[in_task], group[in_task])

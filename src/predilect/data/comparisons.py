@@ -222,7 +222,7 @@ class Comparisons:
 
     @property
     def n_rows(self) -> int:
-        """Distinct (user, pair, outcome) rows; also by task and covariates, where there are any."""
+        """Distinct (user, pair, outcome) rows; also by task, covariates and context, where there are any."""
         return len(self.user)
 
     @property
@@ -249,6 +249,14 @@ class Comparisons:
     def user_offsets(self) -> NDArray[np.int64]:
         """Rows of user ``u`` are ``user_offsets[u]:user_offsets[u + 1]``; shape (n_users + 1,)."""
         return row_offsets(self.user, self.n_users)
+
+    @property
+    def context_groups(self) -> NDArray[np.int64]:
+        """A code for the context of each row, (n_rows,); an answer without one is by itself."""
+        alone = np.arange(self.n_rows, dtype=np.int64)
+        if self.context is None:
+            return alone
+        return np.where(self.context < 0, alone + int(self.context.max(initial=ALONE)) + 1, self.context)
 
     def append(self, other: Comparisons) -> Comparisons:
         """Answers of both, over the ids of both; no task of one is a task of the other.

@@ -311,8 +311,7 @@ def _contest(
     gain = paired_difference(theirs, ours, asked.user, seed, weight=w, n_resamples=n_bootstrap)
     n_people = gain.n_groups
     if asked.context is not None:  # people are not the only ones whose answers hang together
-        contexts = np.where(asked.context < 0, -1 - np.arange(asked.n_rows), asked.context)
-        other = paired_difference(theirs, ours, contexts, seed, weight=w, n_resamples=n_bootstrap)
+        other = paired_difference(theirs, ours, asked.context_groups, seed, weight=w, n_resamples=n_bootstrap)
         gain = max(gain, other, key=lambda one: one.upper - one.lower)
     return Contest(
         question,

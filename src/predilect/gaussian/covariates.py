@@ -33,7 +33,7 @@ class CovariateEffects:
 
     @property
     def offsets(self) -> FloatArray:
-        """X γ of the patterns, (V,)."""
+        """Effects x γ of the patterns, (V,)."""
         return np.asarray(self.patterns @ self.mean)
 
     def added(self, mean: FloatArray, var: FloatArray, x: FloatArray | None) -> tuple[FloatArray, FloatArray]:

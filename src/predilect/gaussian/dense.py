@@ -199,6 +199,13 @@ def is_semidefinite(matrices: FloatArray) -> bool:
     return True
 
 
+def widened(C: FloatArray, change: FloatArray) -> FloatArray:
+    """C + change, of a change that is halved until the sum is a covariance."""
+    while change.any() and not is_semidefinite(C + change):
+        change = 0.5 * change
+    return C + change
+
+
 def symmetrise(matrix: FloatArray) -> FloatArray:
     """The symmetric part of a matrix."""
     return 0.5 * (matrix + matrix.T)

@@ -13,9 +13,9 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.checks import connected_items
 from predilect.gaussian.dense import symmetrise
-from predilect.latent.pooled import PooledAnswers, PooledState
+from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState
 
-_FEWEST_PEOPLE = 5
+FEWEST_GROUPS = 5  # people, or contexts, without which nothing is known of how much they differ
 _MOST_FUNCTIONS = 3000  # products of dense matrices of all items take minutes beyond
 _NUMBERS_AT_ONCE = 2_000_000
 
@@ -33,49 +33,49 @@ def dependence(state: PooledState, C: FloatArray, comparisons: Comparisons) -> F
     ``C`` (M, M) is the covariance of ``state``, of effects of covariates too.
     """
     rows, M = comparisons, len(C)
-    people = rows.user.astype(np.int64) if rows.has_users and len(np.unique(rows.user)) >= _FEWEST_PEOPLE else None
-    contexts = None
-    if rows.context is not None and len(np.unique(rows.context)) >= _FEWEST_PEOPLE:
-        # An answer without a context is one by itself.
-        contexts = np.where(rows.context < 0, np.arange(rows.n_rows) + int(rows.context.max()) + 1, rows.context)
-    if (people is None and contexts is None) or M > _MOST_FUNCTIONS:
+    groups = []
+    if rows.has_users and len(np.unique(rows.user)) >= FEWEST_GROUPS:
+        groups.append(rows.user.astype(np.int64))
+    if rows.context is not None and len(np.unique(rows.context)) >= FEWEST_GROUPS:
+        groups.append(rows.context_groups)
+    if not groups or M > _MOST_FUNCTIONS:
         return None
-    f = _Scores.of(state, C, rows)
-    one, other = (None if group is None else f.between(group) for group in (people, contexts))
-    H = state.prior.information(state.rows, state.information)
-    if one is None or other is None:
-        total, known = one or other or (H, np.zeros(M))
-        return symmetrise(total - (known > 0.0)[:, None] * H)
-    assert people is not None
-    assert contexts is not None
-    both, known = f.between(people * (int(contexts.max()) + 1) + contexts)
-    twice = (known > 0.0) & (one[1] > 0.0) & (other[1] > 0.0)
-    return symmetrise(one[0] + other[0] - twice[:, None] * both - ((one[1] > 0.0) | (other[1] > 0.0))[:, None] * H)
+    scores = _Scores.of(state, C, rows)
+    total, known = np.zeros((M, M)), np.zeros(M, dtype=bool)
+    in_both = np.ones(M, dtype=bool)
+    for group in groups:
+        between, factor = scores.between(group)
+        total, known, in_both = total + between, known | (factor > 0.0), in_both & (factor > 0.0)
+    if len(groups) > 1:
+        people, contexts = groups
+        between, factor = scores.between(people * (int(contexts.max()) + 1) + contexts)
+        total -= (in_both & (factor > 0.0))[:, None] * between
+    return symmetrise(total - known[:, None] * state.prior.information(state.rows, state.information))
 
 
 class _Scores(NamedTuple):
     """Scores and information of the rows at the mode."""
 
-    state: PooledState
+    prior: PooledPrior
     C: FloatArray
-    rows: Comparisons
     answers: PooledAnswers
     score: FloatArray  # (n_rows,)
     information: FloatArray
+    island: IntArray  # of each item: of those that answers connect; with functions all are one
 
     @classmethod
     def of(cls, state: PooledState, C: FloatArray, rows: Comparisons) -> Self:
         """At the mode of a pooled model."""
-        answers = PooledAnswers.of(rows, state.rows.likelihood)
-        margins = state.prior.margins(answers, state.mode)
-        _, slope, curvature = answers.likelihood(state.delta).at(rows.outcome, margins)
-        return cls(state, C, rows, answers, rows.weight * slope, rows.weight * curvature)
+        answers, prior = PooledAnswers.of(rows, state.rows.likelihood), state.prior
+        _, slope, curvature = answers.likelihood(state.delta).at(rows.outcome, prior.margins(answers, state.mode))
+        island = connected_items(rows) if prior.Phi is None else np.zeros(rows.n_items, dtype=np.int64)
+        return cls(prior, C, answers, rows.weight * slope, rows.weight * curvature, island)
 
     def between(self, group: IntArray) -> tuple[FloatArray, FloatArray]:
-        """T Σ x_g x_gᵀ over groups of rows, (M, M), and its factor for each parameter, 0 where groups are too few."""
-        prior, C, M = self.state.prior, self.C, len(self.C)
+        """Sum t Σ x_g x_gᵀ over groups of rows, (M, M), and √t of each parameter, (M,), 0 where groups are too few."""
+        prior, C, M = self.prior, self.C, len(self.C)
         order = np.argsort(group, kind="stable")
-        rows, answers = self.rows, _at(self.answers, order)
+        answers = _at(self.answers, order)
         score, information = self.score[order], self.information[order]
         group = np.unique(group[order], return_inverse=True)[1]
         counts = np.bincount(group)
@@ -97,7 +97,7 @@ class _Scores(NamedTuple):
                 system = np.eye(n) - information[some][:, :, None] * _margin_covariance(C, prior.Phi, answers, some)
                 pull[some] = np.linalg.solve(system, score[some][:, :, None])[:, :, 0]
         places = (np.r_[group, group], np.r_[answers.left, answers.right])
-        of_groups = csr_array((np.r_[pull, -pull], places), shape=(n_groups, rows.n_items))
+        of_groups = csr_array((np.r_[pull, -pull], places), shape=(n_groups, answers.n_items))
         if prior.Phi is not None:
             of_groups = csr_array(of_groups @ prior.Phi)
         if answers.covariates is not None:
@@ -106,14 +106,12 @@ class _Scores(NamedTuple):
             of_groups = hstack([of_groups, csr_array(of_effects)], format="csr")
         between = x.T @ x
         between += (of_groups.T @ of_groups).toarray()
-        if prior.Phi is not None:
-            factor = np.full(M, np.sqrt(_of_student(np.array(n_groups))))
-        else:
-            island = connected_items(rows)
-            n_islands = int(island.max()) + 1
-            pairs = np.unique(group * n_islands + island[answers.left])
-            factor = np.sqrt(_of_student(np.bincount(pairs % n_islands, minlength=n_islands)))[island]
-            factor = np.append(factor, np.full(prior.n_effects, np.sqrt(_of_student(np.array(n_groups)))))
+        n_islands = int(self.island.max()) + 1
+        pairs = np.unique(group * n_islands + self.island[answers.left])
+        factor = np.full(M, np.sqrt(_of_student(np.array(n_groups))))
+        if prior.Phi is None:
+            on_island = np.sqrt(_of_student(np.bincount(pairs % n_islands, minlength=n_islands)))
+            factor[: answers.n_items] = on_island[self.island]
         return factor[:, None] * between * factor, factor
 
 
@@ -127,9 +125,9 @@ def _at(answers: PooledAnswers, rows: IntArray) -> PooledAnswers:
 
 def _of_student(n_people: IntArray) -> FloatArray:
     """Factor of G: a variance is known by so many people only, and a 95 % interval is Student's; 0 with few people."""
-    n = np.maximum(n_people, _FEWEST_PEOPLE)
+    n = np.maximum(n_people, FEWEST_GROUPS)
     factor = (stdtrit(n - 1, 0.975) / ndtri(0.975)) ** 2 * (n - 1) / n
-    return np.where(n_people < _FEWEST_PEOPLE, 0.0, factor)
+    return np.where(n_people < FEWEST_GROUPS, 0.0, factor)
 
 
 def _margin_covariance(C: FloatArray, Phi: FloatArray | None, rows: PooledAnswers, some: IntArray) -> FloatArray:

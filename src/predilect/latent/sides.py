@@ -10,13 +10,13 @@ from scipy.special import ndtr, stdtrit
 from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.latent.pooled import PooledAnswers, PooledPrior, refit_pooled
+from predilect.latent.sandwich import FEWEST_GROUPS
 from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood
 
 _VARIANCE = 4.0  # prior variance of the utilities
 _ERRORS = 3.0  # standard errors from 0, in the normal case: of 1 000 crowds without an effect 3 are found to have one
 _MOST_ITEMS, _DENSE_ITEMS = 10_000, 1000
-_FEWEST_PEOPLE = 5
 
 
 class SideTest(NamedTuple):
@@ -59,7 +59,7 @@ def test_of_side(rows: Comparisons, likelihood: type[PairLikelihood], delta: flo
 
 def _by_person(rows: Comparisons, score: FloatArray) -> FloatArray:
     """Scores of people, or of rows where fewer than five are named."""
-    if not rows.has_users or len(np.unique(rows.user)) < _FEWEST_PEOPLE:
+    if not rows.has_users or len(np.unique(rows.user)) < FEWEST_GROUPS:
         return score
     of_people = np.bincount(rows.user, score, rows.n_users)
     return np.asarray(of_people[np.bincount(rows.user, minlength=rows.n_users) > 0], dtype=float)

@@ -17,7 +17,7 @@ from predilect.data.comparisons import SIDE
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import guess_one, pair_columns, refuse_index
-from predilect.data.read.covariates import covariate_columns, differences, refuse_missing
+from predilect.data.read.covariates import covariate_columns, differences, flat, refuse_missing
 from predilect.errors import DataError
 
 
@@ -50,7 +50,7 @@ def covariates_of_pairs(X: Any, names: Sequence[str], n: int) -> FloatArray:
         table, _ = open_frame(X)
         named = [name for name in names if name != SIDE]
         there = covariate_columns(column_names(table), named, needed=False)
-        raw = to_columns(table, [column for pair in there.values() for column in pair]) if there else {}
+        raw = to_columns(table, flat(there)) if there else {}
         given = differences(raw, there, np.arange(n))
         refuse_missing(given, list(there), np.arange(n))
         found[:, [names.index(name) for name in there]] = given

@@ -9,11 +9,10 @@ from scipy.sparse import csr_array
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.gaussian.dense import is_semidefinite, symmetrise
+from predilect.gaussian.dense import symmetrise, widened
+from predilect.latent.sandwich import FEWEST_GROUPS
 from predilect.people.covariates import each_person, times_Q
 from predilect.people.posterior import PopulationPosterior
-
-FEWEST_CONTEXTS = 5
 
 
 def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> PopulationPosterior:
@@ -27,14 +26,12 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
     ``answers`` are those of the fit, in the order of the rows of ``posterior``.
     """
     contexts = answers.context
-    if contexts is None or len(np.unique(contexts[contexts >= 0])) < FEWEST_CONTEXTS:
+    if contexts is None or len(np.unique(contexts[contexts >= 0])) < FEWEST_GROUPS:
         return posterior
     people, sites, law, C = posterior.people, posterior.sites, posterior.law, posterior.C_m
     of_cells = np.zeros((answers.n_items, answers.n_items))
     parts: list[tuple[IntArray, IntArray, FloatArray]] = []
-    for user, (rows, items, left, right, precision) in zip(
-        np.unique(answers.user).tolist(), each_person(people, sites), strict=True
-    ):
+    for user, rows, items, left, right, precision in each_person(people, sites):
         A = np.zeros((len(left), len(items)))
         A[np.arange(len(left)), left] = 1.0
         A[np.arange(len(left)), right] = -1.0
@@ -52,8 +49,6 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
     which, item, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     scores = csr_array((value, (which, item)), shape=(int(contexts.max()) + 1, answers.n_items))
     D = (scores.T @ scores).toarray() - of_cells
-    wider = symmetrise(C @ (law.Phi.T @ D @ law.Phi if law.has_basis else D) @ C)
+    D = law.Phi.T @ D @ law.Phi if law.has_basis else D
     # Where contexts are few D is known so badly that it may take off more than there is.
-    while not is_semidefinite(C + wider):
-        wider *= 0.5
-    return replace(posterior, C_m=C + wider)
+    return replace(posterior, C_m=widened(C, symmetrise(C @ D @ C)))

@@ -33,7 +33,7 @@ def covariate_information(people: People, sites: Sites, law: Law) -> CovariateIn
     n_effects = people.patterns.shape[1]
     with_items = np.zeros((people.n_items, n_effects))
     own = np.zeros((n_effects, n_effects))
-    for rows, items, left, right, precision in each_person(people, sites):
+    for _, rows, items, left, right, precision in each_person(people, sites):
         X = people.patterns[people.variant[rows]]
         QX = times_Q(law.covariance(items), left, right, precision, X)
         with_items[items] += of_items(left, right, QX, len(items))
@@ -41,13 +41,14 @@ def covariate_information(people: People, sites: Sites, law: Law) -> CovariateIn
     return CovariateInformation(law.Phi.T @ with_items if law.has_basis else with_items, symmetrise(own))
 
 
-def each_person(people: People, sites: Sites) -> Iterator[tuple[slice, IntArray, IntArray, IntArray, FloatArray]]:
-    """Rows, own items, the places of left and right among them, and precisions, of everybody who answered."""
+def each_person(people: People, sites: Sites) -> Iterator[tuple[int, slice, IntArray, IntArray, IntArray, FloatArray]]:
+    """Everybody who answered: code, rows, own items, the places of left and right among them, and precisions."""
     for user in np.flatnonzero(np.diff(people.answer_ptr)).tolist():
         rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
         items = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
         left, right = people.left[rows].astype(np.int64), people.right[rows].astype(np.int64)
-        yield rows, items, left, right, people.consistency[user] ** 2 * people.weight[rows] * sites.precision[rows]
+        precision = people.consistency[user] ** 2 * people.weight[rows] * sites.precision[rows]
+        yield user, rows, items, left, right, precision
 
 
 def times_Q(S: FloatArray, left: IntArray, right: IntArray, precision: FloatArray, X: FloatArray) -> FloatArray:

@@ -21,10 +21,11 @@ from predilect.data.canonical import (
 )
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series
 from predilect.data.intake import REASONS, UNWANTED, Intake, counted
-from predilect.data.read.columns import guess_columns, listed, refuse_index
+from predilect.data.read.columns import guess_columns, listed, require_column
 from predilect.data.read.covariates import (
     covariate_columns,
     differences,
+    flat,
     refuse_missing,
     role_names,
     why_no_sides,
@@ -70,7 +71,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     """
     names, outcome = column_names(table), options.get("outcome")
     roles, covariates = columns_of(names, options, index_names(table))
-    raw = to_columns(table, [*roles.values(), *(column for pair in covariates.values() for column in pair)])
+    raw = to_columns(table, [*roles.values(), *flat(covariates)])
     n_read = len(raw[roles["left"]])
     if n_read == 0:
         raise DataError(f"the table has columns ({', '.join(names)}) but no rows. Is it the right file?")
@@ -192,7 +193,7 @@ def columns_of(
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     """Column of each role, and columns of each covariate; DataError if one is missing, or has two roles."""
     covariates = covariate_columns(names, options.get("covariates"), index)
-    taken = [column for pair in covariates.values() for column in pair]
+    taken = flat(covariates)
     context = options.get("context")
     roles = guess_columns(
         names,
@@ -207,11 +208,7 @@ def columns_of(
         taken=taken if context is None else [*taken, context],
     )
     if context is not None:
-        if context not in names:
-            refuse_index(index, [context], "context")
-            raise DataError(
-                f'there is no column "{shown(context)}" (given as context); the columns are {listed(names)}.'
-            )
+        require_column(context, "context", names, index)
         if context in (*roles.values(), *taken):
             raise DataError(
                 f'column "{shown(context)}" cannot be both the context and something else; the columns are '
@@ -230,7 +227,7 @@ def columns_of(
 def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
     """Columns that are read of a table with some ``names``; raises DataError as ``columns_of``."""
     roles, covariates = columns_of(names, options)
-    return [*roles.values(), *(column for pair in covariates.values() for column in pair)]
+    return [*roles.values(), *flat(covariates)]
 
 
 def _as_words(ties: Iterable[object] | None) -> list[object]:

@@ -81,11 +81,7 @@ def guess_columns(
         if role == "task" and given is None and "user" not in found:
             continue
         if isinstance(given, str):
-            if given not in names:
-                refuse_index(index, [given], role)
-                raise DataError(
-                    f'there is no column "{shown(given)}" (given as {role}); the columns are {listed(names)}.'
-                )
+            require_column(given, role, names, index)
             found[role] = given
             continue
         if guess is not None and (given is True or guess not in (user, left, right, winner, weight, task, *taken)):
@@ -99,6 +95,13 @@ def guess_columns(
             )
     _refuse_shared(found, names)
     return found
+
+
+def require_column(given: str, role: str, names: Sequence[str], index: Sequence[str]) -> None:
+    """DataError if the column given for a role is not there."""
+    if given not in names:
+        refuse_index(index, [given], role)
+        raise DataError(f'there is no column "{shown(given)}" (given as {role}); the columns are {listed(names)}.')
 
 
 def pair_columns(frame: Any) -> tuple[dict[str, str], dict[str, pl.Series]]:

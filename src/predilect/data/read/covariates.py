@@ -16,7 +16,8 @@ from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 _FORMS = (("{}",), ("{}_left", "{}_right"), ("{}_a", "{}_b"))
-_TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown_left")  # columns of to_frame
+# Columns of to_frame.
+_TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown_left", "context")
 _TRUE = {"true": "1", "false": "0"}
 
 FEWEST = 20  # decided answers: fewer cannot tell whether the winner is listed first
@@ -61,6 +62,11 @@ def covariate_columns(
             raise DataError(f'there are several columns called "{shown(doubled)}"; rename all but one.')
         found[name] = there[0]
     return found
+
+
+def flat(columns: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """All columns of covariates."""
+    return [column for pair in columns.values() for column in pair]
 
 
 def role_names(columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

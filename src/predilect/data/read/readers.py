@@ -55,7 +55,7 @@ def read_comparisons(
         GB (10⁹ bytes) that a .gz or .parquet file may unpack to; a small file can be made to fill the memory.
     **options
         user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
-        drop_unknown, task, covariates and side, as for ``Comparisons.from_frame``.
+        drop_unknown, task, covariates, side and context, as for ``Comparisons.from_frame``.
 
     Returns
     -------

@@ -20,6 +20,7 @@ from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
+from predilect.latent.sandwich import FEWEST_GROUPS
 from predilect.latent.sides import test_of_side
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration, restored_calibration
 from predilect.models.checks import given_threshold
@@ -41,7 +42,6 @@ from predilect.models.population.train import extend, train_personal, train_pool
 from predilect.models.population.updates import begin_updates
 from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields
-from predilect.people.contexts import FEWEST_CONTEXTS
 from predilect.people.layout import patterns_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
@@ -386,7 +386,7 @@ def _independence_lines(model: Any) -> list[str]:
     n_contexts = model.report_.get("contexts", 0)
     people = "people and contexts" if n_contexts else "people"
     if model.personal_:
-        if n_contexts < FEWEST_CONTEXTS:
+        if n_contexts < FEWEST_GROUPS:
             return []
         return [
             f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not answers."

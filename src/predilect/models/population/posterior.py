@@ -9,7 +9,7 @@ import numpy as np
 from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.dense import is_semidefinite, symmetrise
+from predilect.gaussian.dense import symmetrise, widened
 from predilect.gaussian.posterior import GaussianPosterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.models.population.prior import Functions, Hyperparameters
@@ -68,11 +68,8 @@ class PooledPosterior(GaussianPosterior):
             if self.Phi is None:
                 C = C.copy()
                 C[:, :M] -= C[:, :M].mean(axis=1, keepdims=True)
-            wider = symmetrise(C @ self.dependence @ C.T)
             # Where answers were taken back, those that are left may be too few for all of it.
-            while wider.any() and not is_semidefinite(covariance + wider):
-                wider *= 0.5
-            wider += covariance
+            wider = widened(covariance, symmetrise(C @ self.dependence @ C.T))
         if effects is not None:
             known = covariance if wider is None else wider
             effects = replace(effects, mean=mean[M:], covariance=known[M:, M:])
