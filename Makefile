@@ -23,8 +23,10 @@ demo: $(VENV)/.run
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist worksteal -m "not slow"
 
+# A file stays with one process: what its tests share, which may be a minute of fits, is made once. (Groups of tests, as
+# pytest-xdist 3.8 has them, come to nothing with pytest 9.2.)
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadgroup -m "slow or hypothesis" \
+	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m "slow or hypothesis" \
 		--hypothesis-profile thorough
 
 # On the lowest Python and the lowest versions that are supported: readers, commands, the default model, saving. Compiled

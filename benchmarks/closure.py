@@ -72,7 +72,8 @@ def _implied(
             for k in range(n):
                 for i in range(n):
                     if reach[i, k]:
-                        reach[i] |= reach[k]
+                        for j in range(n):  # row by row as arrays takes twice as long to compile
+                            reach[i, j] |= reach[k, j]
             for t in range(start, stop):
                 a, b = local[left[t]], local[right[t]]
                 marks[t] = a >= 0 and b >= 0 and (reach[a, b] or reach[b, a])

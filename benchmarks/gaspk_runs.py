@@ -16,7 +16,8 @@ __all__ = ["LABELS", "MEASURES", "Point", "curve", "grouped", "paired", "point_o
 
 CONFIDENCE = 0.90
 LABELS = {
-    "gaspk": "GaSPK, heuristic",
+    "gaspk": "GaSPK",
+    "gaspk-heuristic": "GaSPK, heuristic",
     "gaspk-exact": "GaSPK, exact M step",
     "gaspk@n_components=auto": "GaSPK, heuristic, number chosen",
     "gaspk@n_components=1": "GP classification, pooled",

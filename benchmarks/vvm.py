@@ -36,7 +36,7 @@ from predilect.models.joint.fit import JointAnswers, fit_joint_process
 __all__ = ["CRITERIA", "SHARES", "recommendation_loss", "run", "speed"]
 
 HERE = Path(__file__).parent / "results"
-CRITERIA = ("voi", "ucb", "gp-ucb", "ivm", "adf", "random", "mean")
+CRITERIA = ("voi", "ucb", "gp-ucb", "ivm", "adf", "random", "mean", "pairs")
 SHARES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 N_REPETITIONS = 40
 SPEED_ITEMS = (10, 20, 50)

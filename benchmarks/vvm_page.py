@@ -16,6 +16,7 @@ __all__ = ["points", "table", "write_page"]
 LABELS = {
     "voi": "value of information", "ucb": "exponential utility, β = 1", "gp-ucb": "mean + sd", "ivm": "IVM (entropy)",
     "adf": "IVM (answers, ADF)", "random": "random", "mean": "highest mean",
+    "pairs": "pairs told best",
 }  # fmt: skip
 MEASURES = {
     "recommendation": "recommendation loss, %", "recommendation_all": "recommendation loss among all items, %",

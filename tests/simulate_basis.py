@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from predilect.people.layout import Law, People
+from predilect.people.law import Law
+from predilect.people.layout import People
 from referees.dense_basis import Truth
 from simulate import laid_out, random_covariance
 

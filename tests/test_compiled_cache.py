@@ -55,6 +55,17 @@ other = rebound(loops.total, lambda f: loops.thrice if f is loops.twice else f, 
 assert other(np.arange(4.0)) == 18.0
 print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(other.stats.cache_hits.values()))
 """
+NAMESAKE = """
+import numpy as np
+import loops
+from predilect._compile import kernel, rebound
+@kernel
+def thrice(x):
+    return FACTOR * x
+other = rebound(loops.total, lambda f: thrice if f is loops.twice else f, "another")
+assert other(np.arange(4.0)) == 6.0 * FACTOR
+print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(other.stats.cache_hits.values()))
+"""
 DAMAGED = "cannot be read (damaged); they are compiled again."
 ANNOUNCED = "predilect: compiling its numerical loops, once per installation ..."
 DEFAULT_MODEL = """
@@ -143,11 +154,23 @@ def test_a_file_gives_back_what_was_saved_in_it_or_nothing(tmp_path, caplog, mon
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
 
 
+@pytest.mark.slow
 def test_a_loop_with_another_function_in_it_is_cached_beside_the_first(run):
     assert run(REBOUND)[0] == 0
     assert run(REBOUND)[0] == 1
 
 
+@pytest.mark.slow
+def test_another_function_of_the_same_name_is_not_taken_for_the_first(run, tmp_path):
+    run(REBOUND)
+    found = []
+    for factor in ("4.0", "4.0", "5.0"):
+        (tmp_path / "edited.py").write_text(NAMESAKE.replace("FACTOR", factor))  # Numba caches what is in a file
+        found.append(run("import edited")[0])
+    assert found == [0, 1, 0]
+
+
+@pytest.mark.slow
 def test_compiling_is_announced_once_and_loading_is_not(run):
     assert run(ANNOUNCE_AFTER="0") == (0, f"{ANNOUNCED}\n")  # both kernels, one of them within the other
     assert run(ANNOUNCE_AFTER="0") == (1, "")

@@ -28,6 +28,7 @@ def names_of_bases(node: ast.ClassDef) -> frozenset[str]:
     return frozenset(ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases)
 
 
+@cache
 def told_above(node: ast.ClassDef) -> set[str]:
     """Methods that a class above documents, or a protocol that the class keeps: most of its methods are there."""
     own = methods(node, documented=True) | methods(node, documented=False)

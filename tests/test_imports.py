@@ -18,8 +18,8 @@ from predilect.models.registry import ENTRIES
 
 SOURCE = Path(predilect.__file__).parent
 ROOMS = (
-    "likelihoods", "gaussian", "data", "latent", "people", "factors", "decisions", "evaluation", "models",
-    "compression", "report", "cli",
+    "likelihoods", "gaussian", "data", "latent", "people", "factors", "decisions", "evaluation", "charts", "plot",
+    "report", "models", "compression", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
 GROUND = {"errors", "_compile", "_json", "_plots", "_replace", "_text", "_types", "progress", "shards"}

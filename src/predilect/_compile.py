@@ -53,8 +53,8 @@ def _njit(function: Callable[..., Any], **options: Any) -> Any:
 def rebound(loop: Any, other: Callable[[Any], Any], name: str) -> Any:
     """A compiled function that calls ``other(f)`` in place of each compiled f; itself where that changes none.
 
-    It is cached on disk under ``name`` and its own. A compiled function as an argument would keep it from the cache,
-    and one that is called by its address takes twice as long.
+    It is cached on disk under ``name``, its own and a digest of what it calls instead. A compiled function as an
+    argument would keep it from the cache, and one that is called by its address takes twice as long.
     """
     source = loop.py_func
     called = {key: source.__globals__.get(key) for key in source.__code__.co_names}
@@ -62,7 +62,11 @@ def rebound(loop: Any, other: Callable[[Any], Any], name: str) -> Any:
     if not changed:
         return loop
     copy = FunctionType(source.__code__, source.__globals__ | changed, source.__name__, source.__defaults__)
-    copy.__qualname__ = f"{name}_{source.__qualname__}"
+    code = [
+        (f.py_func.__qualname__, f.py_func.__code__.co_code, f.py_func.__code__.co_consts) for f in changed.values()
+    ]
+    digest = hashlib.sha256(repr((list(changed), code)).encode()).hexdigest()[:8]
+    copy.__qualname__ = f"{name}_{digest}_{source.__qualname__}"
     return _njit(copy, **_dispatchers[loop])
 
 

@@ -58,6 +58,12 @@ def amount(number: float) -> str:
     return f"{number:.0f}" if float(number).is_integer() else f"{number:.6g}"
 
 
+def grouped(number: float) -> str:
+    """An amount with a space between thousands."""
+    whole, point, rest = amount(number).partition(".")
+    return f"{int(whole):,}".replace(",", " ") + point + rest if whole.lstrip("-").isdigit() else amount(number)
+
+
 Interface = Literal["command", "function", "fit", "pairs"]
 
 # Of the command, where they are not the argument's name.
@@ -88,7 +94,7 @@ def option(name: str, value: Any) -> str:
         flag = _FLAGS.get(name, name.replace("_", "-"))
         if isinstance(value, bool):
             return f"--{flag}" if value else f"--no-{flag}"
-        return f"--{flag} {_quoted(value if isinstance(value, str) else value[0])}"
+        return f"--{flag} {_quoted(value if isinstance(value, str) else ','.join(value))}"
     if interface == "pairs":
         return f'the header "{name}"'
     said = f"{name}={value if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)}"

@@ -11,7 +11,7 @@ import pytest
 
 from cli.running import ITEMS, files_beside, run
 from predilect import Population, load_model
-from predilect.decisions import suggest
+from predilect.decisions import suggest, suggest_set
 from tolerances import EXACT
 
 COLUMNS = ["left", "right", "score", "p_left", "p_tie", "p_right"]
@@ -31,6 +31,19 @@ def asked(*arguments):
     ran = run("ask", *arguments)
     assert ran.exit_code == 0, ran.output
     return pl.read_csv(io.StringIO(ran.stdout)), ran.stderr
+
+
+def test_a_set_is_that_of_the_library_and_goes_with_nothing_about_pairs(personal):
+    table, _ = asked(personal, "--user", "p03", "--size", 3, "--seed", 1)
+    expected = suggest_set(load_model(personal / "model"), "p03", 3, random_state=1)
+    assert table["item"].to_list() == expected["item"].to_list()
+    np.testing.assert_allclose(table["score"], expected["score"], atol=EXACT)
+    found = json.loads(run("ask", personal, "--user", "p03", "--size", 3, "--seed", 1, "--json").stdout)
+    assert [row["item"] for row in found["set"]] == table["item"].to_list()
+    for more in (["-n", 2], ["--strategy", "eubo"]):
+        ran = run("ask", personal, "--size", 3, *more)
+        assert ran.exit_code == 2
+        assert "--size asks for one set" in ran.stderr
 
 
 @pytest.mark.parametrize("strategy", ["bald", "entropy", "eubo", "random"])

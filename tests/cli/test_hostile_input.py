@@ -57,7 +57,7 @@ def test_commands_of_a_file_reach_no_terminal(hostile, tmp_path):
         ["check", hostile], ["check", hostile, "--json"], ["rank", hostile, "--out", out, *QUICK],
         ["rank", hostile, "--by", HOSTILE, "--pooled", "--json"],
         ["predict", out, pairs, "--json"], ["predict", out, pairs, "--quiet", "--out", tmp_path / "p.csv"],
-        ["ask", out, "--json"],
+        ["ask", out, "--json"], ["decide", out, "--options", f"{HOSTILE},plain", "--json"],
     ):  # fmt: skip
         ran = run(*command)
         assert ran.exit_code == 0, ran.output

@@ -191,7 +191,7 @@ def test_it_is_an_estimator(models):
     found.fit(X, y, items=items)
     expected = compress(predilect.GPPL(users="separate", length_scale="median").fit(X, y, items=items), 3, "log")
     np.testing.assert_array_equal(found.predict_proba(pairs(found)), expected.predict_proba(pairs(found)))
-    assert found.report_["compressed"]["criterion"] == "ivm"
+    assert found.report_["compressed"]["criterion"] == "pairs"
     with pytest.raises(DataError, match="no estimator to fit"):
         CompressedModel().fit(X, y)
 

@@ -8,7 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from predilect.compression.criteria import Criterion, criterion_for, in_order, items_a_person, items_in_all
+from predilect.compression.criteria import (
+    Criterion,
+    criterion_for,
+    in_order,
+    items_a_person,
+    items_in_all,
+    representative,
+)  # fmt: skip
 from predilect.compression.losses import LOSSES, expected_loss
 from predilect.compression.sparsify import people_of_model, select, sparsify
 from predilect.errors import DataError
@@ -96,6 +103,55 @@ def test_reduction_of_entropy_is_relative_to_the_prior():
     prior = np.array([0.1, 0.2, 1.6, 5.0, 9.5])
     score = Criterion("ivm", ivm="max_reduction").scores(MEAN, VAR, prior, RNG)
     np.testing.assert_allclose(score, 0.5 * np.log(prior / VAR), atol=EXACT)
+
+
+def test_pairs_keeps_the_item_after_which_all_pairs_are_told_best(model, models):
+    """Against the predictions of the compressed model itself, tried with every item."""
+    every = np.triu_indices(N_ITEMS, 1)
+    for full in (model, models["population"], models["pooled"]):
+        found = sparsify(full, 3, "pairs")
+        for user in range(3 if full.personal_ else 1):
+            mean = (full.posterior_.person(user) if full.personal_ else full.posterior_.crowd()).mean
+            law, kept = found.law, []
+
+            def loss(S, mean=mean, law=law):
+                C = law.dense()[1]
+                told = law.mean + C[:, S] @ np.linalg.solve(C[np.ix_(S, S)], (mean - law.mean)[S])
+                return sum(((mean - told)[every[0]] - (mean - told)[every[1]]) ** 2)
+
+            for _ in range(3):
+                kept.append(min((i for i in range(N_ITEMS) if i not in kept), key=lambda i: loss([*kept, i])))
+            assert found.kept(user).tolist() == sorted(kept)
+            told = found.person(user).mean
+            assert loss(kept) == pytest.approx(sum(((mean - told)[every[0]] - (mean - told)[every[1]]) ** 2), abs=1e-9)
+            assert loss(kept) <= loss(sparsify(full, 3, "ivm").kept(user).tolist())
+    with pytest.raises(DataError, match="give keep, not budget"):
+        sparsify(model, budget=20, criterion="pairs")
+
+
+def test_items_that_others_tell_already_are_kept_last():
+    C = np.kron(np.eye(3), np.ones((2, 2)))  # each item twice
+    assert representative(np.array([1.0, 1.0, -2.0, -2.0, 0.5, 0.5]), C, 3).tolist() == [0, 2, 4]
+    assert representative(np.zeros(6), C, 6).tolist() == list(range(6))
+
+
+def test_the_largest_reduction_is_that_from_each_persons_own_prior(model, models):
+    """By the kernel of the joint process; no model is less certain after the answers than before."""
+    process = model.posterior_
+    K_u, K_x = process.kernel.users.covariance(), process.kernel.items.covariance()
+    found = lists(select(model, 3, "ivm", ivm="max_reduction", marginals="raw"))
+    for user, kept in enumerate(found):
+        prior, var = K_u[user, user] * np.diagonal(K_x), np.diagonal(process.utilities(user)[1])
+        assert kept == sorted(in_order(np.log(prior / var))[:3].tolist())
+    for name, other in models.items():
+        if name == "pooled":  # whose answers of one person depend on each other
+            continue
+        posterior = other.posterior_
+        for user in range(2 if other.personal_ else 1):
+            before = posterior.prior_of(user).dense()[1]
+            after = posterior.utilities(user)[1]
+            contrast = np.eye(N_ITEMS) - 1.0 / N_ITEMS
+            assert (np.diagonal(contrast @ (before - after) @ contrast) > -1e-9).all(), type(other).__name__
 
 
 def test_voi_against_the_best_selected_is_what_the_greedy_loop_finds():
@@ -229,7 +285,8 @@ def test_the_expected_loss_of_the_full_model_is_least(model):
     few = expected_loss(model, sparsify(model, 2, "voi"), "regret")
     many = expected_loss(model, sparsify(model, 2, "ivm"), "regret")
     assert few.excess < many.excess
-    assert {criterion_for(loss) for loss in LOSSES} == {"voi", "ucb", "ivm"}
+    assert {criterion_for(loss) for loss in LOSSES} == {"voi", "ucb", "pairs"}
+    assert criterion_for("log", 501) == criterion_for("log", has_budget=True) == "ivm"
 
 
 def test_people_who_are_not_remembered_are_the_same(model, models, monkeypatch):

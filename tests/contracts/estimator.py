@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, cross_val_score
 
 from contracts.votes import ROWS, item_ids, questions, same_bits, swapped, user_ids, votes
+from drawings import Page
 from predilect import Comparisons
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataError
 from simulate import crowd
@@ -93,6 +94,15 @@ class EstimatorContract:
         model.save(tmp_path / "model")
         kept = {key: value for key, value in model.report_.items() if key != "timing"}
         assert type(model).load(tmp_path / "model").report_ == kept
+
+    def test_it_shows_what_was_fitted_and_has_a_page(self, model, tmp_path):
+        assert repr(model).startswith(f"{type(model).__name__}(")
+        assert repr(model).endswith("items, 240 answers)")
+        model.report(tmp_path / "board.html")
+        read = Page((tmp_path / "board.html").read_text(encoding="utf-8"))
+        assert Page(model._repr_html_()).all("svg")
+        for item in pl.DataFrame(model.rank())["item"].to_list():
+            assert str(item) in read.text
 
     def test_a_clone_is_alike_and_unfitted(self, model):
         twin = clone(model)

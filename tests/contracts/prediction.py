@@ -95,6 +95,19 @@ class PredictionContract(EstimatorContract):
         np.testing.assert_allclose(np.exp(model.predict_log_proba(asked)), proba, atol=EXACT)
         np.testing.assert_array_equal(model.predict(asked), np.array([1, 0, -1])[proba.argmax(axis=1)])
 
+    def test_it_decides_by_its_own_probabilities(self, model):
+        user, options = user_ids([3])[0], item_ids([4, 1, 2])
+        found = model.decide(user, options, cost_question=0.2)
+        sets = {"task": [0] * 3, "item": list(found.options), "user": [user] * 3}
+        np.testing.assert_allclose(found.probabilities, model.predict_choice(sets), atol=EXACT)
+        assert list(found.probabilities) == sorted(found.probabilities, reverse=True)
+        assert model.decide(user, options[::-1], cost_question=0.2) == found
+        assert model.decide(user, options, cost_question=100.0).action == "act"
+        assert model.decide(user, options[:2], cost_question=0.0).action == "ask"
+        with pytest.warns(DataWarning, match="the choice is that of somebody without answers"):
+            stranger = model.decide("zoe", options)
+        assert stranger == model.decide(None, options)
+
     @pytest.mark.parametrize("with_ties", [True, False])
     def test_scikit_learn_scores_it(self, model, with_ties):
         columns, y = votes()

@@ -120,3 +120,46 @@ def test_a_sparse_matrix_is_refused_with_advice(kind):
             encode(matrix)
     with pytest.raises(DataError, match="person features"):
         PersonFeatures.from_frame(matrix)
+
+
+def test_an_item_without_any_feature_has_one_column_of_its_own():
+    """None of these: a constant, and not a gap in every attribute."""
+    table = {"item": ["a", "b", "None"], "price": [1.0, 2.0, None], "size": [3, 1, None], "brand": ["x", "y", None]}
+    features = ItemFeatures.from_frame(table)
+    assert features.columns == ["price", "None", "size", "brand=x", "brand=y"]
+    assert features.ids.ids[0] == "None"
+    assert (features.matrix[0, [0, 2]] == 0.0).all()
+    np.testing.assert_array_equal(features.transform(table)[[2, 0, 1]], features.matrix)
+    assert any('the constant of "None"' in line for line in features.report)
+    more = {"item": ["a", "b", "None", "c"], "price": [1.0, 2.0, None, 3.0], "size": [3, 1, None, None]}
+    gap = ItemFeatures.from_frame(more | {"brand": ["x", "y", None, "x"]})
+    assert gap.columns == ["price", "None", "size", "size missing", "brand=x", "brand=y"]
+    words = ItemFeatures.from_frame({"item": ["a", "b", "None"], "brand": ["x", "y", None], "kind": ["u", "u", None]})
+    assert "None" in words.columns
+
+
+def test_pieces_of_a_number_add_up_to_it():
+    prices = [1.0, 2.5, 3.0, 4.0, 7.0]
+    features = ItemFeatures.from_frame({"item": list("abcde"), "price": prices}, piecewise={"price": [3, 5]})
+    assert features.columns == ["price up to 3", "price 3 to 5", "price from 5"]
+    assert features.sources == ["price"]
+    raw = features.matrix * [one.scale for one in features.outputs] + [one.centre for one in features.outputs]
+    np.testing.assert_allclose(raw, [[1, 0, 0], [2.5, 0, 0], [3, 0, 0], [3, 1, 0], [3, 2, 2]])
+    again = ItemFeatures.from_dict(json.loads(json.dumps(features.to_dict())))
+    np.testing.assert_array_equal(again.transform({"price": prices}), features.matrix)
+    np.testing.assert_allclose(raw.sum(axis=1), prices)
+
+
+@pytest.mark.parametrize(
+    ("cuts", "message"),
+    [
+        ({"price": [9.0]}, '"price" lies between 1 and 7, and is cut at 9'),
+        ({"price": [5, 3]}, "ascending"),
+        ({"price": []}, "ascending"),
+        ({"brand": [1]}, '"brand" is not a number'),
+        ({"prise": [1]}, "not there: prise; there are price, brand"),
+    ],
+)
+def test_cuts_that_cannot_be_made_are_refused(cuts, message):
+    with pytest.raises(DataError, match=message):
+        ItemFeatures.from_frame({"item": [1, 2], "price": [1.0, 7.0], "brand": ["x", "y"]}, piecewise=cuts)

@@ -20,6 +20,7 @@ from sklearn import metrics as sk
 
 from predilect.errors import DataError
 from predilect.evaluation import accuracy, answer_losses, log_loss
+from predilect.evaluation.metrics import reliability
 from tolerances import EXACT
 
 OUTCOME = np.array([1, 0, -1, 1])
@@ -133,3 +134,26 @@ def test_wrong_input_is_named(outcome: list[int], log_proba: np.ndarray, says: s
 def test_scores_that_are_not_finite_are_refused() -> None:
     with pytest.raises(DataError, match="finite"):
         kendall_tau_pooled([1.0, np.nan], [1, 2], [0, 0])
+
+
+def test_reliability_is_the_share_that_came_of_what_was_given_a_probability():
+    # Two people; left is given .9 and comes three times out of four, tie .1 and comes once.
+    proba = np.tile([0.9, 0.1, 0.0], (4, 1))
+    with np.errstate(divide="ignore"):
+        found = reliability([1, 1, 0, 1], np.log(proba), ["a", "a", "b", "b"])
+    assert [(round(one.predicted, 12), one.observed, one.n) for one in found] == [(0.1, 0.25, 4.0), (0.9, 0.75, 4.0)]
+    # Sums of the groups' deviations are ±.5, so the standard error is sqrt(2 (.25 + .25)) / 4 = .25.
+    assert abs(found[1].lower - (0.75 - 1.959964 * 0.25)) < 1e-6
+    assert found[1].upper == 1.0
+
+
+def test_reliability_of_true_probabilities_is_the_diagonal_and_copies_of_a_person_add_nothing():
+    rng = np.random.default_rng(3)
+    proba = rng.dirichlet(np.ones(3), 6000)
+    outcome = 1 - (rng.random(6000)[:, None] > proba.cumsum(axis=1)).sum(axis=1)
+    who = rng.integers(300, size=6000)
+    found = reliability(outcome, np.log(proba), who)
+    assert sum(one.lower <= one.predicted <= one.upper for one in found) >= 8
+    again = reliability(np.repeat(outcome, 4), np.log(np.repeat(proba, 4, axis=0)), np.repeat(who, 4))
+    assert abs(again[4].upper - found[4].upper) < EXACT
+    assert again[4].n == 4 * found[4].n

@@ -91,7 +91,7 @@ def test_the_share_of_ties_is_that_of_the_training_answers_and_preferences_stay(
     trial = held_out.Trial(data, k_folds_answers(data, 5), 0.4, None)
     model = trial.run("personal rankings", Population(**FIXED), None)
     same_share = trial.tied_at_random(model)
-    np.testing.assert_allclose(np.exp(same_share).sum(axis=1), 1.0, atol=EXACT)
+    np.testing.assert_allclose(np.exp(same_share[:, :3]).sum(axis=1), 1.0, atol=EXACT)
     np.testing.assert_allclose(same_share[:, 0] - same_share[:, 2], model[:, 0] - model[:, 2], atol=EXACT)
     shares = np.unique(np.round(np.exp(same_share[:, 1]), 12))
     assert len(shares) <= 5
@@ -224,7 +224,7 @@ def test_items_that_hardly_recur_are_fitted_apart():
     contest = verdict.features
     assert contest.outcome == "better"
     # Nothing is known without features of items that were never seen.
-    assert contest.baseline_log_loss == pytest.approx(math.log(2.0), abs=0.01)
+    assert contest.baseline_log_loss == pytest.approx(math.log(3.0), abs=0.01)  # a choice of one of three
     # Each part is named before it begins.
     fold = k_folds_answers(answers, 5, random_state=np.random.SeedSequence(0).spawn(3)[0])
     trial = held_out.Trial(answers, fold, 0.0, None)
@@ -351,5 +351,6 @@ def test_renamed_ids_only_draw_other_folds(divided):
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "outcome"), [(agreeing, "nothing"), (camps, "better")])
 def test_crowds_that_agree_and_crowds_that_are_divided_are_told_apart(make, outcome):
-    said = [judge(Population(n_jobs=1), comparisons(make(seed))).personal.outcome for seed in range(100)]
-    assert said.count(outcome) >= 95, said
+    # One error may be chance: a verdict that errs once in ten would pass with probability .03.
+    said = [judge(Population(n_jobs=1), comparisons(make(seed))).personal.outcome for seed in range(50)]
+    assert said.count(outcome) >= 49, said

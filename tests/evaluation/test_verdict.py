@@ -130,3 +130,22 @@ def test_progress_is_told():
     Population(**FIXED).fit(comparisons(camps(0))).verdict(watch=lambda stage, _: told.append(stage))
     assert "held-out answers: personal rankings, part 1 of 5" in told
     assert "held-out answers: one ranking for all, part 1 of 5" in told
+
+
+# Reliability
+
+
+def test_every_held_out_answer_is_in_the_reliability_and_it_is_saved(divided):
+    found = divided.reliability
+    # Each of left, tie and right of every held-out answer is in a bin; bins of one person are left out.
+    n = 3 * divided.personal.n_answers
+    assert 0.98 * n <= sum(one.n for one in found) <= n
+    assert [one.predicted for one in found] == sorted(one.predicted for one in found)
+    assert abs(sum(one.n * one.observed for one in found) - divided.personal.n_answers) <= 0.02 * n
+    assert Verdict.from_dict(json.loads(json.dumps(divided.to_dict()))).reliability == found
+
+
+def test_a_verdict_that_was_saved_without_reliability_is_read(divided):
+    values = json.loads(json.dumps(divided.to_dict()))
+    del values["reliability"]
+    assert Verdict.from_dict(values).reliability == ()

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from logit import Logit, tilted_scalar
 from predilect.errors import DataError
 from predilect.likelihoods import probit
 from predilect.likelihoods.expectation import expected_arrays, value_and_slope
+from predilect.likelihoods.logit import Logit, tilted_scalar
 from predilect.likelihoods.views import Likelihood, PairLikelihood, Probit
 from predilect.people.ep import answers_evidence, em_pass, refresh_sites
 from predilect.people.update import person_at_rest

@@ -35,7 +35,7 @@ def answers(ties: bool) -> tuple[dict[str, list[str]], list[int]]:
 def kinds() -> dict[str, Callable[[], Any]]:
     """How a small fitted model of each kind is made."""
     import predilect
-    from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, Population
+    from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, MixedLogit, Population
     from predilect.models.gppl.model import GPClassifier, SingleUserGP
     from predilect.models.gpvu import GPVU
     from predilect.models.hierarchical import HierarchicalGP
@@ -90,6 +90,8 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "gaspk, grid": fit(GaSPK, features, **spk, levels=3, backend="grid"),
         "gaspk, paper": fit(GaSPK, features, n_components=2, n_restarts=1, preset="paper", n_jobs=1, levels=3),
         "gaspk, relative": fit(GaSPK, features, **spk, tau="relative", n_dimensions=2),
+        "mixed-logit": fit(MixedLogit, both, n_draws=60, tol=100.0, n_jobs=1),
+        "mixed-logit, simulated": fit(MixedLogit, plain, method="simulated", n_draws=20, n_jobs=1),
         "joint": fit(JointGP, both, n_tuning=0),
         "bonilla-gp": fit(BonillaGP, both, n_tuning=0, item_nugget=0.05, user_nugget=1.0),
         "single-user-gp": fit(SingleUserGP, features, n_jobs=1),

@@ -12,7 +12,7 @@ from predilect.latent.ep import ep
 from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
 from predilect.people.empirical_bayes import GaussianPrior, Moments, consensus_covariance, fit_hierarchical, moments
-from predilect.people.layout import Law
+from predilect.people.law import Law
 from predilect.people.update import settle
 from referees.dense_population import crowd_ep
 from simulate import crowd, laid_out, random_covariance

@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, ndtr
 from scipy.stats import norm
 
-from logit import Logit
 from predilect import GPPL, Population
 from predilect.errors import DataError
+from predilect.likelihoods.logit import Logit
 from predilect.likelihoods.registry import LIKELIHOODS
 from predilect.models.registry import load_model
 from predilect.people.update import settled
@@ -141,6 +141,7 @@ def test_gppl_finds_the_best_lower_bound_by_quadrature():
     assert model.log_evidence_ == pytest.approx(-best.fun, abs=ITERATIVE)
 
 
+@pytest.mark.slow  # compiles the loops over people once more
 def test_gppl_for_each_person_alone_is_near_the_exact_posterior():
     columns, outcome = THREE
     others = {name: [*columns[name], *COLUMNS[name]] for name in columns}
@@ -160,6 +161,7 @@ def test_linearised_sites_are_refused():
         LogitGPPL(sites="linearised").fit(COLUMNS, OUTCOME)
 
 
+@pytest.mark.slow  # compiles the loops over people once more
 def test_personal_predictions_are_near_the_exact_posterior(fitted):
     columns, outcome = THREE
     model = deepcopy(fitted).update(columns, outcome)
@@ -171,6 +173,7 @@ def test_personal_predictions_are_near_the_exact_posterior(fitted):
     np.testing.assert_allclose(var, exact[1], atol=CLOSE_VARIANCE)
 
 
+@pytest.mark.slow  # compiles the loops over people once more
 def test_one_answer_gives_the_moments_of_the_posterior(fitted):
     model = deepcopy(fitted).update(user="zoe", left="ale", right="cod", outcome=-1)
     posterior = model.posterior_
@@ -184,6 +187,7 @@ def test_one_answer_gives_the_moments_of_the_posterior(fitted):
     np.testing.assert_allclose([found, 1.0 / precision], [mean, square - mean**2], rtol=1e-7)
 
 
+@pytest.mark.slow  # compiles the loops over people once more
 def test_probabilities_are_of_the_logistic(fitted):
     mean, var = item_margins(fitted, "u0")
     proba = fitted.predict_proba({"user": ["u0"] * 3, **PAIRS})
@@ -193,6 +197,7 @@ def test_probabilities_are_of_the_logistic(fitted):
     assert np.abs(proba[:, 0] - ndtr(mean / np.sqrt(1.0 + var))).max() > 0.02
 
 
+@pytest.mark.slow  # compiles the loops over people once more
 def test_updates_are_a_refit_with_the_population_held(fitted):
     columns, outcome = THREE
     together, apart = deepcopy(fitted).update(columns, outcome), deepcopy(fitted)
@@ -220,7 +225,7 @@ def test_the_pooled_model_updates_to_what_a_fit_to_all_is():
     np.testing.assert_allclose(model.predict_margin(PAIRS)[0], whole.predict_margin(PAIRS)[0], atol=CONVERGED)
 
 
-@pytest.mark.parametrize("settings", [FIXED, {"personal": False, "n_jobs": 1}])
+@pytest.mark.parametrize("settings", [pytest.param(FIXED, marks=pytest.mark.slow), {"personal": False, "n_jobs": 1}])
 def test_a_saved_model_knows_its_likelihood(settings, tmp_path, monkeypatch):
     model = LogitPopulation(**settings).fit(COLUMNS, OUTCOME)
     model.save(tmp_path / "model")

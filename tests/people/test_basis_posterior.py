@@ -13,7 +13,7 @@ from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.models.population.train import extend
-from predilect.people.layout import Basis, Effects
+from predilect.people.law import Basis, Effects
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.shards import workers

@@ -14,8 +14,9 @@ from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import margins_in_noise
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people.empirical_bayes import consistency_step
-from predilect.people.layout import Basis, Law
-from predilect.people.posterior import PopulationPosterior, person_of
+from predilect.people.law import Basis, Law
+from predilect.people.person import person_of
+from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle, settled
 from simulate import answers, laid_out, probit_answers, random_covariance
 from tolerances import CONVERGED, EXACT, ITERATIVE

@@ -10,7 +10,8 @@ import pytest
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.design import Sites
 from predilect.people.covariates import covariate_information
-from predilect.people.layout import Law, lay_out_columns, with_own
+from predilect.people.law import Law
+from predilect.people.layout import lay_out_columns, with_own
 from predilect.people.update import settle
 
 N_USERS, N_ITEMS = 7, 5

@@ -14,7 +14,8 @@ from predilect.people import dense as dense_person
 from predilect.people.dense import DensePerson
 from predilect.people.empirical_bayes import consensus_step
 from predilect.people.expectation import expectation
-from predilect.people.layout import Law, People, lay_out
+from predilect.people.law import Law
+from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.shards import workers

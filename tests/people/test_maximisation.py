@@ -12,7 +12,7 @@ from scipy.linalg import eigvalsh, sqrtm
 from predilect.gaussian.design import Sites
 from predilect.people.empirical_bayes import consensus_step, covariance_step, threshold_step
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import Law
+from predilect.people.law import Law
 from referees.dense_population import crowd_ep
 from simulate import crowd, laid_out, random_covariance
 from tolerances import CONVERGED, EXACT, ITERATIVE

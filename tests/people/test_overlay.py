@@ -9,8 +9,10 @@ import pytest
 
 from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, Rows, keys_of, sides_of
 from predilect.gaussian.design import Sites
-from predilect.people.layout import Basis, Effects, lay_out
-from predilect.people.posterior import Overlay, PopulationPosterior, joined, person_of, side_by_side
+from predilect.people.law import Basis, Effects
+from predilect.people.layout import lay_out
+from predilect.people.person import Overlay, joined, person_of, side_by_side
+from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import SITE_TOLERANCE, settle, settled
 from simulate import comparisons, crowd, random_covariance
 from tolerances import CONVERGED, EXACT

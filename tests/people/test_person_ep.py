@@ -11,7 +11,8 @@ from scipy.stats import multivariate_normal
 from predilect.errors import DataError
 from predilect.gaussian.design import Sites
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import Law, People
+from predilect.people.law import Law
+from predilect.people.layout import People
 from referees.dense_population import crowd_ep, design, moments, person_ep
 from simulate import answers, crowd, laid_out, random_covariance, random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE

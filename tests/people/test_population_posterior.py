@@ -12,7 +12,7 @@ from scipy.stats import invwishart
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.people.empirical_bayes import consensus_step
-from predilect.people.layout import Law
+from predilect.people.law import Law
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from referees.dense_population import centred, crowd_ep

@@ -15,8 +15,8 @@ from predilect import Calibration, Population
 from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people.empirical_bayes import tie_spread_of, ties_step
-from predilect.people.layout import Law
-from predilect.people.posterior import person_of
+from predilect.people.law import Law
+from predilect.people.person import person_of
 from predilect.people.update import FIRST_REST, next_threshold, settle, settle_all, settled, thresholds_at_rest
 from simulate import answers, comparisons, laid_out, probit_answers, random_covariance
 from tolerances import CONVERGED, ITERATIVE

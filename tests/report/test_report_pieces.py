@@ -14,7 +14,7 @@ from predilect import Population
 from predilect._json import plain
 from predilect._text import amount, one_line, percent, shortened
 from predilect.report.folder import plot_board, write_people
-from predilect.report.tables import SCALES, rescaled
+from predilect.report.tables import SCALES, rescaled, scale_of
 from simulate import comparisons, crowd
 from tolerances import EXACT
 
@@ -35,6 +35,17 @@ def test_scales_mean_what_they_say(gap):
     # Each scale's own formula gives the probit probability, to the .0095 of the logistic approximation.
     assert abs(expit(gap * SCALES["logit"].per_probit) - ndtr(gap)) < 0.01
     assert abs(1 / (1 + 10 ** (-gap * SCALES["elo"].per_probit / 400)) - ndtr(gap)) < 0.01
+
+
+@pytest.mark.parametrize("gap", [0.3, 1.0, 2.5])
+def test_utilities_of_a_logit_model_are_log_odds_on_every_scale(gap):
+    assert scale_of("elo", "probit") is SCALES["elo"]
+    for name in ("probit", "logit"):
+        assert scale_of(name, "logit").per_probit == 1.0
+        assert "1 / (1 + exp(-g))" in scale_of(name, "logit").meaning
+    elo = scale_of("elo", "logit")
+    assert abs(1 / (1 + 10 ** (-gap * elo.per_probit / 400)) - expit(gap)) < 1e-12
+    assert f"= {elo.per_probit:.1f}" in elo.meaning
 
 
 def test_elo_gap_of_100_is_64_percent_and_ties_are_explained():

@@ -10,6 +10,7 @@ import typer
 
 from predilect.cli.options import UNPACK_LIMIT, JsonFlag, ModelFolder, QuietFlag, UnpackLimit
 from predilect.cli.session import session
+from predilect.errors import DataError
 
 StrategyName = StrEnum("StrategyName", ["bald", "entropy", "eubo", "random"])  # criterion of the next question
 
@@ -47,6 +48,17 @@ def ask(
             "in a column item.",
         ),
     ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            "--size",
+            metavar="K",
+            min=2,
+            max=20,
+            show_default="pairs",
+            help="Ask for the best of so many items in place of pairs: prints item, p_best and score, a row an item.",
+        ),
+    ] = None,
     exclude: Annotated[
         Path | None,
         typer.Option(
@@ -74,12 +86,24 @@ def ask(
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the questions
         from predilect.data.read.readers import read_table
-        from predilect.decisions import suggest
+        from predilect.decisions import suggest, suggest_set
         from predilect.models.registry import load_model
 
         fitted = load_model(model)
         fitted.backend_ = "polars"  # whatever it was fitted with
         pool = None if candidates is None else _pairs_or_items(candidates, unpack_limit)
+        if size is not None:
+            if n != 1 or strategy is not StrategyName.bald or exclude is not None:
+                raise DataError("--size asks for one set, by information: it goes with --user, --candidates and --seed")
+            table = suggest_set(fitted, user, size, _items_of(pool), random_state=seed)
+            if json:
+                talk.document({
+                    "schema": "predilect/set", "version": 1, "model": fitted.report_["model"], "user": user,
+                    "warnings": talk.warned, "set": table.to_dicts(),
+                })  # fmt: skip
+            else:
+                talk.table(table)
+            return
         asked = None if exclude is None else read_table(exclude, unpack_limit=unpack_limit)[1]
         table = suggest(fitted, user, pool, n, strategy.value, exclude=asked, repeat=repeat, random_state=seed)
         if len(table) < n:
@@ -93,6 +117,13 @@ def ask(
             })  # fmt: skip
         else:
             talk.table(table)
+
+
+def _items_of(pool: Any) -> Any:
+    """Items to make a set of; DataError for pairs."""
+    if pool is not None and hasattr(pool, "columns"):
+        raise DataError("a set is made of items: give --candidates FILE a column item")
+    return pool
 
 
 def _pairs_or_items(path: Path, unpack_limit: float) -> Any:

@@ -30,7 +30,7 @@ def check(
         from predilect.report.folder import input_records
 
         comparisons = read_votes(votes, reading).comparisons
-        features = read_features(items, reading.unpack_limit)
+        features = read_features(items, comparisons, reading.unpack_limit)
         findings = look(comparisons, None if features is None else features.ids)
         say_intake(talk, comparisons)
         if features is not None:

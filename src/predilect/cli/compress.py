@@ -12,7 +12,9 @@ from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag
 from predilect.cli.session import session
 
 LossName = StrEnum("LossName", ["regret", "recommendation", "zero_one", "log"])  # purpose of a compressed model
-CriterionName = StrEnum("CriterionName", ["auto", "ucb", "voi", "ivm", "random", "mean"])  # of the items to keep
+CriterionName = StrEnum(
+    "CriterionName", ["auto", "ucb", "voi", "ivm", "pairs", "random", "mean"]
+)  # of the items to keep
 PrecisionName = StrEnum("PrecisionName", ["half", "single", "double"])  # of the numbers kept
 BoundName = StrEnum("BoundName", ["exact", "gp_ucb", "taylor"])  # meaning of the criterion ucb
 

@@ -30,7 +30,10 @@ def say_intake(talk: Talk, comparisons: Comparisons) -> None:
     for line in comparisons.intake.describe():
         talk.say(line)
     who = f"{comparisons.n_users} people" if comparisons.has_users else "people not named"
-    talk.say(f"{amount(comparisons.n_answers)} answers, {comparisons.n_items} items, {who}.")
+    answers = f"{amount(comparisons.n_answers)} answers"
+    if comparisons.intake.tasks_read:
+        answers = f"{amount(comparisons.n_answers)} times one alternative over another"
+    talk.say(f"{answers}, {comparisons.n_items} items, {who}.")
 
 
 def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:

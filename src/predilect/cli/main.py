@@ -1,4 +1,4 @@
-"""The entry point: ``predilect rank``, ``predict``, ``ask``, ``compress`` and ``check``."""
+"""The entry point of the command ``predilect``, with all that it does."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from typer.core import TyperGroup
 from predilect.cli.ask import ask
 from predilect.cli.check import check
 from predilect.cli.compress import compress
+from predilect.cli.decide import decide
 from predilect.cli.predict import predict
 from predilect.cli.rank import rank
 from predilect.cli.session import BAD_INPUT, Talk
+from predilect.cli.simulate import simulate
+from predilect.cli.utilities import utilities
 
 
 class _Commands(TyperGroup):
@@ -51,8 +54,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("rank")(rank)
+app.command("utilities")(utilities)
+app.command("simulate")(simulate)
 app.command("predict")(predict)
 app.command("ask")(ask)
+app.command("decide")(decide)
 app.command("compress")(compress)
 app.command("check")(check)
 

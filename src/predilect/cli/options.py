@@ -17,6 +17,7 @@ from predilect.errors import DataError
 COLUMNS = "Which column is which (guessed from common names)"
 ROWS = "What the answers mean, and rows that cannot be used"
 FEATURES = "More about items and people"
+MODEL, OUTPUT = "Model", "Output"
 GASPK = "For --model gaspk"
 
 Votes = Annotated[
@@ -50,6 +51,23 @@ PeopleFile = Annotated[
     ),
 ]
 QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, rich_help_panel=MODEL, help="The same seed gives the same result.")
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        min=1,
+        rich_help_panel=MODEL,
+        show_default="all cores",
+        help="Threads; the result is the same for any number.",
+    ),
+]
+StrictFlag = Annotated[
+    bool, typer.Option("--strict", rich_help_panel=MODEL, help="Fail (exit code 3) if the fit does not converge.")
+]
 UNPACK_LIMIT = 1.0  # as of the readers, which take long to import
 UnpackLimit = Annotated[
     float,
@@ -71,6 +89,9 @@ class WinnerReading(StrEnum):
     item = "item"
     side = "side"
     sign = "sign"
+
+
+KindName = StrEnum("KindName", ["pairs", "best", "best_worst", "order", "rank", "rating", "approval"])
 
 
 @dataclass(frozen=True)
@@ -134,6 +155,16 @@ class ReadingOptions:
             "of differences, left minus right, or stands for A_left and A_right, or A_a and A_b.",
         ),
     ] = None
+    grades: Annotated[
+        str | None,
+        typer.Option(
+            "--grades",
+            metavar="A,B",
+            rich_help_panel=ROWS,
+            help="Names of grades from slight to strong, with commas between them, where an answer is a side and a "
+            'grade, such as "left slightly better", or a number: 1,2,3.',
+        ),
+    ] = None
     side: Annotated[
         bool | None,
         typer.Option(
@@ -143,6 +174,40 @@ class ReadingOptions:
             help="Left and right are where the items were shown, which may sway people; no: they mean nothing.",
         ),
     ] = None
+    kind: Annotated[
+        KindName | None,
+        typer.Option(
+            "--kind",
+            rich_help_panel=ROWS,
+            show_default="what the file shows",
+            help="What was asked: one of two, the best of several, best and worst, an order (columns are places), "
+            "ranks (1 is the best) or ratings (more is better), or any number that is approved of.",
+        ),
+    ] = None
+    alternatives: Annotated[
+        str | None,
+        typer.Option(
+            "--alternatives",
+            metavar="A,B",
+            rich_help_panel=COLUMNS,
+            help="Which alternative a row is about, or all that were shown; or, where columns describe them, the names "
+            "of the alternatives in the order of their numbers, with commas between them.",
+        ),
+    ] = None
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="A,B",
+            rich_help_panel=COLUMNS,
+            help="What describes alternatives that have no name, with commas between them; each distinct profile is an "
+            "item.",
+        ),
+    ] = None
+    none: Annotated[
+        str,
+        typer.Option("--none", metavar="WORD", rich_help_panel=ROWS, help='The item that stands for "none of these".'),
+    ] = "None"
     winner_is: Annotated[
         WinnerReading | None,
         typer.Option(
@@ -219,9 +284,9 @@ class GaSPKOptions:
         typer.Option(
             "--weights",
             rich_help_panel=GASPK,
-            show_default="heuristic",
-            help="How people's weights on them are found: heuristic is fast and nearly sorts people into groups; exact "
-            "and expected mix, and predict better where people answer much.",
+            show_default="exact",
+            help="How people's weights on them are found: exact, each person's most probable ones; expected, which "
+            "knows how uncertain the functions are; heuristic, which nearly sorts people into groups.",
         ),
     ] = None
     attributes: Annotated[

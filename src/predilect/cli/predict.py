@@ -105,7 +105,7 @@ def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: 
     import numpy as np
     import polars as pl
 
-    from predilect.data.comparisons import SIDE
+    from predilect.data.derived import SIDE
     from predilect.data.read.covariates import covariate_columns, flat
     from predilect.errors import DataError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -12,26 +13,31 @@ import typer
 
 from predilect.cli.choice import DEFAULT, ModelName, Personal, asked_for
 from predilect.cli.options import (
+    MODEL,
+    OUTPUT,
     GaSPKOptions,
     ItemsFile,
+    JobsOption,
     JsonFlag,
     PeopleFile,
     QuietFlag,
     ReadingOptions,
+    SeedOption,
+    StrictFlag,
     Votes,
     expanded,
 )
 from predilect.cli.session import Talk, session
-from predilect.models.registry import COMMANDS
-
-MODEL = "Model"
-OUTPUT = "Output"
+from predilect.errors import DataError
+from predilect.models.registry import COMMANDS, estimator, load_model
 
 ScaleName = StrEnum("ScaleName", ["probit", "logit", "elo"])  # the unit of a score
+FormatName = StrEnum("FormatName", ["text", "md"])  # of what is printed
 
 
 @expanded
 def rank(
+    ctx: typer.Context,
     votes: Votes,
     reading: ReadingOptions,
     gaspk: GaSPKOptions,
@@ -85,23 +91,9 @@ def rank(
             "board of that segment too.",
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, rich_help_panel=MODEL, help="The same seed gives the same result.")
-    ] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            metavar="N",
-            min=1,
-            rich_help_panel=MODEL,
-            show_default="all cores",
-            help="Threads; the result is the same for any number.",
-        ),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", rich_help_panel=MODEL, help="Fail (exit code 3) if the fit does not converge.")
-    ] = False,
+    seed: SeedOption = 0,
+    jobs: JobsOption = None,
+    strict: StrictFlag = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -115,8 +107,30 @@ def rank(
             "weights.csv and characteristics.csv, .png and .svg.",
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+            show_default="nothing is written",
+            help="Page to make, such as board.html, to be sent on: the board, what it says, whether it can be trusted. "
+            "It is one file, which asks nothing of any other place.",
+        ),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            metavar="OLD",
+            rich_help_panel=OUTPUT,
+            help="Folder that an earlier predilect rank wrote: say what changed since, and whether it is more than "
+            "chance.",
+        ),
+    ] = None,
     force: Annotated[
-        bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results.")
+        bool,
+        typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results, and FILE."),
     ] = False,
     scale: Annotated[
         ScaleName,
@@ -129,6 +143,14 @@ def rank(
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, rich_help_panel=OUTPUT, help="Rows to print; 0 for all.")
     ] = 50,
+    format: Annotated[
+        FormatName,
+        typer.Option(
+            "--format",
+            rich_help_panel=OUTPUT,
+            help="md: print the board and the verdict as Markdown; messages go to standard error.",
+        ),
+    ] = FormatName.text,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -138,14 +160,17 @@ def rank(
 
     Example: predilect rank votes.csv --out results
     """  # fmt: skip
-    with session(quiet, json) as talk:
+    as_markdown = format is FormatName.md
+    with session(quiet, json or as_markdown) as talk:
         from predilect.cli.fitting import Fitter, say_board, say_findings, say_intake, say_model, say_verdict
         from predilect.cli.reading import read_features, read_people, read_votes
         from predilect.cli.segments import asked_segments, refuse_unknown, say_segments
+        from predilect.report.changes import changes_between, shared_items
         from predilect.report.folder import RankOutput, input_records, package_versions
         from predilect.report.leaderboard import Ranking, leaderboard_document, shared_segments
-        from predilect.report.output import OutputFolder
-        from predilect.report.tables import SCALES
+        from predilect.report.markdown import markdown
+        from predilect.report.output import OutputFile, OutputFolder
+        from predilect.report.tables import scale_of
 
         started, clock = datetime.now(UTC), perf_counter()
         asked = asked_for(model, personal, pooled)
@@ -153,22 +178,29 @@ def rank(
         columns, boards = asked_segments(segment or [], by, str(model), asked)
         if columns:
             asked = Personal.yes
+        if json and as_markdown:
+            raise DataError("--json and --format md both want standard output. Give one of them")
         folder = None if out is None else OutputFolder(out, force)
-        unit = SCALES[scale.value]
+        page = None if report is None else OutputFile(report, force, what="the report needs", place="--report")
+        old = None if compare is None else load_model(compare)
+        unit = scale_of(scale.value, estimator(str(model))._likelihood.name)
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by, columns if people is None else [])
             of_people = read.people or read_people(people, reading.unpack_limit, columns)
             if of_people is not None:
                 refuse_unknown(boards, [(one.source, one.category or "") for one in of_people.outputs])
-            features = read_features(items, reading.unpack_limit)
+            features = read_features(items, read.comparisons, reading.unpack_limit)
             fitter = Fitter(str(model), features, of_people, unit, asked, verdict, seed, jobs, strict, settings)
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
+            if old is not None:
+                shared_items(read.comparisons.items, old, str(compare))
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
         findings = fitter.look(read.comparisons)
         say_findings(talk, findings)
-        if folder is not None:
-            folder.probe()
+        for output in (folder, page):
+            if output is not None:
+                output.probe()
 
         overall, choice = fitter.fit(talk, read.comparisons, findings)
         segments: dict[Any, Any] = {}
@@ -198,9 +230,18 @@ def rank(
             timing={"started": started.isoformat(timespec="seconds"), "seconds": seconds},
         )  # fmt: skip
 
+        changes = None if old is None else changes_between(overall.model, old, unit, str(compare))
         # A board that took long to make is shown even if the disk is full.
         failure: OSError | None = None
         written: list[str] = []
+        if page is not None:
+            try:
+                with talk.progress("Writing"):
+                    text = _page(overall, unit, findings, choice.reason, changes, document, _command(ctx))
+                    page.write(lambda place: place.write_text(text, encoding="utf-8"))
+                talk.written = str(report)
+            except OSError as error:
+                failure = error
         if folder is not None:
             try:
                 with talk.progress("Writing") as watch, folder.writing() as place:
@@ -208,6 +249,8 @@ def rank(
                 talk.written = str(out)
             except OSError as error:
                 failure = error
+        if as_markdown:
+            typer.echo(markdown(overall.board, unit, choice.verdict, top or len(overall.board)), nl=False)
         say_model(talk, overall, unit, choice.personal)
         say_verdict(talk, choice)
         say_board(talk, overall, unit, top)
@@ -218,11 +261,49 @@ def rank(
             _say_separate(talk, by, read.rows_without_segment)
         elif columns:
             say_segments(talk, segments, overall, unit, boards, top, out)
+        if changes is not None:
+            talk.say(changes.sentence)
         if json:
             talk.document(document)
         if failure is not None:
             raise failure
-        _say_next(talk, out, written)
+        if report is not None:
+            talk.say(f"Written to {report}: a page to be sent on.")
+        if out is not None or report is None:
+            _say_next(talk, out, written)
+
+
+def _command(ctx: typer.Context) -> str:
+    """The command with the options that were given, and names of files without their folders."""
+    given = ["predilect", str(ctx.info_name)]
+    for one in ctx.command.params:
+        value, source = ctx.params.get(one.name or ""), ctx.get_parameter_source(one.name or "")
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        names = one.opts if value is not False else one.secondary_opts
+        flag = [] if one.param_type_name == "argument" else names[-1:]
+        for part in value if isinstance(value, list | tuple) else [value]:
+            told = [] if isinstance(part, bool) else [Path(part).name if isinstance(part, Path) else str(part)]
+            given.append(shlex.join([*flag, *told]))
+    return " ".join(given)
+
+
+def _page(
+    overall: Any, unit: Any, findings: Any, reason: str, changes: Any, document: dict[str, Any], command: str
+) -> str:
+    """The report as a page."""
+    from predilect.report.contents import contents_of
+    from predilect.report.page import page
+
+    provenance = document["provenance"]
+    made = {"Command": command}
+    made |= {f"File of {role}": f"{one['name']}, SHA-256 {one['sha256']}" for role, one in provenance["inputs"].items()}
+    made["Versions"] = ", ".join(f"{name} {version}" for name, version in provenance["versions"].items())
+    told = contents_of(
+        overall.model, scale=unit, findings=findings, warnings=overall.warnings, returned=reason, changes=changes,
+        made=made,
+    )  # fmt: skip
+    return page(told)
 
 
 def _say_separate(talk: Talk, by: str, n_without: int) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import polars as pl
 
 from predilect.cli.options import ReadingOptions
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
 from predilect.data.frames import as_text
-from predilect.data.read.assemble import ReadOptions, used_columns
+from predilect.data.read.assemble import Kind, ReadOptions
 from predilect.data.read.columns import TASK, guess_one
+from predilect.data.read.profiles import LABEL
 from predilect.data.read.readers import read_table
+from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
 
 MOST_SEGMENTS = 200
@@ -67,9 +69,16 @@ def read_votes(
     # A segment alone might fit two readings of the winner where the whole fits one.
     if settings.get("winner_is") is None:
         settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)
-    settings["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
+    described = whole.intake.attributes and not any(role.startswith("feature ") for role in whole.intake.columns)
+    if described and settings.get("profile") is None:
+        # What is the same in all of a segment still is a part of its items' ids.
+        settings["profile"] = [name for name in whole.intake.attributes if name != LABEL]
+    if not whole.intake.tasks_read:
+        settings["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
+    if whole.grades:
+        settings["grades"] = whole.grades
     # Few answers may look as if they had no sides, or had some, where all together tell.
-    if settings.get("side") is None and whole.intake.no_sides:
+    if settings.get("side") is None and whole.intake.no_sides and not whole.intake.tasks_read:
         settings["side"] = False
     value = _segment_values(frame, by)
     parts: dict[str, Comparisons | str] = {}
@@ -81,9 +90,17 @@ def read_votes(
     return Reading(whole, parts, value.null_count())
 
 
-def read_features(path: Path | None, unpack_limit: float) -> ItemFeatures | None:
-    """Features of items from a file with one row an item."""
-    return None if path is None else ItemFeatures.from_frame(read_frame(path, unpack_limit=unpack_limit))
+def read_features(
+    path: Path | None, answers: Comparisons, unpack_limit: float, *, categorical: Sequence[str] = (),
+    piecewise: Mapping[str, Sequence[float]] | None = None,
+) -> ItemFeatures | None:  # fmt: skip
+    """Features of items from a file with one row an item, or else from answers that describe their alternatives."""
+    frame = answers.item_table if path is None else read_frame(path, unpack_limit=unpack_limit)
+    if frame is None:
+        return None
+    return ItemFeatures.from_frame(
+        frame, "item" if path is None else None, categorical=categorical, piecewise=piecewise
+    )
 
 
 def read_people(path: Path | None, unpack_limit: float, segments: Sequence[str] = ()) -> PersonFeatures | None:
@@ -112,9 +129,7 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         raise DataError("--weight and --no-weight contradict each other; give one of them")
     if options.no_task and options.task is not None:
         raise DataError("--task and --no-task contradict each other; give one of them")
-    control = [name.strip() for name in (options.control or "").split(",")]
-    if options.control is not None and not all(control):
-        raise DataError("--control takes names of columns with commas between them, and one of the names is empty")
+    control, alternatives = names_in(options.control, "--control"), names_in(options.alternatives, "--alternatives")
     if options.item_map_column is not None and options.item_map is None:
         raise DataError("--item-map-column names a column of --item-map FILE, which was not given")
     settings: ReadOptions = {
@@ -129,15 +144,28 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         "drop_missing": options.drop_missing,
         "drop_self": options.drop_self,
         "drop_unknown": options.drop_unknown,
-        "covariates": control if options.control is not None else (),
+        "covariates": control,
         "side": options.side,
         "context": options.context,
+        "kind": cast("Kind | None", None if options.kind is None else options.kind.value),
+        "alternatives": alternatives[0] if len(alternatives) == 1 else alternatives or None,
+        "profile": names_in(options.profile, "--profile") or None,
+        "none": options.none,
+        "grades": names_in(options.grades, "--grades"),
     }
     if options.item_map is not None:
         settings["item_map"] = read_item_map(
             options.item_map, value=options.item_map_column, unpack_limit=options.unpack_limit
         )
     return settings
+
+
+def names_in(text: str | None, flag: str) -> list[str]:
+    """Names with commas between them; none where the option was not given."""
+    names = [] if text is None else [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise DataError(f"{flag} takes names of columns with commas between them, and one of the names is empty")
+    return names
 
 
 def _segment_values(frame: pl.DataFrame, by: str) -> pl.Series:

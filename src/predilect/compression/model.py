@@ -53,8 +53,8 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
         Use of the compressed model: "regret", "recommendation", "zero_one", "log", or a function; see
         :mod:`predilect.compression.losses`. The report has the expected loss of compressing.
     criterion : str, default "auto"
-        "ucb", "voi", "ivm", "adf", "random" or "mean"; "auto": "voi" for regret, "ucb" for recommendation and for a
-        function, "ivm" for the others.
+        "ucb", "voi", "ivm", "pairs", "adf", "random" or "mean"; "auto": "voi" for regret, "ucb" for recommendation and
+        for a function, "pairs" for the others, with more than 500 items or a budget "ivm".
     budget : int, optional
         Items of all people together, instead of ``keep``.
     local : bool, default True
@@ -137,7 +137,8 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
         model = copy.copy(model)  # other threads may update it meanwhile
         if hasattr(model, "consolidate"):
             model.consolidate()  # people lie in the order of users_ then
-        criterion = criterion_for(name) if self.criterion == "auto" else self.criterion
+        usual = criterion_for(name, len(model.items_), has_budget=self.budget is not None)
+        criterion = usual if self.criterion == "auto" else self.criterion
         options = dict(self.options or {})
         people = people_of_model(model)
         found = sparsify(

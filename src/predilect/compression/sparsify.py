@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.compression.criteria import Criterion, filter_answers, in_order, items_a_person, items_in_all
+from predilect.compression.criteria import (
+    Criterion,
+    filter_answers,
+    in_order,
+    items_a_person,
+    items_in_all,
+    representative,
+)
 from predilect.compression.posterior import SubsetPosterior, covariance_between, marginal_variances
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
@@ -114,13 +121,22 @@ def select(
         if r is None:
             raise DataError('criterion "adf" takes answers in order, for everybody: give keep, not budget')
         return _by_answers(model, r)
-    law = _laws(model, people)[0]
-    prior_var = _marginals(law, marginals)[1]
+    if how.name == "pairs":
+        if r is None:
+            raise DataError('criterion "pairs" chooses the items of each person together: give keep, not budget')
+        mean, C = _laws(model, people)[0].dense()
+        return _selection([representative(one.mean - mean, C, r) for one in people(_everybody(model))])
     rng = np.random.default_rng(how.random_state)
     kept: list[IntArray] = []
     scores = np.empty((n_users, n_items if total is not None else 0))
     for user, utilities in enumerate(people(_everybody(model))):
         mean, var = _marginals(utilities, marginals)
+        prior_var = var  # which only one criterion reads
+        if how.name == "ivm" and how.ivm == "max_reduction":
+            prior = model.posterior_.prior_of(user)
+            if prior is None:
+                raise DataError(f'the prior of a {type(model).__name__} is not known: ivm="max_reduction" needs it')
+            prior_var = _marginals(prior, marginals)[1]
         score = how.scores(mean, np.maximum(var, 0.0), np.maximum(prior_var, 0.0), rng)
         if total is None:
             kept.append(np.sort(in_order(score)[:r]))

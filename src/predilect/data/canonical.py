@@ -20,7 +20,8 @@ class Answers(NamedTuple):
 
     ``task``: equal for a person's answers of one task, below 0 for none. ``sides``: weight shown with the left item on
     the left, and on the right, (n_rows, 2). ``covariates``: left minus right, (n_rows, n_covariates). ``context``:
-    equal for answers of whomever on one prompt or the like, -1 for none.
+    equal for answers of whomever on one prompt or the like, -1 for none. ``grade``: by how much the better one is, from
+    1, 0 where only the side is known.
     """
 
     user: Codes
@@ -32,6 +33,7 @@ class Answers(NamedTuple):
     sides: NDArray[np.float64] | None = None
     covariates: NDArray[np.float64] | None = None
     context: Codes | None = None
+    grade: NDArray[np.int8] | None = None
 
     def at(self, rows: NDArray[np.intp]) -> Answers:
         """Some of the rows, by index."""
@@ -134,7 +136,7 @@ def task_codes(ids: pl.Series, column: str, named: bool) -> Codes | None:
 
 def tells_tasks_apart(user: Codes, task: Codes) -> bool:
     """Whether anybody has two tasks, or a task and an answer without one; else the column holds no tasks."""
-    pairs = np.sort(_packed(user, np.maximum(task, ALONE) + 1))
+    pairs = np.sort(packed(user, np.maximum(task, ALONE) + 1))
     return bool((np.diff(pairs) != 0).sum() >= len(np.unique(user)) and (task > ALONE).any())
 
 
@@ -213,7 +215,8 @@ def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray
 def canonical_answers(answers: Answers) -> Answers:
     """Canonical rows of answers with tasks, sides, covariates and contexts, in the order of ``canonical_rows``.
 
-    Only equal answers of one task and context, with the same covariates, become one row; these sort after the outcome.
+    Only equal answers of one task, context and grade, with the same covariates, become one row; these sort after the
+    outcome.
     Sides add up; they and covariates turn with the items. Tasks are 0, 1, ... in the order in which they first occur in
     the rows, distinct between people, -1 for none; None if no answer has a task.
 
@@ -222,7 +225,7 @@ def canonical_answers(answers: Answers) -> Answers:
     change places without any difference. O(n log n), and once more for each doubling of the answers in which two tasks
     agree from the start.
     """
-    user, left, right, outcome, weight, task, sides, covariates, context = answers
+    user, left, right, outcome, weight, task, sides, covariates, context, grade = answers
     swap = left > right
     apart: list[NDArray[Any]] = []
     if covariates is not None:
@@ -230,6 +233,8 @@ def canonical_answers(answers: Answers) -> Answers:
         apart += [_dense(column) for column in covariates.T]
     if context is not None:
         apart.append(context.astype(np.int64) + 1)
+    if grade is not None:
+        apart.append(grade)
     value = _dense(*apart) if apart else None
     group, known, span = user, None, 1
     if task is not None and (task >= 0).any():
@@ -242,8 +247,9 @@ def canonical_answers(answers: Answers) -> Answers:
     sides = _sides_of_rows(sides, swap, order, starts)
     covariates = None if covariates is None else covariates[first]
     context = None if context is None else context[first]
+    grade = None if grade is None else grade[first]
     if known is None:
-        return Answers(*rows, None, sides, covariates, context)
+        return Answers(*rows, None, sides, covariates, context, grade)
     alone = known % span == 0
     group, left, right, outcome, weight = rows
     user = (known // span).astype(np.int32)[group]
@@ -259,8 +265,8 @@ def canonical_answers(answers: Answers) -> Answers:
     code = np.full(len(known), ALONE, dtype=np.int32)
     code[np.flatnonzero(~alone)[place]] = np.arange(len(place), dtype=np.int32)
     task = code[group]
-    order = np.argsort(_packed(kind, task + 1))
-    return Answers(user, left, right, outcome, weight, task, sides, covariates, context).at(order)
+    order = np.argsort(packed(kind, task + 1))
+    return Answers(user, left, right, outcome, weight, task, sides, covariates, context, grade).at(order)
 
 
 def _sides_of_rows(
@@ -332,11 +338,11 @@ def _starts(word: NDArray[np.int64]) -> NDArray[np.int64]:
 def _dense(*columns: NDArray[Any]) -> NDArray[np.int64]:
     """Dense rank of each row, by the first column, then the second ..."""
     ranked: NDArray[np.int64]
-    ranked = np.unique(columns[0] if len(columns) == 1 else _packed(*columns), return_inverse=True)[1]
+    ranked = np.unique(columns[0] if len(columns) == 1 else packed(*columns), return_inverse=True)[1]
     return ranked
 
 
-def _packed(*columns: NDArray[Any]) -> NDArray[np.int64]:
+def packed(*columns: NDArray[Any]) -> NDArray[np.int64]:
     """One number a row that sorts as the columns do, all of whole numbers from 0."""
     key, span = columns[0].astype(np.int64), int(columns[0].max(initial=0)) + 1
     for column in columns[1:]:

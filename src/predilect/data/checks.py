@@ -241,6 +241,9 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
                 f"{counted(n_pairs, 'time')} a user answered the same question in different ways; all answers are kept."
             )
             found.append(Finding("contradictions", "note", message, n_pairs))
+    if comparisons.grades and len(used := comparisons.with_used_grades(1).grades) < 2:
+        message = "All answers that prefer an item have one grade, or none: only their sides say something."
+        found.append(Finding("one-grade", "note", message, len(used)))
     if total < FEW_IN_ALL or total < comparisons.n_items:
         message = (
             f"Only {counted(round(total), 'answer')} for {counted(comparisons.n_items, 'item')}: "

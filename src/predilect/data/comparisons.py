@@ -10,16 +10,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from predilect.data.canonical import ALONE, Answers, canonical_answers, joined_tasks, row_offsets
+from predilect.data.canonical import ALONE, Answers, canonical_answers, row_offsets
+from predilect.data.derived import frame_columns, grade_in, split_by_side
 from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake
-from predilect.data.read.assemble import EVERYONE, ReadOptions, assemble
+from predilect.data.joined import joined
+from predilect.data.orders import choices_in, joint_rows, n_joint
+from predilect.data.read.assemble import EVERYONE, Kind, ReadOptions
+from predilect.data.read.recognise import assembled
 from predilect.data.read.winners import WinnerIs
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
-SIDE = "side"  # the covariate that Comparisons.with_side makes
-_DUST = 1e-9  # relative: sums of weights carry rounding errors
 _COLUMNS = (("user", np.int32), ("left", np.int32), ("right", np.int32), ("outcome", np.int8), ("weight", np.float64))
 
 
@@ -61,12 +63,23 @@ class Comparisons:
     context : int32 array, shape (n_rows,), or None
         Codes in ``contexts``: answers of whomever on one prompt, scenario or the like; -1 for none. None without any.
     contexts : Vocabulary or None
+    joint : bool
+        Whether the rows of a task are one answer about several alternatives, a partial order such as "the best of
+        four", so that they share the noise of an alternative; otherwise they were only asked together.
+    item_table : polars data frame or None
+        What describes the items, one row each, ids in the column "item", where the answers themselves say it:
+        ``model.fit(answers, items=answers.item_table)``.
+    grade : int8 array, shape (n_rows,), or None
+        By how much the better item is: a number from 1, that of a name in ``grades``; 0 for ties, and where only the
+        side is known. None without any.
+    grades : tuple of str
+        Names of the grades, from slight to strong.
 
     Notes
     -----
     The arrays are read-only. Use ``Comparisons.from_frame`` or ``read_comparisons``; the constructor expects
-    canonical rows and does not sort. ``==`` compares ids, answers, covariates, contexts and which answers
-    share a task, not the intake, nor sides, which are all that a swap of left and right changes.
+    canonical rows and does not sort. ``==`` compares ids, answers, grades, covariates, contexts and which answers
+    share a task, not the intake, the table of items, nor sides, which are all that a swap of left and right changes.
     """
 
     users: Vocabulary
@@ -85,6 +98,10 @@ class Comparisons:
     covariate_names: tuple[str, ...] = ()
     context: NDArray[np.int32] | None = None
     contexts: Vocabulary | None = None
+    joint: bool = False
+    item_table: pl.DataFrame | None = None
+    grade: NDArray[np.int8] | None = None
+    grades: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, dtype in _COLUMNS:
@@ -107,6 +124,16 @@ class Comparisons:
                 raise DataError(f"context has shape {context.shape}, expected ({self.n_rows},): one code a row.")
             context.flags.writeable = False
             object.__setattr__(self, "context", context)
+        if (self.grade is None) != (not self.grades):
+            raise DataError("grade and grades go together: a number for each row, and what the numbers stand for.")
+        if self.grade is not None:
+            grade = np.asarray(self.grade, dtype=np.int8).view()
+            if grade.shape != self.user.shape:
+                raise DataError(f"grade has shape {grade.shape}, expected ({self.n_rows},): one number a row.")
+            if grade.min(initial=0) < 0 or grade.max(initial=0) > len(self.grades) or grade[self.outcome == 0].any():
+                raise DataError(f"grades are 0 for ties and at most {len(self.grades)}, the number of names.")
+            grade.flags.writeable = False
+            object.__setattr__(self, "grade", grade)
         if (self.covariates is None) != (not self.covariate_names):
             raise DataError("covariates and covariate_names go together: one name a column.")
         for name, n_columns in (("sides", 2), ("covariates", len(self.covariate_names))):
@@ -140,8 +167,13 @@ class Comparisons:
         covariates: Sequence[str] = (),
         side: bool | None = None,
         context: str | None = None,
+        kind: Kind | None = None,
+        alternatives: str | Sequence[str] | None = None,
+        profile: Sequence[str] | None = None,
+        none: str = "None",
+        grades: Sequence[str] = (),
     ) -> Comparisons:
-        """Read a data frame with one answer a row.
+        """Read a data frame of answers: pairs, choices from several, orders, ratings.
 
         Parameters
         ----------
@@ -154,7 +186,8 @@ class Comparisons:
             Winner values that stand for a tie, besides tie, draw, equal, both_bad and the like.
         outcome : array-like, shape (n_rows,), optional
             1 (left better), 0 (tie) or -1 (right better), or booleans (True: left better), instead of a winner
-            column. Only 1 and 0 is an error, as 0 may mean right: ``ties=["0"]`` says that it is a tie.
+            column. Only 1 and 0 is an error, as 0 may mean right: ``ties=["0"]`` says that it is a tie. Whole numbers
+            from -6 to 6 are grades, where some go beyond 1 and some beyond -1.
         item_map : mapping, optional
             Replaces every item id, as a dict of id to id or a dict of two columns.
         winner_is : {"item", "side", "sign"}, optional
@@ -184,6 +217,26 @@ class Comparisons:
         context : str, optional
             Column with the prompt, scenario or place that answers are about: those on one, of whomever, depend on each
             other. A missing id is an answer without one.
+        kind : {"pairs", "best", "best_worst", "order", "rank", "rating", "approval"}, optional
+            What each task asked for; found by names and values where that is clear. A task becomes the rows from which
+            all else follows, such as the chosen item over every other one, with one ``task`` code; it is one answer
+            (``joint``). Rows of pairs with a task are a choice if in each task of several rows one item wins over
+            different others; "pairs" says that they were only asked together.
+        alternatives : str or sequence of str, optional
+            The column that says which alternative a row is about, or lists those shown; or the columns of those shown;
+            or, where columns describe alternatives, their names in the order in which the answer numbers them.
+        profile : sequence of str, optional
+            What describes alternatives that have no id; found where not given. Each distinct profile is an item, and
+            ``item_table`` describes it.
+        none : str
+            The item that stands for "none of these".
+        grades : sequence of str
+            Names of grades from slight to strong, at most six, as in "left slightly better" or "B is much better"
+            (``["slightly better", "much better"]``), or whole numbers (``["1", "2", "3"]``: even if only 1 and -1 come,
+            they are the slightest grade). By default words in common use, from slightly over moderately, or just
+            better, to much and very much better; whole numbers from -6 to 6, some beyond 1 and some beyond -1; and
+            numbers from 1 (the left one much better) over 1.5 (a tie) to 2, with two to six distances from 1.5. A side
+            alone says nothing of the grade.
 
         Raises
         ------
@@ -195,30 +248,26 @@ class Comparisons:
         O(n log n) time; about 1 s and 100 bytes a row for a million rows.
         """
         options: ReadOptions = {
-            "user": user,
-            "left": left,
-            "right": right,
-            "winner": winner,
-            "ties": ties,
-            "weight": weight,
-            "outcome": outcome,
-            "item_map": item_map,
-            "winner_is": winner_is,
-            "drop_missing": drop_missing,
-            "drop_self": drop_self,
-            "drop_unknown": drop_unknown,
-            "task": task,
-            "covariates": covariates,
-            "side": side,
-            "context": context,
-        }
+            "user": user, "left": left, "right": right, "winner": winner, "ties": ties, "weight": weight,
+            "outcome": outcome, "item_map": item_map, "winner_is": winner_is, "drop_missing": drop_missing,
+            "drop_self": drop_self, "drop_unknown": drop_unknown, "task": task, "covariates": covariates,
+            "side": side, "context": context, "kind": kind, "alternatives": alternatives,
+            "profile": [profile] if isinstance(profile, str) else profile, "none": none, "grades": grades,
+        }  # fmt: skip
         table, backend = open_frame(frame)
-        users, items, contexts, answers, names, has_users, intake = assemble(table, options)
+        users, items, contexts, answers, names, found_grades, has_users, intake, described = assembled(table, options)
         found = cls(
             users, items, has_users=has_users, intake=intake, backend=backend, covariate_names=names, contexts=contexts,
-            **answers._asdict(),
+            item_table=described, grades=found_grades, **answers._asdict(),
         )  # fmt: skip
-        return found.with_side() if side else found
+        found = found.with_side() if side else found
+        if intake.tasks_read:
+            return replace(found, joint=True)
+        choices = None if kind == "pairs" else choices_in(found)
+        if choices is None:
+            return found
+        found = choices
+        return replace(found, intake=replace(intake, joint_answers=n_joint(found)))
 
     @property
     def n_rows(self) -> int:
@@ -246,6 +295,11 @@ class Comparisons:
         return bool((self.outcome == 0).any())
 
     @property
+    def code(self) -> NDArray[np.int8]:
+        """Outcome and grade g in one, (n_rows,): 0 a tie, 1 or -1 where only the side is known, and ±(1 + g)."""
+        return self.outcome if self.grade is None else (self.outcome * (1 + self.grade)).astype(np.int8)
+
+    @property
     def user_offsets(self) -> NDArray[np.int64]:
         """Rows of user ``u`` are ``user_offsets[u]:user_offsets[u + 1]``; shape (n_users + 1,)."""
         return row_offsets(self.user, self.n_users)
@@ -266,57 +320,29 @@ class Comparisons:
         DataError
             If ids differ in kind, only one of the two identifies users, or they have other covariates.
         """
-        if self.has_users != other.has_users:
-            raise DataError(
-                "one set of answers tells people apart and the other does not; "
-                "read both with the same user column, or pool both with pooled()."
-            )
-        if self.covariate_names != other.covariate_names and self.n_rows and other.n_rows:
-            told = [", ".join(f'"{name}"' for name in one.covariate_names) or "none" for one in (self, other)]
-            raise DataError(
-                f"two sets of answers have different covariates, {told[0]} and {told[1]}; read both with the same "
-                "covariates=[...], or leave them out with without_covariates()."
-            )
-        users, items = self.users.extend(other.users), self.items.extend(other.items)
-        joined = []
-        for name, ids in (("user", users), ("left", items), ("right", items)):
-            parts = [ids.codes(side.users if name == "user" else side.items)[getattr(side, name)]
-                     for side in (self, other)]  # fmt: skip
-            joined.append(np.concatenate(parts))
-        outcome, weight = (np.concatenate([getattr(self, n), getattr(other, n)]) for n in ("outcome", "weight"))
-        task = joined_tasks(self.task, other.task, self.n_rows, other.n_rows)
-        names = (self if self.n_rows else other).covariate_names
-        sides, covariates = None, None
-        if self.sides is not None or other.sides is not None:
-            sides = np.concatenate([one.sides if one.sides is not None else np.zeros((one.n_rows, 2))
-                                    for one in (self, other)])  # fmt: skip
-        if names:
-            with_names = (one.covariates for one in (self, other) if one.covariate_names == names)
-            covariates = np.concatenate([part for part in with_names if part is not None])
-        contexts, context = self.contexts or other.contexts, None
-        if contexts is not None:
-            contexts = contexts if self.contexts is None or other.contexts is None else contexts.extend(other.contexts)
-            context = np.concatenate([one._context_in(contexts) for one in (self, other)])
-        answers = canonical_answers(
-            Answers(joined[0], joined[1], joined[2], outcome, weight, task, sides, covariates, context)
-        )
-        merged = self.intake.merge(other.intake)
-        merged = replace(
-            merged,
-            duplicates=merged.duplicates + len(outcome) - len(answers.user),
-            unused_items=tuple(value for value in merged.unused_items if value not in items),
-            unused_users=tuple(value for value in merged.unused_users if value not in users),
-        )
-        return Comparisons(
-            users, items, has_users=self.has_users, intake=merged, backend=self.backend, covariate_names=names,
-            contexts=contexts, **answers._asdict(),
-        )  # fmt: skip
+        return joined(self, other)
 
-    def _context_in(self, contexts: Vocabulary) -> NDArray[np.int32]:
-        """Codes of the contexts in another vocabulary."""
-        if self.context is None or self.contexts is None:
-            return np.full(self.n_rows, ALONE, dtype=np.int32)
-        return np.append(contexts.codes(self.contexts.series()), np.int32(ALONE))[self.context]
+    def with_grades(self, grades: tuple[str, ...]) -> Comparisons:
+        """The same with other names of grades; of answers whose grade is none of them only the side counts."""
+        if self.grade is None or grades == self.grades:
+            return self
+        if not grades:
+            return self.without_grades()
+        answers = canonical_answers(self._answers()._replace(grade=grade_in(self, grades)))
+        return replace(self, grades=grades, **answers._asdict())
+
+    def with_used_grades(self, least: int = 2) -> Comparisons:
+        """The same with the names of those grades only that occur; without grades where fewer than ``least`` do."""
+        if self.grade is None:
+            return self
+        used = np.unique(self.grade[self.grade > 0]).tolist()
+        return self.with_grades(tuple(self.grades[number - 1] for number in used) if len(used) >= least else ())
+
+    def without_grades(self) -> Comparisons:
+        """The same answers of which only the side counts; rows that are equal then are one."""
+        if self.grade is None:
+            return self
+        return replace(self, grades=(), **canonical_answers(self._answers()._replace(grade=None))._asdict())
 
     def with_side(self) -> Comparisons:
         """Answers of which the side is one more covariate, the last, called "side"; ``sides`` is None.
@@ -324,18 +350,7 @@ class Comparisons:
         It is 1 where the left item was shown on the left, -1 on the right and 0 where that is not known; rows are split
         by it. DataError if there is a covariate of this name already.
         """
-        if SIDE in self.covariate_names:
-            raise DataError(f'there is a covariate called "{SIDE}" already; rename it, or read with side=False.')
-        shown = np.zeros((self.n_rows, 2)) if self.sides is None else self.sides
-        rest = self.weight - shown.sum(axis=1)
-        parts = np.column_stack([shown, np.where(rest > _DUST * self.weight, rest, 0.0)])
-        row, which = np.nonzero(parts)
-        side = np.array([1.0, -1.0, 0.0])[which]
-        before = np.zeros((self.n_rows, 0)) if self.covariates is None else self.covariates
-        answers = self._answers()._replace(sides=None)
-        split = answers.at(row)._replace(weight=parts[row, which], covariates=np.column_stack([before[row], side]))
-        names = (*self.covariate_names, SIDE)
-        return replace(self, covariate_names=names, **canonical_answers(split)._asdict())
+        return split_by_side(self)
 
     def without_covariates(self) -> Comparisons:
         """The same answers without covariates and sides; rows that are equal then are one."""
@@ -381,8 +396,9 @@ class Comparisons:
         return replace(self, **self._answers().at(index)._asdict())
 
     def pooled(self) -> Comparisons:
-        """The same answers without people and tasks; equal answers of different people add up."""
-        answers = canonical_answers(self._answers()._replace(user=np.zeros_like(self.user), task=None))
+        """The same answers without people; equal answers of different people add up, but for those of several rows."""
+        task = joint_rows(self) if self.joint else None
+        answers = canonical_answers(self._answers()._replace(user=np.zeros_like(self.user), task=task))
         return replace(self, users=Vocabulary([EVERYONE]), has_users=False, **answers._asdict())
 
     def to_frame(self, backend: str | None = None) -> Any:
@@ -399,29 +415,12 @@ class Comparisons:
             Columns user (only if users are identified), left, right, winner ("left", "right" or "tie"),
             outcome (1, 0, -1), weight and, if known, task (missing for an answer without one), a column of
             differences, left minus right, for each covariate, and shown_left, the weight of answers in which the left
-            item was shown on the left, and context. ``from_frame(..., side=False)``, with ``task="task"``,
+            item was shown on the left, context, and grade, a name, missing where only the side is known; then outcome
+            holds its number (1 without one). ``from_frame(..., side=False)``, with ``task="task"``,
             ``covariates=[...]`` and ``context="context"`` where there are any, reads it back to the same comparisons
-            without their sides.
+            without their sides and grades.
         """
-        columns: dict[str, Any] = {"user": self.users.labels(self.user)} if self.has_users else {}
-        words = np.array(["right", "tie", "left"], dtype=object)
-        columns |= {
-            "left": self.items.labels(self.left),
-            "right": self.items.labels(self.right),
-            "winner": words[self.outcome + 1],
-            "outcome": self.outcome.astype(np.int64),
-            "weight": self.weight,
-        }
-        if self.task is not None:
-            columns["task"] = pl.Series(self.task, dtype=pl.Int64).set(pl.Series(self.task == ALONE), None)
-        if self.covariates is not None:
-            columns |= dict(zip(self.covariate_names, self.covariates.T, strict=True))
-        if self.sides is not None:
-            columns["shown_left"] = self.sides[:, 0]
-        if self.context is not None and self.contexts is not None:
-            place = pl.Series(self.context, dtype=pl.Int64).set(pl.Series(self.context == ALONE), None)
-            columns["context"] = self.contexts.series().gather(place)
-        return build_frame(columns, backend or self.backend)
+        return build_frame(frame_columns(self), backend or self.backend)
 
     def __len__(self) -> int:
         return self.n_rows
@@ -432,7 +431,7 @@ class Comparisons:
         same_ids = self.users == other.users and self.items == other.items and self.has_users == other.has_users
         if not same_ids or self.covariate_names != other.covariate_names or (self.task is None) != (other.task is None):
             return False
-        if self.contexts != other.contexts:
+        if self.contexts != other.contexts or self.grades != other.grades:
             return False
         mine, theirs = (one._answers()._replace(sides=None) for one in (self, other))
         if self.task is not None:

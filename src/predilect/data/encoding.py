@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,10 @@ FREE_TEXT_VALUES = 50
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of the matrix: ``(raw - centre) / scale`` of a source column, 0 where a number is missing."""
+    """One column of the matrix: ``(raw - centre) / scale`` of a source column, 0 where a number is missing.
+
+    Of a number that is piecewise linear, what of it lies between ``low`` and ``high``, None at an open end.
+    """
 
     name: str
     source: str
@@ -28,59 +32,105 @@ class Output:
     category: str | None
     centre: float
     scale: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def piece(self) -> str:
+        """Which piece of a number it is, "3 to 5" or the like; empty for a number of one slope, and no number."""
+        if self.low is None:
+            return "" if self.high is None else f"up to {self.high:g}"
+        return f"from {self.low:g}" if self.high is None else f"{self.low:g} to {self.high:g}"
 
     def __post_init__(self) -> None:
         is_number = math.isfinite(self.centre) and 0.0 < self.scale < math.inf
+        ends = [end for end in (self.low, self.high) if end is not None]
+        if ends and (self.kind != "number" or not np.isfinite(ends).all() or ends != sorted(set(ends))):
+            raise ValueError(f"the feature {self.name!r:.100} has ends that are none of a piece of a number")
         if not is_number or (self.kind == "category") != (self.category is not None):
             raise ValueError(f"the feature {self.name!r:.100} is neither a number nor a category")
 
 
 def plan_outputs(
-    columns: Mapping[str, pl.Series], categorical: Collection[str], ids: Sequence[object], what: str
-) -> tuple[tuple[Output, ...], int, list[str]]:
+    columns: Mapping[str, pl.Series], categorical: Collection[str], ids: Sequence[object], what: str,
+    piecewise: Mapping[str, Sequence[float]] | None = None,
+) -> tuple[tuple[Output, ...], int, list[str]]:  # fmt: skip
     """Plan of how each column is encoded, the number of columns before constants were dropped, and report lines.
 
-    ``categorical``: numeric columns whose values are labels; ``ids`` and ``what`` ("item" or "person") are for
-    messages. Raises DataError if a number is infinite.
+    ``categorical``: numeric columns whose values are labels; ``piecewise``: where slopes of numbers change; ``ids`` and
+    ``what`` ("item" or "person") are for messages. Raises DataError if a number is infinite.
     """
     outputs: list[Output] = []
     report: list[str] = []
     constant: list[str] = []
     n_encoded = 0
+    cuts = piecewise or {}
+    empty, is_marked = _described_by_nothing(columns), False
     for name, column in columns.items():
         missing = column.null_count()
+        known_gaps = bool(missing) and bool((column.is_null().to_numpy() == empty).all())
         if name in categorical or column.dtype in (pl.String, pl.Null, pl.Object):
             text = as_text(column)
             values = text.drop_nulls().unique().sort().to_list()
             if name not in categorical and len(values) > FREE_TEXT_VALUES and 2 * len(values) > len(text):
                 report.append(f'Ignored column "{name}": free text ({len(values)} different values).')
                 continue
-            raw: list[tuple[str, Literal["number", "missing", "category"], str | None]]
-            raw = [(f"{name}={value}", "category", value) for value in values]
-            if text.null_count():
+            bare = [Output(f"{name}={value}", name, "category", value, 0.0, 1.0) for value in values]
+            if text.null_count() and not known_gaps:
                 report.append(f'Column "{name}": {text.null_count()} missing values belong to no category.')
         elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
             _refuse_infinite(column, name, ids, what)
-            raw = [(name, "number", None)]
-            if missing:
-                raw.append((f"{name} missing", "missing", None))
+            bare = _pieces(name, column, cuts[name]) if name in cuts else [Output(name, name, "number", None, 0.0, 1.0)]
+            if missing and not known_gaps:
+                bare.append(Output(f"{name} missing", name, "missing", None, 0.0, 1.0))
                 report.append(f'Column "{name}": {missing} missing values set to the mean, and marked in a column.')
         else:
             report.append(f'Ignored column "{name}": values of type {column.dtype} are not encoded.')
             continue
-        for output_name, kind, category in raw:
+        if known_gaps and not is_marked:
+            is_marked = True
+            who = [str(ids[row]) for row in np.flatnonzero(empty).tolist()]
+            constant_of = who[0] if len(who) == 1 else "no features"
+            bare.append(Output(constant_of, name, "missing", None, 0.0, 1.0))
+            report.append(
+                f"{counted(len(who), what)} without any feature (first: {who[0]}): a column marks this, the "
+                f'constant of "{constant_of}".'
+            )
+        for output in bare:
             n_encoded += 1
-            bare = Output(output_name, name, kind, category, 0.0, 1.0)
-            centre, scale = _centre_and_scale(_raw(bare, column))
+            centre, scale = _centre_and_scale(_raw(output, column))
             if scale == 0:
-                constant.append(output_name)
+                constant.append(output.name)
             else:
-                outputs.append(Output(output_name, name, kind, category, centre, scale))
+                outputs.append(replace(output, centre=centre, scale=scale))
     if constant:
         report.append("Dropped constant columns: " + ", ".join(f'"{name}"' for name in constant) + ".")
     if not outputs:
         report.append(f"No usable feature is left; every {what} looks the same.")
     return tuple(outputs), n_encoded, report
+
+
+def _described_by_nothing(columns: Mapping[str, pl.Series]) -> NDArray[np.bool_]:
+    """Rows without any value, (n_rows,), such as the item that stands for "none of these"; of several columns."""
+    gaps = [column.is_null().to_numpy() for column in columns.values()]
+    empty = np.logical_and.reduce(gaps) if gaps else np.zeros(0, dtype=bool)
+    return empty if len(gaps) > 1 and not empty.all() else np.zeros(len(empty), dtype=bool)
+
+
+def _pieces(name: str, column: pl.Series, cuts: Sequence[float]) -> list[Output]:
+    """The pieces of a number that is piecewise linear; DataError for cuts that leave nothing on one side."""
+    seen = np.unique(column.drop_nulls().cast(pl.Float64).to_numpy())
+    ends = [None, *(float(cut) for cut in cuts), None]
+    if len(cuts) == 0 or not np.isfinite(cuts).all() or list(cuts) != sorted(set(cuts)):
+        raise DataError(f'the cuts of "{name}" should be numbers, ascending, got {list(cuts)}.')
+    edges = np.array([seen[0], *cuts, seen[-1]]) if len(seen) else np.zeros(len(cuts) + 2)
+    if (np.diff(edges) <= 0.0).any():
+        raise DataError(
+            f'"{name}" lies between {edges[0]:g} and {edges[-1]:g}, and is cut at '
+            f"{', '.join(f'{cut:g}' for cut in cuts)}: a slope changes between these two. Give cuts inside."
+        )
+    bare = [Output("", name, "number", None, 0.0, 1.0, low, high) for low, high in pairwise(ends)]
+    return [replace(output, name=f"{name} {output.piece}") for output in bare]
 
 
 def encode(
@@ -116,7 +166,10 @@ def _raw(output: Output, column: pl.Series) -> NDArray[np.float64]:
     if output.kind == "category":
         return (as_text(column) == output.category).fill_null(False).to_numpy().astype(np.float64)
     try:
-        return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        value = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        if output.piece:
+            return np.asarray(np.clip(value, output.low, output.high) - (output.low or 0.0))
+        return value
     except pl.exceptions.PolarsError as error:
         raise DataError(
             f'column "{output.source}" held numbers when the features were made and now holds {column.dtype} '

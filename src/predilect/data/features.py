@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -65,6 +65,7 @@ class ItemFeatures:
         *,
         columns: Iterable[str] | None = None,
         categorical: Iterable[str] = (),
+        piecewise: Mapping[str, Sequence[float]] | None = None,
     ) -> Self:
         """Encode a table with one row per item.
 
@@ -77,11 +78,15 @@ class ItemFeatures:
             The features to use; by default all other columns.
         categorical : iterable of str
             Numeric columns whose values are labels and not amounts.
+        piecewise : mapping of column to numbers, optional
+            Where the slope of a number changes: ``{"price": [3, 5]}`` makes three columns, what of the price lies up to
+            3, from 3 to 5 and from 5 on, which add up to it.
 
         Raises
         ------
         DataError
-            If ids are missing, an item has two different rows, a number is infinite, or it is a sparse matrix.
+            If ids are missing, an item has two different rows, a number is infinite, it is a sparse matrix, or a cut is
+            not within what is there.
         """
         _refuse_sparse(frame, cls.what)
         table, _ = open_frame(frame)
@@ -97,9 +102,13 @@ class ItemFeatures:
                 'id_column="NAME".'
             )
         wanted = [name for name in (names if columns is None else columns) if name != id_column]
-        unknown = [name for name in categorical if name not in wanted]
-        if unknown:
-            raise DataError(f"categorical names columns that are not there: {', '.join(unknown)}.")
+        cuts = dict(piecewise or {})
+        for given, named in (("categorical", list(categorical)), ("piecewise", list(cuts))):
+            unknown = [name for name in named if name not in wanted]
+            if unknown:
+                raise DataError(
+                    f"{given} names columns that are not there: {', '.join(unknown)}; there are {', '.join(wanted)}."
+                )
         series = to_columns(table, [id_column, *wanted])
         ids = clean_ids(series.pop(id_column), id_column)
         if not len(ids):
@@ -107,14 +116,18 @@ class ItemFeatures:
         if ids.null_count():
             row = int(ids.is_null().arg_max() or 0) + 1
             raise DataError(f'column "{id_column}" holds {ids.null_count()} missing ids (first: row {row}).')
+        for name in cuts:
+            if name in categorical or not series[name].dtype.is_numeric():
+                raise DataError(f'"{name}" is not a number, and only slopes of numbers change (piecewise).')
         series, ids, report = _one_row_each(series, ids, cls.what)
-        return cls._encoded(series, ids, categorical, report)
+        return cls._encoded(series, ids, categorical, report, cuts)
 
     @classmethod
     def _encoded(
-        cls, series: Mapping[str, pl.Series], ids: pl.Series, categorical: Iterable[str], report: list[str]
-    ) -> Self:
-        outputs, n_encoded, told = plan_outputs(series, set(categorical), ids.to_list(), cls.what)
+        cls, series: Mapping[str, pl.Series], ids: pl.Series, categorical: Iterable[str], report: list[str],
+        piecewise: Mapping[str, Sequence[float]] | None = None,
+    ) -> Self:  # fmt: skip
+        outputs, n_encoded, told = plan_outputs(series, set(categorical), ids.to_list(), cls.what, piecewise)
         matrix, _ = encode(outputs, series, cls.what) if series else (np.zeros((len(ids), 0)), [])
         return cls(Vocabulary(ids), matrix, outputs, n_encoded, (*report, *told))
 
@@ -142,6 +155,22 @@ class ItemFeatures:
         for line in report:
             warnings.warn(line, DataWarning, stacklevel=2)
         return matrix
+
+    def shifted(self, row: NDArray[np.float64], source: str, value: float) -> NDArray[np.float64]:
+        """By how much a row of the matrix changes where a number of it becomes ``value``; shape (n_columns,).
+
+        DataError if it is no number that is in use, or missing in the row.
+        """
+        places = [k for k, one in enumerate(self.outputs) if one.source == source and one.kind == "number"]
+        if not places:
+            numbers = dict.fromkeys(one.source for one in self.outputs if one.kind == "number")
+            raise DataError(f'"{source}" is no number in use; these are: {", ".join(numbers) or "none"}')
+        if any(row[k] > 0.0 for k, one in enumerate(self.outputs) if one.source == source and one.kind == "missing"):
+            raise DataError(f'the item has no "{source}" that could change')
+        change = np.zeros(len(self.outputs))
+        change[places] = encode([self.outputs[k] for k in places], {source: pl.Series([value])}, self.what)[0][0]
+        change[places] -= row[places]
+        return change
 
     def align(self, items: Vocabulary) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Matrix for the ids of another vocabulary, (len(items), n_columns), and the mask of those with features.
@@ -180,6 +209,15 @@ class ItemFeatures:
         return len(self.ids)
 
 
+def columns_of_attributes(features: ItemFeatures) -> list[list[int]]:
+    """Columns of the matrix that belong together: all categories of a source, and each other column by itself."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for place, output in enumerate(features.outputs):
+        key = ("category", output.source) if output.kind == "category" else ("", output.name)
+        found.setdefault(key, []).append(place)
+    return list(found.values())
+
+
 MOST_SEGMENTS = 200
 
 
@@ -206,13 +244,14 @@ class PersonFeatures(ItemFeatures):
         *,
         columns: Iterable[str] | None = None,
         categorical: Iterable[str] = (),
+        piecewise: Mapping[str, Sequence[float]] | None = None,
         segments: str | Iterable[str] = (),
     ) -> Self:
         """Encode a table with one row per person, or the segments of people from a table of answers.
 
         Parameters
         ----------
-        frame, id_column, columns, categorical
+        frame, id_column, columns, categorical, piecewise
             As :meth:`ItemFeatures.from_frame`; with ``segments``, ``columns`` are further features, by default none.
         segments : str or iterable of str
             Columns that say which segment somebody belongs to. People may have several rows: empty cells beside a
@@ -226,7 +265,7 @@ class PersonFeatures(ItemFeatures):
         """
         groups = (segments,) if isinstance(segments, str) else tuple(dict.fromkeys(segments))
         if not groups:
-            return super().from_frame(frame, id_column, columns=columns, categorical=categorical)
+            return super().from_frame(frame, id_column, columns=columns, categorical=categorical, piecewise=piecewise)
         _refuse_sparse(frame, cls.what)
         table, _ = open_frame(frame)
         if id_column is None:
@@ -245,7 +284,7 @@ class PersonFeatures(ItemFeatures):
         for name in groups:
             series[name] = _segment_of_each(name, as_text(series[name]), people)
         one_each, ids, report = _one_row_each(series, people, cls.what)
-        made = cls._encoded(one_each, ids, (*categorical, *groups), report)
+        made = cls._encoded(one_each, ids, (*categorical, *groups), report, piecewise)
         return replace(made, segments=groups)
 
     def to_dict(self) -> dict[str, Any]:

@@ -196,6 +196,22 @@ def as_text(series: pl.Series) -> pl.Series:
     return text.set((text.str.strip_chars().str.len_bytes() == 0).fill_null(False), None)
 
 
+def typed_text(series: pl.Series) -> pl.Series:
+    """Text as booleans, integers or floats if every value is one, as polars reads a file."""
+    text = series.str.strip_chars()
+    text = text.set((text.str.len_bytes() == 0).fill_null(False), None)
+    if text.null_count() == len(text):
+        return text
+    lower = text.str.to_lowercase()
+    if lower.drop_nulls().is_in(["true", "false"]).all():
+        return lower == "true"
+    for dtype in (pl.Int64, pl.Float64):
+        number = text.cast(dtype, strict=False)
+        if number.null_count() == text.null_count():
+            return number
+    return series
+
+
 def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
     """Data frame of columns, (n_rows,) each, by an eager library that narwhals knows; DataError if it is not there."""
     if backend == "polars":

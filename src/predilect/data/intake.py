@@ -8,7 +8,11 @@ from typing import Any
 
 from predilect._text import amount, option, shown
 
-REASONS = ("missing id", "self-pair", "unknown winner", "weight zero", "missing covariate")
+NO_WEIGHT = "weight zero"
+REASONS = ("missing id", "self-pair", "unknown winner", NO_WEIGHT, "missing covariate")
+# Of tasks with several alternatives.
+UNCLEAR, TWICE, ONE_ALTERNATIVE = "no clear winner", "an alternative twice", "one alternative"
+ALL_ALIKE, NOT_ANSWERED, MISSING_ATTRIBUTE = "all alike", "not answered", "missing attribute"
 
 # Why there are no sides, besides names of columns and "sorted pairs".
 FIRST, LAST, TAKEN_APART, UNWANTED = "winner first", "winner last", "choices taken apart", "not wanted"
@@ -23,7 +27,9 @@ class Intake:
     ----------
     rows_read : int
     left_out : dict of str to int
-        Rows left out by reason: "missing id", "self-pair", "unknown winner", "weight zero", "missing covariate".
+        Rows left out by reason: "missing id", "self-pair", "unknown winner", "weight zero", "missing covariate"; those
+        of tasks also by "no clear winner", "an alternative twice", "one alternative", "all alike", "not answered",
+        "missing attribute".
     ties_by_word : dict of str to float
         Weight of the ties by the word that stood for them.
     duplicates : int
@@ -32,17 +38,25 @@ class Intake:
         Weight of the answers by outcome, left and right as the question was shown.
     choices_found : int
         Choices of one item over others that the order of the rows told, where no column of tasks did.
+    joint_answers : int
+        Tasks of several rows that are one answer each, as "the best of four" is.
     columns : dict of str to str
         Column used for each role.
     ignored_columns : tuple of str
     winner_reading : str
-        "item ids", "side words", "signs" or "given outcome".
+        "item ids", "side words", "signs" or "given outcome"; "" for tasks with several alternatives.
     unused_items, unused_users : tuple
         Ids that were met only in rows left out; they are not in the vocabularies.
     no_sides : str
         Why the left and right of the rows are not taken for the sides on which items were shown: "winner first",
         "winner last", "choices taken apart", "sorted pairs", "chosen and rejected columns" and the like, or "not
         wanted"; "" where they are.
+    tasks_read : dict of str to int
+        Tasks with several alternatives that were used, by what they are in words; empty for pairs.
+    attributes : tuple of str
+        What describes the alternatives, where the answers themselves say.
+    notes : tuple of str
+        Sentences on how values were understood.
     """
 
     rows_read: int = 0
@@ -53,12 +67,16 @@ class Intake:
     right_wins: float = 0.0
     ties: float = 0.0
     choices_found: int = 0
+    joint_answers: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
     ignored_columns: tuple[str, ...] = ()
     winner_reading: str = "given outcome"
     unused_items: tuple[Any, ...] = ()
     unused_users: tuple[Any, ...] = ()
     no_sides: str = ""
+    tasks_read: Mapping[str, int] = field(default_factory=dict)
+    attributes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def rows_left_out(self) -> int:
@@ -76,11 +94,19 @@ class Intake:
             lines.append(f"Columns: {roles}.")
         if self.ignored_columns:
             lines.append("Columns not used: " + ", ".join(f'"{shown(name)}"' for name in self.ignored_columns) + ".")
-        lines.append(f"The winner was read as {self.winner_reading}.")
-        lines.append(
-            f"Answers by weight: left {amount(self.left_wins)}, right {amount(self.right_wins)}, "
-            f"ties {amount(self.ties)}."
-        )
+        if self.tasks_read:
+            told = "; ".join(f"{count} {what}" for what, count in self.tasks_read.items())
+            described = (
+                f"; alternatives described by {', '.join(map(shown, self.attributes))}" if self.attributes else ""
+            )
+            lines.append(f"Understood as {told}{described}.")
+        lines += self.notes
+        if self.winner_reading:
+            lines.append(f"The winner was read as {self.winner_reading}.")
+            lines.append(
+                f"Answers by weight: left {amount(self.left_wins)}, right {amount(self.right_wins)}, "
+                f"ties {amount(self.ties)}."
+            )
         if self.no_sides in (FIRST, LAST):
             lines.append(f"Sides are not used: {self.why_no_sides()}.")
         if self.ties_by_word:
@@ -91,6 +117,11 @@ class Intake:
                 f"Rows that follow each other, of one person and with one winner, are held together as "
                 f"{counted(self.choices_found, 'choice')} of one item over others, as if a column of tasks said so. If "
                 f"each was asked by itself, say {option('task', False)}."
+            )
+        if self.joint_answers:
+            lines.append(
+                f"{counted(self.joint_answers, 'answer')} about several alternatives: the rows of each are one answer. "
+                f"If they were answers of their own, say {option('kind', 'pairs')}."
             )
         if self.duplicates:
             lines.append(f"Merged {counted(self.duplicates, 'row')} into identical ones, adding the weights.")
@@ -118,19 +149,21 @@ class Intake:
             ties_by_word=_add(self.ties_by_word, other.ties_by_word),
             duplicates=self.duplicates + other.duplicates,
             choices_found=self.choices_found + other.choices_found,
+            joint_answers=self.joint_answers + other.joint_answers,
             left_wins=self.left_wins + other.left_wins,
             right_wins=self.right_wins + other.right_wins,
             ties=self.ties + other.ties,
             columns={**other.columns, **self.columns},
             ignored_columns=tuple(dict.fromkeys(self.ignored_columns + other.ignored_columns)),
-            winner_reading=(
-                self.winner_reading
-                if self.winner_reading == other.winner_reading
-                else f"{self.winner_reading} and {other.winner_reading}"
+            winner_reading=" and ".join(
+                dict.fromkeys(word for word in (self.winner_reading, other.winner_reading) if word)
             ),
             unused_items=tuple(dict.fromkeys(self.unused_items + other.unused_items)),
             unused_users=tuple(dict.fromkeys(self.unused_users + other.unused_users)),
             no_sides=self._no_sides_with(other),
+            tasks_read=_add(self.tasks_read, other.tasks_read),
+            attributes=tuple(dict.fromkeys(self.attributes + other.attributes)),
+            notes=tuple(dict.fromkeys(self.notes + other.notes)),
         )
 
     def _no_sides_with(self, other: Intake) -> str:

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from predilect._types import FloatArray, IntArray
 
-# A key orders answers by left item, right item, variant and outcome: 20 bits for an item, 21 for a variant, 2 for the
-# outcome.
-_ITEM_BITS, _VARIANT_BITS, _OUTCOME_BITS = 20, 21, 2
+# A key orders answers by left item, right item, variant and outcome with its grade: 19 bits for an item, 21 for a
+# variant, 4 for the code of the outcome, which is 0 for a tie, ±1 for a side and ±(1 + g) for one by grade g.
+_ITEM_BITS, _VARIANT_BITS, _OUTCOME_BITS = 19, 21, 4
+_CODES, _LARGEST_CODE = (1 << _OUTCOME_BITS) - 1, 7
 _ITEM, _VARIANT = (1 << _ITEM_BITS) - 1, (1 << _VARIANT_BITS) - 1
 MOST_ITEMS, MOST_VARIANTS = 1 << _ITEM_BITS, 1 << _VARIANT_BITS
 _NO_KEY, _NOTHING = np.array([-1]), np.zeros(1)
@@ -21,7 +22,7 @@ _DUST = 1e-9  # relative: weights are counts, and removal leaves rounding errors
 def keys_of(left: IntArray, right: IntArray, outcome: npt.NDArray[np.int8], variant: IntArray | int = 0) -> IntArray:
     """Keys of answers; shape (n,). The left item has the smaller code; the variant says under which covariates."""
     pair = (left.astype(np.int64) << _ITEM_BITS) + right
-    key: IntArray = ((pair << _VARIANT_BITS) + variant << _OUTCOME_BITS) + outcome + 1
+    key: IntArray = ((pair << _VARIANT_BITS) + variant << _OUTCOME_BITS) + outcome + _LARGEST_CODE
     return key
 
 
@@ -29,7 +30,7 @@ def sides_of(key: IntArray) -> tuple[IntArray, IntArray, npt.NDArray[np.int8], I
     """Left item, right item, outcome and variant of keys; shapes (n,)."""
     rest = key >> _OUTCOME_BITS
     pair = rest >> _VARIANT_BITS
-    return pair >> _ITEM_BITS, pair & _ITEM, ((key & 3) - 1).astype(np.int8), rest & _VARIANT
+    return pair >> _ITEM_BITS, pair & _ITEM, ((key & _CODES) - _LARGEST_CODE).astype(np.int8), rest & _VARIANT
 
 
 class Rows(NamedTuple):

@@ -21,7 +21,7 @@ _OPTIMISM = 2.0  # standard deviations that an item may be better than it is tho
 
 
 class Fitted(Protocol):
-    """Fitted model for which questions can be chosen: every estimator of the package is one.
+    """Fitted model for which questions can be chosen, and choices made: every estimator of the package is one.
 
     Its posterior, or else ``comparisons_``, tells what the person answered.
     """
@@ -37,6 +37,8 @@ class Fitted(Protocol):
     def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...
 
     def predict_proba(self, X: Any) -> FloatArray: ...
+
+    def predict_choice(self, X: Any) -> FloatArray: ...
 
 
 def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:

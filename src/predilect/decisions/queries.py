@@ -31,8 +31,10 @@ from predilect.decisions.information import (
 )
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Utilities
+from predilect.likelihoods.calibration import UNCALIBRATED
 
 _MOST_PREDICTED = 5000  # pairs that are predicted one by one
+_UTILITIES_AT_ONCE = 1_000_000
 STRATEGIES = ("bald", "entropy", "eubo", "random")
 
 
@@ -93,7 +95,7 @@ def suggest(
     1 000 items take 30 to 70 ms; of more items a shortlist of 1 000 is made, those with the largest variance, with
     "eubo" those that may be best. Of a model whose margins are not those of utilities (GaSPK), the 5 000 pairs that are
     best by the items' scores are predicted one by one. Probabilities are those of ``model.predict_proba``; scores take
-    the margin's own variance, without calibration.
+    the person's variances as boards have them.
 
     Examples
     --------
@@ -109,10 +111,10 @@ def suggest(
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise DataError(f"n must be a whole number of questions, 1 or more; got {n!r}")
     model = copy.copy(model)  # as it is now, whatever other threads do
-    code = _code_of(model, user)
+    code = code_of(model, user)
     # In units of the noise of the person's own answers.
-    consistency = float(model.posterior_.consistencies(np.array([code]))[0][0])
-    utilities = model.posterior_.person(code).times(consistency)
+    consistency = model.posterior_.consistency_of(code)
+    utilities = model.posterior_.calibrated(code).times(consistency)
     rng = np.random.default_rng(random_state) if strategy == "random" else None
     left, right = candidate_pairs(candidates, model.items_, utilities, user=user, best=strategy == "eubo", rng=rng)
     n_items = len(model.items_)
@@ -197,7 +199,7 @@ def suggest_each(
     mean, var = _predicted(model, people.series().gather(who), left, right)
     consistency = model.posterior_.consistencies(code)[0]
     care = consistency[who]
-    mean, var = care * mean, care * care * var
+    mean, var = care * mean, care * care * _widenings(model, code)[who] * var
     if strategy == "random":
         scores = np.random.default_rng(random_state).random(len(left))
     else:
@@ -224,7 +226,7 @@ def _check(strategy: str) -> None:
         raise DataError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
 
 
-def _code_of(model: Fitted, user: Any) -> int:
+def code_of(model: Fitted, user: Any, whose: str = "the questions are for") -> int:
     """Code of a person; -1 for an unseen user, with a warning if one was named."""
     if user is None:
         return -1
@@ -232,7 +234,7 @@ def _code_of(model: Fitted, user: Any) -> int:
     if code < 0:
         why = "tells nobody apart" if model.users_ is None else f"does not know {user!r}"
         warnings.warn(
-            f"the model {why}: the questions are for somebody without answers", DataWarning, stacklevel=3
+            f"the model {why}: {whose} somebody without answers", DataWarning, stacklevel=3
         )  # fmt: skip
     return code
 
@@ -262,6 +264,21 @@ def _unanswered(model: Fitted, people: Vocabulary, code: IntArray, who: IntArray
             DataWarning, stacklevel=3,
         )  # fmt: skip
     return ~np.isin(who * size + key, np.concatenate(taken)) if taken else np.ones(len(who), dtype=bool)
+
+
+def _widenings(model: Fitted, code: IntArray) -> FloatArray:
+    """Factors of people's variances, as their boards have them, (n,)."""
+    posterior = model.posterior_
+    factors = np.ones(len(code))
+    if posterior.calibration == UNCALIBRATED:
+        return factors
+    step = max(1, _UTILITIES_AT_ONCE // posterior.n_items)
+    known, unseen = np.flatnonzero(code >= 0), np.flatnonzero(code < 0)
+    for some in (known[start : start + step] for start in range(0, len(known), step)):
+        factors[some] = posterior.widenings(code[some], posterior.centred_utilities(code[some])[1])
+    if len(unseen):
+        factors[unseen] = posterior.widenings(np.array([-1]), posterior.person(-1).centred_marginals()[1][None])
+    return factors
 
 
 def _level(utilities: Utilities) -> FloatArray:

@@ -9,6 +9,7 @@
 1.0397
 """
 
+from predilect.evaluation.holdout import holdout
 from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
     PairedDifference,
@@ -25,6 +26,7 @@ __all__ = [
     "Verdict",
     "accuracy",
     "answer_losses",
+    "holdout",
     "judge",
     "log_loss",
     "paired_difference",

@@ -18,9 +18,10 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
 from predilect.data.features import FeatureSpace
+from predilect.data.orders import as_orders, joint_rows, weights_of_rows
 from predilect.data.splits import only_people_of, with_items_of, with_moderate_counts
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
-from predilect.evaluation.metrics import accuracy, answer_losses, paired_difference
+from predilect.evaluation.metrics import Reliability, accuracy, paired_difference, reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
 from predilect.progress import Watcher
 
@@ -61,11 +62,13 @@ class Trial:
     def run(
         self, name: str, estimator: Any, features: ItemFeatures | None, parts: Sequence[BoolArray] | None = None
     ) -> FloatArray:
-        """Held-out log-probabilities of (left, tie, right) of the answers asked, shape (n, 3).
+        """Held-out log-probabilities of (left, tie, right) of the rows asked, and of the answers as given, (n, 4).
+
+        The last counts a task of several rows as a whole, at each of them.
 
         With ``parts``, masks of rows that share no item, each is fitted by itself and on its own items.
         """
-        found = np.empty((self.asked.n_rows, 3))
+        found = np.empty((self.asked.n_rows, 4))
         n_short = n_fits = 0
         for number, mask in enumerate(self.masks, 1):
             watch = self._watch(f"{name}, part {number} of {len(self.masks)}")
@@ -86,7 +89,9 @@ class Trial:
                     if watch is not None:
                         watch("", n_fits)  # until the fit tells of itself, which may take a while
                     model.fit(train, items=features, watch=watch)
-                    found[(mask & part)[self.ever]] = model.predict_log_proba(test)
+                    place = (mask & part)[self.ever]
+                    found[place, :3] = model.predict_log_proba(test)
+                    found[place, 3] = model.answer_log_proba(test)
                 n_short += any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
                 n_fits += 1
                 if n_fits == 1:
@@ -117,14 +122,16 @@ class Trial:
 
     def tied_at_random(self, log_proba: FloatArray) -> FloatArray:
         """The same preferences, but with the training answers' share of ties for every pair."""
-        result = np.empty_like(log_proba)
+        result = log_proba.copy()
         for mask, place in zip(self.masks, self.places, strict=True):
             tied, weight = self.comparisons.outcome[~mask] == 0, self.comparisons.weight[~mask]
             # Half a tie and half a decided answer more: neither can be impossible.
             share = (float(weight[tied].sum()) + 0.5) / (float(weight.sum()) + 1.0)
             strict = np.logaddexp(log_proba[place, 0], log_proba[place, 2])
-            result[place] = log_proba[place] - strict[:, None] + np.log1p(-share)
+            result[place, :3] = log_proba[place, :3] - strict[:, None] + np.log1p(-share)
             result[place, 1] = np.log(share)
+        alone, rows = joint_rows(self.asked) < 0, np.arange(len(result))
+        result[alone, 3] = result[rows, 1 - self.asked.outcome][alone]
         return result
 
     def _watch(self, stage: str) -> Watcher | None:
@@ -218,6 +225,7 @@ def judge(
     """
     settings = {"n_folds": n_folds, "max_people": max_people, "n_bootstrap": n_bootstrap, "random_state": random_state}
     _check(settings)
+    comparisons = replace(as_orders(comparisons), item_table=None)  # features are those given
     seeds = np.random.SeedSequence(random_state).spawn(3)
     has_features = features is not None and features.matrix.shape[1] > 0
     questions = ["personal", *["features"] * has_features, *["ties"] * comparisons.has_ties]
@@ -227,10 +235,12 @@ def judge(
         fold = k_folds_answers(comparisons, n_folds, random_state=seeds[0])
         some, fold = drawn_people(comparisons, fold, max_people, np.random.default_rng(seeds[1]))
 
-    def verdict(contests: dict[str, Contest], notes: tuple[str, ...] = ()) -> Verdict:
+    def verdict(
+        contests: dict[str, Contest], notes: tuple[str, ...] = (), shares: tuple[Reliability, ...] = ()
+    ) -> Verdict:
         return Verdict(
             contests["personal"], contests.get("features"), contests.get("ties"), settings, comparisons.n_users,
-            some.n_users, notes, contests.get("care"), contests.get("covariates"),
+            some.n_users, notes, contests.get("care"), contests.get("covariates"), shares,
         )  # fmt: skip
 
     if why := _too_little(comparisons, some, fold):
@@ -299,15 +309,19 @@ def judge(
                 hold(question, favoured, trial.tied_at_random(favoured))
         except DataError as error:
             contests[question] = not_judged(question, _untried(error))
-    return verdict(contests, tuple(trial.notes))
+    shares: tuple[Reliability, ...] = ()
+    held = trial.asked
+    if favoured is not None and not held.joint:  # of a choice only pairs with the chosen one are rows
+        shares = reliability(held.outcome, favoured[:, :3], held.user, with_moderate_counts(held).weight)
+    return verdict(contests, tuple(trial.notes), shares)
 
 
 def _contest(
     question: str, trial: Trial, model: FloatArray, baseline: FloatArray, n_bootstrap: int, seed: int
 ) -> Contest:
     asked = trial.asked
-    y, w = asked.outcome, with_moderate_counts(asked).weight  # whoever repeats an answer decides nothing alone
-    ours, theirs = answer_losses(y, model), answer_losses(y, baseline)
+    y, w = asked.outcome, weights_of_rows(with_moderate_counts(asked))  # who repeats an answer decides nothing alone
+    ours, theirs = -model[:, 3], -baseline[:, 3]
     gain = paired_difference(theirs, ours, asked.user, seed, weight=w, n_resamples=n_bootstrap)
     n_people = gain.n_groups
     if asked.context is not None:  # people are not the only ones whose answers hang together
@@ -319,13 +333,13 @@ def _contest(
         "",
         log_loss=float(np.average(ours, weights=w)),
         baseline_log_loss=float(np.average(theirs, weights=w)),
-        accuracy=accuracy(y, model, w),
-        baseline_accuracy=accuracy(y, baseline, w),
+        accuracy=accuracy(y, model[:, :3], w),
+        baseline_accuracy=accuracy(y, baseline[:, :3], w),
         gain=gain.mean,
         lower=gain.lower,
         upper=gain.upper,
         n_people=n_people,
-        n_answers=asked.n_answers,
+        n_answers=float(weights_of_rows(asked).sum()),
         n_folds=len(trial.masks),
     )
 

@@ -15,6 +15,7 @@ from scipy.special import ndtri, stdtrit
 
 from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
+from predilect.likelihoods.special import Z_95
 
 COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)
 
@@ -62,6 +63,67 @@ def checked(
     if np.isnan(logp).any() or (logp > 1e-9).any():
         raise DataError("log-probabilities must be at most 0 and not NaN. Were probabilities given instead?")
     return y, logp, w
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Answers that were given nearly the same probability.
+
+    Attributes
+    ----------
+    predicted, observed : float
+        Mean probability, and the share of the answers that came out.
+    lower, upper : float
+        95 % interval of the share, by its spread between groups, from 0 to 1.
+    n : float
+        How many answers that could have come out.
+    """
+
+    predicted: float
+    observed: float
+    lower: float
+    upper: float
+    n: float
+
+
+def reliability(
+    outcome: npt.ArrayLike, log_proba: npt.ArrayLike, groups: npt.ArrayLike, weight: npt.ArrayLike | None = None,
+    *, n_bins: int = 10,
+) -> tuple[Reliability, ...]:  # fmt: skip
+    """Predicted against observed shares: each of left, tie and right of every row is an answer that could have come.
+
+    Parameters
+    ----------
+    outcome, log_proba, weight
+        As of all measures.
+    groups : array, shape (n,)
+        Who gave the answer: answers of one person are not independent.
+    n_bins : int, default 10
+        Bins of equal width from 0 to 1; those with fewer than two groups are left out.
+
+    Notes
+    -----
+    The interval is that of a ratio over groups, linearised as in :func:`paired_difference`.
+    """
+    y, logp, w = checked(outcome, log_proba, weight)
+    p = np.exp(np.minimum(logp, 0.0)).ravel()
+    came = (COLUMN[y + 1][:, None] == np.arange(3)).ravel().astype(float)
+    who = np.repeat(np.unique(np.asarray(groups), return_inverse=True)[1], 3)
+    w, place = np.repeat(w, 3), np.minimum((p * n_bins).astype(int), n_bins - 1)
+    place[p == 0.0] = -1  # ties of a model that knows none
+    found = []
+    for k in range(n_bins):
+        mine = place == k
+        _, code = np.unique(who[mine], return_inverse=True)
+        counts = np.bincount(code, w[mine])
+        if len(counts) < 2:
+            continue
+        n, share = float(counts.sum()), float(np.average(came[mine], weights=w[mine]))
+        away = np.bincount(code, w[mine] * (came[mine] - share))
+        reach = Z_95 * float(np.sqrt((away**2).sum() * len(counts) / (len(counts) - 1)) / n)
+        predicted = float(np.average(p[mine], weights=w[mine]))
+        found.append(Reliability(predicted, share, max(share - reach, 0.0), min(share + reach, 1.0), n))
+    return tuple(found)
 
 
 _CELLS = 4_000_000  # resampled counts held at once

@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from typing import Any, Self
 
 from predilect._json import typed
+from predilect.evaluation.metrics import Reliability
 
 OUTCOMES = ("better", "nothing", "worse", "unknown")
 # Nats an answer. Less than half a per cent in the probability of what people answered changes no decision, and crowds
@@ -80,6 +82,9 @@ class Verdict:
         People in the answers, and those that took part.
     notes : tuple of str
         What else to know: fits that did not converge, say.
+    reliability : tuple of Reliability
+        How often held-out answers came that were given a probability, of the model that is favoured; empty where
+        nothing could be judged.
     """
 
     personal: Contest
@@ -91,6 +96,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     care: Contest | None = None
     covariates: Contest | None = None
+    reliability: tuple[Reliability, ...] = ()
 
     @property
     def _of_one_mind(self) -> bool:
@@ -125,7 +131,15 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
-        return {**asdict(self), "notes": list(self.notes), "favours": self.favours}
+        values = asdict(self)
+        return {
+            **values, "notes": list(self.notes), "reliability": list(values["reliability"]), "favours": self.favours,
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        return f"<div><strong>Verdict of held-out answers</strong>{said}</div>"
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

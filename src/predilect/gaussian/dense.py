@@ -58,13 +58,22 @@ class Factor:
 _ROWS_AT_ONCE = 256
 
 
+def opposite_draws(mean: FloatArray, covariance: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """Draws of N(mean, covariance) in opposite pairs, so that their mean is exact; (n_draws, n)."""
+    root = semidefinite_root(covariance)
+    away = rng.standard_normal((n_draws // 2, root.shape[1])) @ root.T
+    return np.concatenate([mean + away, mean - away])
+
+
 def mirror(lower: FloatArray) -> None:
     """Fill the upper triangle, zeros so far, from the lower one, in place; block by block, which caches hold."""
     n = len(lower)
     for start in range(0, n, _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, n)
         block = lower[start:stop, start:stop]
-        block += np.tril(block, -1).T
+        other = block.T.copy()
+        np.fill_diagonal(other, 0.0)
+        block += other
         lower[start:stop, stop:] = lower[stop:, start:stop].T
 
 

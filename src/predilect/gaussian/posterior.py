@@ -57,6 +57,12 @@ class Utilities:
         square = factor * factor
         return replace(self, mean=factor * self.mean, covariance=square * self.covariance, own=square * self.own)
 
+    def widened(self, factor: float) -> Self:
+        """The same means, with variances multiplied."""
+        if factor == 1.0:
+            return self
+        return replace(self, covariance=factor * self.covariance, own=factor * self.own)
+
     def rows(self) -> FloatArray:
         """[Φ, E_o], (n_items, M + k)."""
         assert self.Phi is not None
@@ -64,6 +70,15 @@ class Utilities:
         rows[:, : self.Phi.shape[1]] = self.Phi
         rows[self.items, self.Phi.shape[1] + np.arange(len(self.items))] = 1.0
         return rows
+
+    def combined(self, A: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean (q,) and covariance (q, q) of A f, for ``A`` (q, n_items); linear in the items with functions."""
+        used = np.flatnonzero(A.any(axis=0))
+        at = used if 2 * len(used) < A.shape[1] else slice(None)  # a few of very many items
+        B = A[:, at]
+        rows = A if self.Phi is None else np.hstack([B @ self.Phi[at], A[:, self.items]])
+        covariance = rows @ self.covariance @ rows.T
+        return B @ self.mean[at], symmetrise(covariance + (B * self.own[at]) @ B.T if len(self.own) else covariance)
 
     def dense(self) -> tuple[FloatArray, FloatArray]:
         """Mean (n_items,) and covariance (n_items, n_items)."""
@@ -136,12 +151,28 @@ class Posterior(Protocol):
         """Utilities of the crowd."""
         ...
 
+    def calibrated(self, user: int = -1) -> Utilities:
+        """Utilities of one user as boards and questions take them: with the variances that :meth:`widenings` says."""
+        utilities = self.person(user)
+        if self.calibration == UNCALIBRATED:
+            return utilities
+        var = utilities.centred_marginals()[1]
+        return utilities.widened(float(self.widenings(np.array([user]), var[None])[0]))
+
+    def widenings(self, users: IntArray, var: FloatArray) -> FloatArray:
+        """Factors of the variances of users' utilities, (n,), of which ``var`` (n, n_items) are the centred ones."""
+        return np.ones(len(users))
+
     def prior(self) -> Utilities | None:
         """Utilities of anybody before their own answers; of one function for all, before any answer.
 
         None if there is no such: users have priors of their own, by their features, or it is not known.
         """
         return None if self.is_pooled else self.person(-1)
+
+    def prior_of(self, user: int) -> Utilities | None:
+        """Utilities of one user before their own answers, which may be the user's own by features; None if unknown."""
+        return self.prior()
 
     def persons(self, users: IntArray) -> Iterator[Utilities]:
         """Utilities of users, one after the other, equal to :meth:`person`."""
@@ -181,9 +212,17 @@ class Posterior(Protocol):
         """Factors of users' tie thresholds, (n,)."""
         return np.ones(len(users))
 
+    def tie_factors_of_pairs(self, left: IntArray, right: IntArray) -> FloatArray | float:
+        """Factors of the tie thresholds of pairs, (n,), or 1."""
+        return 1.0
+
     def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         """Consistency of users and the standard deviation of its logarithm, (n,): noise is 1 over it."""
         return np.ones(len(users)), np.zeros(len(users))
+
+    def consistency_of(self, user: int) -> float:
+        """That of one user: utilities times it are in units of the noise of the user's own answers."""
+        return float(self.consistencies(np.array([user]))[0][0])
 
     @property
     def calibration(self) -> Calibration:
@@ -195,7 +234,7 @@ class Posterior(Protocol):
         likelihood: type[PairLikelihood] = Probit,
     ) -> FloatArray:  # fmt: skip
         """Probabilities of left, tie and right, (n, 3), at margins with this mean and variance; δ is ``delta``."""
-        mean, var = self._in_units_of_noise(mean, var, users)
+        mean, var = self.in_units_of_noise(mean, var, users)
         return self.calibration.outcome_proba(mean, var, delta, *self._standing(users, left, right), likelihood)
 
     def outcome_log_proba(
@@ -203,10 +242,11 @@ class Posterior(Protocol):
         likelihood: type[PairLikelihood] = Probit,
     ) -> FloatArray:  # fmt: skip
         """Logarithms of :meth:`outcome_proba`."""
-        mean, var = self._in_units_of_noise(mean, var, users)
+        mean, var = self.in_units_of_noise(mean, var, users)
         return self.calibration.outcome_log_proba(mean, var, delta, *self._standing(users, left, right), likelihood)
 
-    def _in_units_of_noise(self, mean: FloatArray, var: FloatArray, users: IntArray) -> tuple[FloatArray, FloatArray]:
+    def in_units_of_noise(self, mean: FloatArray, var: FloatArray, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Margins in units of the noise of users' own answers."""
         return margins_in_noise(mean, var, *self.consistencies(users))
 
     def _standing(
@@ -214,9 +254,10 @@ class Posterior(Protocol):
     ) -> tuple[FloatArray | float, BoolArray | None, npt.ArrayLike]:
         """Factors of tie thresholds, which of them are unknown, and kinds of pairs, where they matter."""
         kind = self.pair_kinds(users, left, right) if self.calibration.depends_on_pair else 0
+        of_pairs = self.tie_factors_of_pairs(left, right)
         if not self.calibration.tie_spread:
-            return 1.0, None, kind
-        return self.tie_factors(users), self.without_answers(users), kind
+            return of_pairs, None, kind
+        return of_pairs * self.tie_factors(users), self.without_answers(users), kind
 
     # Compression
 

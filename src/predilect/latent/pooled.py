@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
-from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse import coo_array, csr_array, diags_array, hstack
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.gaussian.dense import Factor, factorise, is_diagonal
+from predilect.data.orders import joint_rows, rows_by_answer
+from predilect.gaussian.dense import Factor, factorise, is_diagonal, symmetrise
+from predilect.gaussian.design import pair_variance
 from predilect.gaussian.solve import Elimination, conjugate_gradients, jacobi
+from predilect.likelihoods.grades import Intervals, Rows, Thresholds
+from predilect.likelihoods.orders import Orders, cells_of, shared_noise
 from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.progress import Report
@@ -31,10 +35,14 @@ _THRESHOLD_TOLERANCE = 1e-4  # in log δ
 # Standard deviation of a weak prior of log δ about the tie share's own δ: it matters only for a handful of answers, of
 # which the evidence may prefer a threshold that makes every answer a tie.
 _THRESHOLD_SD = 1.5
+_MOST_ROUNDS, _STILL = 8, 1e-3  # of the cuts of grades, and the largest change of a logarithm at which they rest
+_MOST_WITH_VARIANCE = 3000  # utilities whose covariance is computed for the cuts
 # From so many items on, without a kernel, the answers make a sparse matrix; with fewer a dense one is as quick.
 _MANY_ITEMS = 1000
 _SOLVED = 1e-10  # of a Newton step by conjugate gradients
 _MOST_SOLVING = 300
+
+Precision = FloatArray | csr_array  # of the rows' sites: of each, (n_rows,), or with blocks, (n_rows, n_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +51,13 @@ class PooledAnswers:
 
     left: IntArray
     right: IntArray
-    outcome: npt.NDArray[np.int8]
+    outcome: npt.NDArray[Any]  # or, with ``thresholds``, the ends of intervals, (n_rows, 2)
     weight: FloatArray
     n_items: int
     likelihood: type[PairLikelihood] = Probit
     covariates: FloatArray | None = None  # (n_rows, n_covariates)
+    thresholds: Thresholds | None = None
+    orders: PooledOrders | None = None
 
     @property
     def n_answers(self) -> float:
@@ -55,9 +65,72 @@ class PooledAnswers:
         return float(self.weight.sum())
 
     @classmethod
-    def of(cls, rows: Comparisons, likelihood: type[PairLikelihood] = Probit) -> PooledAnswers:
-        """Pooled answers of pooled comparisons."""
-        return cls(rows.left, rows.right, rows.outcome, rows.weight, rows.n_items, likelihood, rows.covariates)
+    def of(
+        cls, rows: Comparisons, likelihood: type[PairLikelihood] = Probit, thresholds: Thresholds | None = None
+    ) -> PooledAnswers:
+        """Pooled answers of pooled comparisons; grades count where there are ``thresholds``."""
+        found = cls(
+            rows.left, rows.right, rows.outcome, rows.weight, rows.n_items, likelihood, rows.covariates,
+            orders=PooledOrders.of(joint_rows(rows), rows.left, rows.right, rows.outcome),
+        )  # fmt: skip
+        return found if thresholds is None else found.at(thresholds, rows.code)
+
+    def at(self, thresholds: Thresholds, code: npt.NDArray[np.int8]) -> PooledAnswers:
+        """The same answers, ``code`` (n_rows,), at these thresholds."""
+        ends = thresholds.ends(code, self.left, self.right)
+        return replace(self, outcome=ends, likelihood=Intervals, thresholds=thresholds)
+
+    def views(self, delta: float, margin: FloatArray) -> tuple[float, FloatArray, Precision]:
+        """Log-likelihood, its slopes in the margins (n_rows,), and minus the second derivatives, at threshold δ."""
+        value, slope, curvature = self.likelihood(delta).at(self.outcome, margin)
+        if self.orders is None:
+            return float(self.weight @ value), self.weight * slope, self.weight * curvature
+        alone = self.weight_alone
+        total, of_rows, blocks = self.orders.views(margin)
+        flow = alone * slope
+        flow[self.orders.rows] = of_rows
+        return float(alone @ value) + total, flow, csr_array(diags_array(alone * curvature) + blocks)
+
+    @property
+    def weight_alone(self) -> FloatArray:
+        """Weights of the answers of one row; 0 for the others."""
+        if self.orders is None:
+            return self.weight
+        alone = self.weight.copy()
+        alone[self.orders.rows] = 0.0
+        return alone
+
+
+class PooledOrders(NamedTuple):
+    """Answers about several alternatives, of several rows each (population.md section 7)."""
+
+    rows: IntArray  # of the pooled answers
+    sign: FloatArray  # of their outcomes
+    row_ptr: IntArray  # where each answer's begin, (n_orders + 1,)
+    noise: FloatArray  # cell by cell
+    cells: tuple[IntArray, IntArray]  # the two of ``rows`` of each cell, by place
+
+    @classmethod
+    def of(
+        cls, task: npt.NDArray[np.int32], left: IntArray, right: IntArray, outcome: npt.NDArray[Any]
+    ) -> PooledOrders | None:
+        """Of rows with the number of their ``task``, below 0 for an answer by itself; None where all are."""
+        rows, ptr = rows_by_answer(task)
+        rows = rows[len(rows) - ptr[-1] :]
+        if not len(rows):
+            return None
+        up = outcome[rows] > 0
+        winner, loser = np.where(up, left[rows], right[rows]), np.where(up, right[rows], left[rows])
+        return cls(rows, np.where(up, 1.0, -1.0), ptr, shared_noise(ptr, winner, loser), cells_of(ptr)[1:])
+
+    def views(self, margin: FloatArray) -> tuple[float, FloatArray, csr_array]:
+        """Log-likelihood, its slopes in the margins of ``rows``, and minus the second derivatives of all, by blocks."""
+        orders = Orders(self.row_ptr, self.sign * margin[self.rows], np.zeros_like(self.noise), self.noise)
+        found = orders.evidence(derivatives=True)
+        one, other = self.cells
+        cells = self.sign[one] * self.sign[other] * found.Q
+        blocks = coo_array((cells, (self.rows[one], self.rows[other])), shape=(len(margin),) * 2)
+        return float(found.log_z.sum()), self.sign * found.alpha, csr_array(blocks)
 
 
 class PooledPrior(NamedTuple):
@@ -90,13 +163,13 @@ class PooledPrior(NamedTuple):
         """Product of the precision and m."""
         return np.asarray(self.precision @ m if self.precision.ndim == 2 else self.precision * m)
 
-    def factor(self, rows: PooledAnswers, weight: FloatArray) -> Factor | Elimination:
+    def factor(self, rows: PooledAnswers, weight: Precision) -> Factor | Elimination:
         """Factor of the posterior precision: prior plus :meth:`information`."""
         if self.precision.ndim == 2:
             return factorise(self.precision + self.information(rows, weight))
         return Elimination.of(self._sparse(rows, weight))
 
-    def solve(self, rows: PooledAnswers, weight: FloatArray, right: FloatArray) -> FloatArray:
+    def solve(self, rows: PooledAnswers, weight: Precision, right: FloatArray) -> FloatArray:
         """Solution of the posterior precision; by conjugate gradients where it is sparse."""
         if self.precision.ndim == 2:
             return self.factor(rows, weight).solve(right)
@@ -106,8 +179,11 @@ class PooledPrior(NamedTuple):
         )
         return found.x if found.converged else Elimination.of(A).solve(right)
 
-    def _sparse(self, rows: PooledAnswers, weight: FloatArray) -> csr_array:
+    def _sparse(self, rows: PooledAnswers, weight: Precision) -> csr_array:
         n = rows.n_items
+        if not isinstance(weight, np.ndarray):
+            X = _design(rows)
+            return csr_array(X.T @ weight @ X + diags_array(self.precision))
         half = csr_array(coo_array((weight, (rows.left, rows.right)), shape=(n, n)))
         off = half + half.T
         return csr_array(diags_array(np.asarray(off.sum(axis=1)) + self.precision) - off)
@@ -130,8 +206,13 @@ class PooledPrior(NamedTuple):
         found = of_items if self.Phi is None else np.asarray(self.Phi.T @ of_items)
         return found if rows.covariates is None else np.concatenate([found, rows.covariates.T @ flow])
 
-    def information(self, rows: PooledAnswers, weight: FloatArray) -> FloatArray:
-        """Information Σ_p weight_p x_p x_pᵀ of the answers, shape (M, M)."""
+    def information(self, rows: PooledAnswers, weight: Precision) -> FloatArray:
+        """Information Σ_pq weight_pq x_p x_qᵀ of the answers, shape (M, M)."""
+        if not isinstance(weight, np.ndarray):
+            X = _design(rows) if self.Phi is None else csr_array(_design(rows) @ self.Phi)
+            if rows.covariates is not None:
+                X = hstack([X, csr_array(rows.covariates)], format="csr")
+            return symmetrise((X.T @ weight @ X).toarray())
         if rows.covariates is not None:
             of_items = self.information(replace(rows, covariates=None), weight)
             columns = np.array([self.gather(rows, weight * column) for column in rows.covariates.T]).T
@@ -155,9 +236,14 @@ class PooledState:
     delta: float
     evidence: float  # Laplace's log evidence, in nats
     report: Report
-    information: FloatArray  # (n_rows,): precision of each row's site at the mode
+    information: Precision  # of the rows' sites at the mode
     rows: PooledAnswers
     prior: PooledPrior
+
+    @property
+    def tie_threshold(self) -> float:
+        """Threshold of ties; ``delta`` is the first positive cut where there are grades."""
+        return self.delta if self.rows.thresholds is None else self.rows.thresholds.tie_threshold
 
     @property
     def m(self) -> FloatArray:
@@ -177,11 +263,18 @@ class PooledState:
 @dataclass(frozen=True, slots=True)
 class _Mode:
     m: FloatArray
-    information: FloatArray
+    information: Precision
     jitter: float
     evidence: float
     iterations: int
     step: float
+
+
+def _design(rows: PooledAnswers) -> csr_array:
+    """+1 at the left item of a row and -1 at the right one, (n_rows, n_items)."""
+    n = len(rows.left)
+    places = (np.tile(np.arange(n), 2), np.r_[rows.left, rows.right])
+    return csr_array((np.repeat([1.0, -1.0], n), places), shape=(n, rows.n_items))
 
 
 def laplacian(n_items: int, left: npt.ArrayLike, right: npt.ArrayLike, weight: FloatArray) -> FloatArray:
@@ -197,21 +290,25 @@ def fit_pooled(
     K: FloatArray,
     consensus_variance: float,
     *,
-    delta: float | None = None,
+    delta: float | Thresholds | None = None,
     Phi: FloatArray | None = None,
     likelihood: type[PairLikelihood] = Probit,
+    item_tie_spread: float = 0.0,
 ) -> PooledState:
     """Mode and Laplace approximation of m ~ N(0, s_t K), K at unit scale, given the answers of all people.
 
     Effects of covariates, if the answers have some, are N(0, s_t) and join m.
 
-    ``delta=None`` maximises Laplace's evidence with a weak prior, if there are ties. population.md section 4 at Σ = 0,
-    where the consensus step is Newton's step. O(n_answers + n_items³) a step; with functions Φ (n_items, M) O(n_answers
-    M² + M³). Where many items have independent priors, steps take conjugate gradients on a sparse matrix, and the
-    evidence one factorisation by elimination.
+    ``delta=None`` maximises Laplace's evidence with a weak prior, if there are ties; where there are grades, their cuts
+    are learned unless ``delta`` holds them; with an ``item_tie_spread`` σ_ψ also the factors of items. population.md
+    section 4 at Σ = 0, where the consensus step is Newton's step. O(n_answers + n_items³) a step; with functions Φ
+    (n_items, M) O(n_answers M² + M³). Where many items have independent priors, steps take conjugate gradients on a
+    sparse matrix, and the evidence one factorisation by elimination.
     """
     began = time.perf_counter()
-    rows = PooledAnswers.of(comparisons.pooled(), likelihood)
+    pooled = comparisons.pooled()
+    thresholds = delta if isinstance(delta, Thresholds) else first_thresholds(pooled, delta, item_tie_spread)
+    rows = PooledAnswers.of(pooled, likelihood, thresholds)
     n_effects = 0 if rows.covariates is None else rows.covariates.shape[1]
     prior = PooledPrior.of(K, consensus_variance, Phi, n_effects)
     total_steps = 0
@@ -224,18 +321,62 @@ def fit_pooled(
         total_steps += found.iterations
         return found
 
-    if delta is None and bool(np.any(rows.outcome == 0)):
-        guess = math.log(starting_threshold(rows.outcome, rows.weight))
+    def likeliest(start: float) -> float:
+        guess = math.log(start)
         search = minimize_scalar(
             lambda theta: 0.5 * ((theta - guess) / _THRESHOLD_SD) ** 2 - mode(math.exp(theta)).evidence,
             bracket=(guess, guess + 0.3),
             options={"xtol": _THRESHOLD_TOLERANCE},
         )
-        delta = math.exp(float(search.x))
-    delta = 0.0 if delta is None else delta
+        return math.exp(float(search.x))
+
+    if thresholds is None:
+        assert not isinstance(delta, Thresholds)
+        if delta is None:
+            delta = likeliest(starting_threshold(pooled.outcome, pooled.weight)) if pooled.has_ties else 0.0
+    else:
+        learn_scale, first = not isinstance(delta, Thresholds) and not (delta and thresholds.tie_threshold), thresholds
+        for _ in range(0 if isinstance(delta, Thresholds) else _MOST_ROUNDS):
+            before = thresholds
+            found = margins_without_each(rows, prior, mode(thresholds.scale).m, thresholds.scale, pooled.code)
+            thresholds = thresholds.learned(found, item_tie_spread, learn_scale=learn_scale)
+            rows = rows.at(thresholds, pooled.code)
+            if thresholds.change_from(before) < _STILL:
+                break
+        if learn_scale:
+            thresholds = thresholds.scaled(likeliest(first.scale))
+            rows = rows.at(thresholds, pooled.code)
+        delta = thresholds.scale
     best = mode(delta)
     best = replace(best, iterations=total_steps, jitter=max(prior.jitter, best.jitter))
     return _state(best, rows, prior, delta, began)
+
+
+def first_thresholds(answers: Comparisons, delta: float | None, item_tie_spread: float = 0.0) -> Thresholds | None:
+    """Where the search for cuts begins; ``delta``: the tie threshold, if it is given. None where δ is all there is."""
+    if not answers.grades and not item_tie_spread:
+        return None
+    ties = starting_threshold(answers.outcome, answers.weight, delta or None)
+    found = Thresholds.first(answers.code, answers.weight, len(answers.grades), ties, answers.grades)
+    return replace(found, of_items=np.zeros(answers.n_items)) if item_tie_spread else found
+
+
+def margins_without_each(
+    rows: PooledAnswers, prior: PooledPrior, m: FloatArray, delta: float, code: npt.NDArray[np.int8]
+) -> Rows:  # fmt: skip
+    """Laws of the margins at a mode, each without one copy of its answer: what cuts are learned from."""
+    _, slope, curvature = rows.likelihood(delta).at(rows.outcome, prior.margins(rows, m))
+    mean, var = prior.margins(rows, m), np.zeros(len(rows.weight))
+    if len(m) <= _MOST_WITH_VARIANCE:
+        C = prior.factor(rows, rows.views(delta, mean)[2]).inverse()[: prior.n_functions, : prior.n_functions]
+        if prior.Phi is None:
+            var = pair_variance(C, rows.left, rows.right)
+        else:
+            A = prior.Phi[rows.left] - prior.Phi[rows.right]
+            var = np.einsum("ij,ij->i", A @ C, A)
+        share = 1.0 - curvature * var
+        mean, var = mean - var * slope / share, var / share
+    return Rows(code, rows.weight_alone, mean, var, np.ones(len(mean)), rows.left, rows.right)
 
 
 def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> PooledState:
@@ -262,28 +403,27 @@ def _state(best: _Mode, rows: PooledAnswers, prior: PooledPrior, delta: float, b
 def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> _Mode:
     """Newton's method with step halving on the log posterior, which is concave."""
 
-    def log_posterior(m: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        value, slope, curvature = rows.likelihood(delta).at(rows.outcome, prior.margins(rows, m))
-        return float(rows.weight @ value) - 0.5 * float(m @ prior.times(m)), slope, curvature
+    def log_posterior(m: FloatArray) -> tuple[float, FloatArray, Precision]:
+        value, slope, information = rows.views(delta, prior.margins(rows, m))
+        return value - 0.5 * float(m @ prior.times(m)), slope, information
 
     m = start
-    value, slope, curvature = log_posterior(m)
+    value, slope, information = log_posterior(m)
     size = math.inf
     iterations = 0
     while size > _NEWTON_TOLERANCE and iterations < _MAX_NEWTON:
         iterations += 1
-        gradient = prior.gather(rows, rows.weight * slope) - prior.times(m)
-        step = prior.solve(rows, rows.weight * curvature, gradient)
+        gradient = prior.gather(rows, slope) - prior.times(m)
+        step = prior.solve(rows, information, gradient)
         size = float(np.abs(prior.margins(rows, step)).max(initial=0.0))
         for _ in range(_MAX_HALVINGS):
-            new_value, new_slope, new_curvature = log_posterior(m + step)
+            new_value, new_slope, new_information = log_posterior(m + step)
             # Rounding alone may lower the value by a few ulps at the mode.
             if new_value >= value - 1e-12 * abs(value):
                 break
             step = 0.5 * step
         m = m + step
-        value, slope, curvature = new_value, new_slope, new_curvature
-    information = rows.weight * curvature
+        value, slope, information = new_value, new_slope, new_information
     factor = prior.factor(rows, information)
     evidence = value - 0.5 * (prior.log_det + factor.log_det())
     return _Mode(m, information, factor.jitter, evidence, iterations, size)

@@ -13,7 +13,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.checks import connected_items
 from predilect.gaussian.dense import symmetrise
-from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState
+from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, Precision
 
 FEWEST_GROUPS = 5  # people, or contexts, without which nothing is known of how much they differ
 _MOST_FUNCTIONS = 3000  # products of dense matrices of all items take minutes beyond
@@ -60,23 +60,23 @@ class _Scores(NamedTuple):
     C: FloatArray
     answers: PooledAnswers
     score: FloatArray  # (n_rows,)
-    information: FloatArray
+    information: Precision
     island: IntArray  # of each item: of those that answers connect; with functions all are one
 
     @classmethod
     def of(cls, state: PooledState, C: FloatArray, rows: Comparisons) -> Self:
         """At the mode of a pooled model."""
-        answers, prior = PooledAnswers.of(rows, state.rows.likelihood), state.prior
-        _, slope, curvature = answers.likelihood(state.delta).at(rows.outcome, prior.margins(answers, state.mode))
+        answers, prior = PooledAnswers.of(rows, state.rows.likelihood, state.rows.thresholds), state.prior
+        _, score, information = answers.views(state.delta, prior.margins(answers, state.mode))
         island = connected_items(rows) if prior.Phi is None else np.zeros(rows.n_items, dtype=np.int64)
-        return cls(prior, C, answers, rows.weight * slope, rows.weight * curvature, island)
+        return cls(prior, C, answers, score, information, island)
 
     def between(self, group: IntArray) -> tuple[FloatArray, FloatArray]:
         """Sum t Σ x_g x_gᵀ over groups of rows, (M, M), and √t of each parameter, (M,), 0 where groups are too few."""
         prior, C, M = self.prior, self.C, len(self.C)
         order = np.argsort(group, kind="stable")
         answers = _at(self.answers, order)
-        score, information = self.score[order], self.information[order]
+        score, information = self.score[order], _of_rows(self.information, order)
         group = np.unique(group[order], return_inverse=True)[1]
         counts = np.bincount(group)
         n_groups, offsets = len(counts), np.concatenate([[0], np.cumsum(counts)])
@@ -86,7 +86,7 @@ class _Scores(NamedTuple):
         for place, one in enumerate(busy.tolist()):
             own = np.arange(offsets[one], offsets[one + 1])
             theirs = _at(answers, own)
-            H_u = prior.information(theirs, information[own])
+            H_u = prior.information(theirs, _of_rows(information, own))
             x[place] = np.linalg.solve(np.eye(M) - H_u @ C, prior.gather(theirs, score[own]))
         pull = np.zeros(len(score))
         for n in np.unique(counts[counts <= M]).tolist():
@@ -94,7 +94,11 @@ class _Scores(NamedTuple):
             most = max(1, _NUMBERS_AT_ONCE // n**2)
             for start in range(0, len(begin), most):
                 some = begin[start : start + most, None] + np.arange(n)
-                system = np.eye(n) - information[some][:, :, None] * _margin_covariance(C, prior.Phi, answers, some)
+                covariance = _margin_covariance(C, prior.Phi, answers, some)
+                if isinstance(information, np.ndarray):
+                    system = np.eye(n) - information[some][:, :, None] * covariance
+                else:
+                    system = np.eye(n) - _within(information, some) @ covariance
                 pull[some] = np.linalg.solve(system, score[some][:, :, None])[:, :, 0]
         places = (np.r_[group, group], np.r_[answers.left, answers.right])
         of_groups = csr_array((np.r_[pull, -pull], places), shape=(n_groups, answers.n_items))
@@ -115,11 +119,27 @@ class _Scores(NamedTuple):
         return factor[:, None] * between * factor, factor
 
 
+def _of_rows(information: Precision, rows: IntArray) -> Precision:
+    """Of some of the rows."""
+    return information[rows] if isinstance(information, np.ndarray) else csr_array(information[rows][:, rows])
+
+
+def _within(information: csr_array, some: IntArray) -> FloatArray:
+    """Blocks of groups of rows, (groups, n, n); ``some`` (groups, n)."""
+    groups, n = some.shape
+    inside = information[some.ravel()][:, some.ravel()].tocoo()
+    same = inside.row // n == inside.col // n
+    blocks = np.zeros((groups, n, n))
+    blocks[inside.row[same] // n, inside.row[same] % n, inside.col[same] % n] = inside.data[same]
+    return blocks
+
+
 def _at(answers: PooledAnswers, rows: IntArray) -> PooledAnswers:
-    """Some of the rows."""
+    """Some of the rows, as places of a design."""
     return replace(
         answers, left=answers.left[rows], right=answers.right[rows], outcome=answers.outcome[rows],
-        weight=answers.weight[rows], covariates=None if answers.covariates is None else answers.covariates[rows],
+        weight=answers.weight[rows], orders=None,
+        covariates=None if answers.covariates is None else answers.covariates[rows],
     )  # fmt: skip
 
 

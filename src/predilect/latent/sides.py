@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ def test_of_side(rows: Comparisons, likelihood: type[PairLikelihood], delta: flo
         prior = PooledPrior(np.full(n, 1.0 / _VARIANCE), n * float(np.log(_VARIANCE)), 0.0)
     else:
         prior = PooledPrior.of(np.eye(n), _VARIANCE, None, n_effects)
-    answers = PooledAnswers.of(rows, likelihood)
+    answers = PooledAnswers.of(replace(rows, joint=False), likelihood)
     state = refit_pooled(answers, prior, delta, np.zeros(n + n_effects))
     _, slope, curvature = likelihood(delta).at(rows.outcome, prior.margins(answers, state.mode))
     shown = rows.sides[:, 0] - rows.sides[:, 1]

@@ -22,6 +22,7 @@ LAPSE_NOISE = 25.0
 # A pair that answers imply takes R to minus this power, where one about two unseen items takes R. A ratio of its own
 # gained at most .0002 nats an answer on fifteen data sets, and .0014 for newcomers.
 IMPLIED_POWER = 6.0
+_WIDER = 1.2  # a factor of a person's variances below it is left out
 # Smallest and largest value of each number.
 RANGES = {
     "variance_factor": (0.0, 1e100),  # κ vᵉ is of the size of v, however small v is
@@ -86,22 +87,32 @@ class Calibration:
         """Whether it depends on how a pair stands to its person's answers."""
         return self.unseen_ratio != 1.0 or self.newcomer_factor != 1.0
 
-    def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray]]:
-        """Mixture components: shares, and variances (n,) for likelihoods of noise 1; ``kind`` from ``pair_kinds``."""
+    def widening(self, var: FloatArray, unseen: FloatArray, newcomer: BoolArray) -> FloatArray:
+        """Factors of the variances of people's utilities in boards and questions, (n,): those of margins, above 1.2.
+
+        ``var``: mean variance of a pair, in units of the noise; ``unseen``: share of the items without an answer;
+        ``newcomer``: whether the population was learned without them. A factor below 1 is none: it may stand for tastes
+        that no Gaussian has, as well as for variances that are too large.
+        """
+        of_known = self.variance_factor * self.unseen_ratio**unseen * var ** (self.variance_power - 1.0)
+        factor = np.where(newcomer, self.newcomer_factor * of_known, of_known)
+        return np.where(factor > _WIDER, factor, 1.0)
+
+    def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray, float]]:
+        """Mixture components: shares, variances (n,) of the margins and of the noise; ``kind`` from ``pair_kinds``."""
         ratio, power = self.unseen_ratio, self.variance_power
         of_known = self.variance_factor * np.array([1.0, math.sqrt(ratio), ratio, ratio**-IMPLIED_POWER])
         factors = np.concatenate([of_known, self.newcomer_factor * of_known])
         spread = np.asarray(factors[np.asarray(kind)] * (var if power == 1.0 else var**power))
         if self.lapse_rate == 0.0:
-            return [(1.0, spread)]
-        # Noise is a variance like the margin's own.
-        return [(1.0 - self.lapse_rate, spread), (self.lapse_rate, spread + (LAPSE_NOISE - 1.0))]
+            return [(1.0, spread, 1.0)]
+        return [(1.0 - self.lapse_rate, spread, 1.0), (self.lapse_rate, spread, LAPSE_NOISE)]
 
     def log_chances(
-        self, log_likelihood: Callable[[FloatArray], FloatArray], var: FloatArray, kind: npt.ArrayLike = 0
+        self, log_likelihood: Callable[[FloatArray, float], FloatArray], var: FloatArray, kind: npt.ArrayLike = 0
     ) -> FloatArray:
-        """Log probabilities under the mixture, from those at given variances."""
-        parts = [math.log(share) + log_likelihood(v) for share, v in self.components(var, kind)]
+        """Log probabilities under the mixture, from those at given variances of the margins and of the noise."""
+        parts = [math.log(share) + log_likelihood(v, noise) for share, v, noise in self.components(var, kind)]
         return parts[0] if len(parts) == 1 else np.asarray(np.logaddexp(*parts))
 
     def outcome_proba(
@@ -111,10 +122,13 @@ class Calibration:
         """Probabilities of left, tie and right, (n, 3); averaged over the thresholds of ``silent`` people, (n,)."""
         tilted = likelihood.all_tilted
         chances = np.zeros((len(mean), 3))
-        for share, v in self.components(var, kind):
+        for share, v, noise in self.components(var, kind):
+            v = v + (noise - 1.0)  # a variance like the margin's own
             part = likelihood.probabilities(mean, v, delta * tie_factor)
             if silent is not None and silent.any():
-                log_p = outcome_log_probabilities(mean[silent], v[silent], delta, self.tie_spread, tilted)
+                log_p = outcome_log_probabilities(
+                    mean[silent], v[silent], delta * _some(tie_factor, silent), self.tie_spread, tilted
+                )  # fmt: skip
                 part[silent] = np.exp(log_p)
             chances += share * part
         return chances
@@ -126,13 +140,20 @@ class Calibration:
         """Logarithms of :meth:`outcome_proba`, accurate however small a probability is."""
         tilted = likelihood.all_tilted
 
-        def log_likelihood(v: FloatArray) -> FloatArray:
+        def log_likelihood(v: FloatArray, noise: float) -> FloatArray:
+            v = v + (noise - 1.0)
             log_p = outcome_log_probabilities(mean, v, delta * tie_factor, 0.0, tilted)
             if silent is not None and silent.any():
-                log_p[silent] = outcome_log_probabilities(mean[silent], v[silent], delta, self.tie_spread, tilted)
+                log_p[silent] = outcome_log_probabilities(
+                    mean[silent], v[silent], delta * _some(tie_factor, silent), self.tie_spread, tilted
+                )  # fmt: skip
             return log_p
 
         return self.log_chances(log_likelihood, var, kind)
+
+
+def _some(factor: FloatArray | float, rows: BoolArray) -> FloatArray | float:
+    return factor if isinstance(factor, float) else factor[rows]
 
 
 UNCALIBRATED = Calibration()

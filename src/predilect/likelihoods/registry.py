@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from predilect.likelihoods.logit import Logit
 from predilect.likelihoods.views import PairLikelihood, Probit
 
-LIKELIHOODS: dict[str, type[PairLikelihood]] = {likelihood.name: likelihood for likelihood in (Probit,)}
+LIKELIHOODS: dict[str, type[PairLikelihood]] = {likelihood.name: likelihood for likelihood in (Probit, Logit)}

@@ -80,6 +80,8 @@ class PairLikelihood:
 
     name: ClassVar[str]
     tilted_scalar: ClassVar[Any]
+    unit: ClassVar[str] = "units of the noise of one answer"  # of utilities
+    has_normal_noise: ClassVar[bool] = False  # of which rows of one task may share the part of an item
 
     delta: float = 0.0  # tie threshold in units of the answer noise; ties need delta > 0
 
@@ -146,6 +148,7 @@ class Probit(PairLikelihood):
     __slots__ = ()
     name = "probit"
     tilted_scalar = tilted_scalar
+    has_normal_noise = True
     all_tilted = staticmethod(probit.tilted)
     probabilities = staticmethod(probit.outcome_probabilities)
 

@@ -12,16 +12,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray, IntArray
-from predilect.data import ItemFeatures, Vocabulary, build_frame
+from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
+from predilect.data.orders import as_orders, weights_of_rows
+from predilect.decisions.acting import Decision, decide
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.errors import DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.posterior import Posterior, Utilities, centre
 from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
 from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
 
 
@@ -56,6 +60,11 @@ class Predicting(ABC):
         return () if effects is None else effects.names
 
     @property
+    def grades_(self) -> tuple[str, ...]:
+        """Names of the grades of answers that the model knows, from slight to strong."""
+        return ()
+
+    @property
     def classes_(self) -> IntArray:
         """What :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`: left, tie, right."""
         return np.array([1, 0, -1])
@@ -87,45 +96,87 @@ class Predicting(ABC):
         -----
         Microseconds a pair.
         """
-        return self._asked(X, items, users)[1:3]
+        return self.margins_of(X, items, users)[1:3]
 
     def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
-        now, mean, var, queries = self._asked(X, items, users)
+        now, mean, var, queries = self.margins_of(X, items, users)
         return now._chances(mean, var, queries)
 
     def predict_margin_and_proba(
         self, X: Any, *, items: Any = None, users: Any = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Results of :meth:`predict_margin` and :meth:`predict_proba`, at the cost of one."""
-        now, mean, var, queries = self._asked(X, items, users)
+        now, mean, var, queries = self.margins_of(X, items, users)
         return mean, var, now._chances(mean, var, queries)
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, accurate however small a probability is; shape (n, 3)."""
-        now, mean, var, queries = self._asked(X, items, users)
+        now, mean, var, queries = self.margins_of(X, items, users)
         return now._log_chances(mean, var, queries)
+
+    def predict_choice(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+        """Probability of each alternative to be chosen, as the best of its set, (n_rows,).
+
+        Parameters
+        ----------
+        X : data frame
+            A row for each alternative of each set: columns task, item (or alternative) and perhaps user. Rows of one
+            user and task are a set; an alternative by itself is chosen for sure.
+        items, users
+            As in :meth:`predict_margin`.
+
+        Raises
+        ------
+        DataError
+            If a column or an id is missing, or a set holds an alternative twice.
+
+        Notes
+        -----
+        Answers have normal noise (population.md section 7). For two alternatives the chances of :meth:`predict_proba`
+        without ties; beyond, expectation propagation, right to about .01. Some k⁴ operations for a set of k.
+        """
+        sets = ChoiceSets.of(X)
+        if not len(sets.pairs["left"]):
+            return np.ones(len(sets.order))
+        now, mean, var, queries = self.margins_of(pl.DataFrame(sets.pairs), items, users, in_sets=True)
+        return choice_proba(sets, now.posterior_, mean, var, queries)
 
     def predict(self, X: Any, *, items: Any = None, users: Any = None) -> IntArray:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
         return self.classes_[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
 
     def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None) -> float:
-        """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative)."""
+        """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative).
+
+        Where rows of a task are one answer (``Comparisons.joint``), it counts once, as a whole.
+        """
         check_is_fitted(self, "posterior_")
-        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self.covariate_names())
+        answers = read_answers(
+            X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self.covariate_names(), grades=self.grades_
+        )
+        answers = as_orders(answers)
         if self.tie_threshold_ == 0.0 and answers.has_ties:
             warnings.warn(
                 "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "
                 "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=2,
             )  # fmt: skip
             return -math.inf
-        log_proba = self.predict_log_proba(answers, items=items, users=users)
-        log_p = log_proba[np.arange(answers.n_rows), 1 - answers.outcome]
-        return float(np.average(log_p, weights=answers.weight))
+        log_p = self.answer_log_proba(answers, items=items, users=users)
+        return float(np.average(log_p, weights=weights_of_rows(answers)))
 
-    def _asked(self, X: Any, items: Any, users: Any) -> tuple[Self, FloatArray, FloatArray, Queries]:
-        """Snapshot of the model, whatever other threads do; mean and variance of the margins, and their pairs."""
+    def answer_log_proba(self, answers: Comparisons, *, items: Any = None, users: Any = None) -> FloatArray:
+        """Log probability of the answer of each row of comparisons, (n_rows,); of a task as a whole, at each row."""
+        pairs = self.predict_log_proba(answers, items=items, users=users)
+        return answer_log_proba(self, answers, pairs, items, users)
+
+    def margins_of(
+        self, X: Any, items: Any, users: Any, *, in_sets: bool = False
+    ) -> tuple[Self, FloatArray, FloatArray, Queries]:
+        """Snapshot of the model, whatever other threads do; mean and variance of the margins, and their pairs.
+
+        Pairs within sets (``in_sets``) have no left side, and no other covariates.
+        """
         now = copy.copy(self)
         check_is_fitted(now, "posterior_")
         users_known = now.users_ if now.personal_ else None
@@ -137,7 +188,7 @@ class Predicting(ABC):
             )  # fmt: skip
         mean, var = now._margins(queries, items, users)
         effects = now._covariate_effects()
-        if effects is not None:
+        if effects is not None and not in_sets:
             mean, var = effects.added(mean, var, queries.covariates / effects.scale)
         refuse_unsound(mean, var)
         return now, mean, np.maximum(var, 0.0), queries  # rounding may leave -1e-17
@@ -230,7 +281,7 @@ class Ranking(Predicting):
         now = self._now()
         if user is None:
             return now._frame(now._board(now.posterior_.crowd()), now.n_answers_by_item())
-        return now._frame(now._board(now.posterior_.person(now._user_code(user))), now.n_answers_by_item(user))
+        return now._frame(now._board(now.posterior_.calibrated(now._user_code(user))), now.n_answers_by_item(user))
 
     def utilities(self, user: Any = None) -> Any:
         """Utilities of the crowd, or of one person: the frame of :meth:`rank`, in the order of :attr:`items_`.
@@ -247,7 +298,7 @@ class Ranking(Predicting):
         code = now._user_or_unseen(user)
         is_unseen = code < 0 and now.personal_
         n = np.zeros(len(now.items_)) if is_unseen else now.n_answers_by_item(user)
-        return now._frame(now._board(now.posterior_.person(code)).by_item(), n)
+        return now._frame(now._board(now.posterior_.calibrated(code)).by_item(), n)
 
     def consensus(self) -> Any:
         """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
@@ -255,7 +306,7 @@ class Ranking(Predicting):
         return now._frame(now._board(now.posterior_.crowd()).by_item(), now.n_by_item_)
 
     def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Joint posterior of the utilities of the crowd, or of one person, centred, over :attr:`items_`.
+        """Joint law of the utilities of the crowd, or of one person, centred, over :attr:`items_`: that of their board.
 
         Parameters
         ----------
@@ -269,12 +320,28 @@ class Ranking(Predicting):
         if user is None:
             return self.consensus_distribution()
         now = self._now()
-        return _centred(*now.posterior_.utilities(now._user_or_unseen(user)))
+        return _centred(*now.posterior_.calibrated(now._user_or_unseen(user)).dense())
 
     def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
         now = self._now()
         return _centred(*now.posterior_.consensus())
+
+    def decide(
+        self,
+        user: Any,
+        options: Any,
+        *,
+        cost_wrong: float = 1.0,
+        cost_question: float = 0.1,
+        cost_defer: float | None = None,
+        default: Any = None,
+    ) -> Decision:
+        """Act for a person, ask, or leave the choice to them; see :func:`predilect.decisions.decide`."""
+        return decide(
+            self._now(), user, options, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
+            default=default,
+        )  # fmt: skip
 
     @abstractmethod
     def describe(self) -> list[str]:
@@ -287,6 +354,11 @@ class Ranking(Predicting):
     def further_plots(self) -> dict[str, Callable[[list[Path]], Any]]:
         """Plots that ``predilect rank --out`` writes beside that of the board: by name, what draws it into files."""
         return {}
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether there are boards of segments: see :meth:`Population.segments <predilect.Population.segments>`."""
+        return False
 
     def _board(self, utilities: Utilities) -> Board:
         return rank_utilities(utilities, random_state=self.random_state)

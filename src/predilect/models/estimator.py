@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain, typed
@@ -40,6 +39,7 @@ from predilect.models.saving import (
     stored,
     write_model,
 )
+from predilect.models.shown import Shown
 from predilect.progress import Report, Watcher
 
 
@@ -167,7 +167,7 @@ class Saving(ABC):
         return model
 
 
-class Estimator(Ranking, Saving, BaseEstimator):
+class Estimator(Ranking, Saving, Shown):
     """Base of the estimators of the package; their names are in the table of :mod:`predilect.models.registry`.
 
     ``_each`` says what each of "{}" people has, for the first sentence of a description; ``_held`` are the arrays that
@@ -208,7 +208,8 @@ class Estimator(Ranking, Saving, BaseEstimator):
                 f"{type(self).__name__} takes no covariates of answers ({names}): Population does. Read the answers "
                 "without covariates=... (--control), or fit predilect.Population"
             )
-        return replace(training, comparisons=training.comparisons.without_covariates())
+        answers = replace(training.comparisons.without_covariates(), joint=False)  # rows of a task count by themselves
+        return replace(training, comparisons=answers)
 
     @abstractmethod
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:

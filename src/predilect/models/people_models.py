@@ -10,6 +10,7 @@ import numpy as np
 
 from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace, Traits
+from predilect.data.orders import implied_rows
 from predilect.errors import DataError
 from predilect.factors.answers import CrowdWeights, LinearWeights, ProcessWeights, StandardWeights, WeightPrior
 from predilect.factors.posterior import FactorPosterior
@@ -35,7 +36,8 @@ from predilect.models.saving import (
     pointer,
     positive,
 )
-from predilect.people.layout import Basis, Effects, People
+from predilect.people.law import Basis, Effects
+from predilect.people.layout import People
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -49,15 +51,18 @@ PEOPLE_ARRAYS: Fields = {
     "item_ptr": pointer("U+1", "K"), "item_idx": codes("K", "I"), "left": codes("R", "I"), "right": codes("R", "I"),
     "outcome": outcomes("R"), "weight": positive("R"), "site_precision": amounts("R"), "site_linear": numbers("R"),
     "shards": amounts("S 2", "int64"), "consistency": optional(positive("U")),
-    "consistency_sd": optional(amounts("U")), "variant": optional(codes("R", "V")),
+    "consistency_sd": optional(amounts("U")), "variant": optional(codes("R", "V")), "task": optional(codes("R", "R")),
 }  # fmt: skip
 
 
 def pack_people(people: People, sites: Sites) -> dict[str, Any]:
     """Arrays of a layout, and of the sites of its answers."""
     names = (*_ARRAYS, *_CONSISTENCY) if people.consistency_sd.any() else _ARRAYS
-    covariates = {"variant": people.variant.astype(np.int32)} if people.variant.any() else {}
-    return {name: getattr(people, name) for name in names} | covariates | {
+    more = {"variant": people.variant.astype(np.int32)} if people.variant.any() else {}
+    if (people.task >= 0).any():
+        number = np.unique(np.where(people.task < 0, -1, people.task), return_inverse=True)[1]
+        more["task"] = (number + (people.task.min() >= 0)).astype(np.int32)
+    return {name: getattr(people, name) for name in names} | more | {
         "shards": np.array(people.shards, dtype=np.int64), "site_precision": sites.precision,
         "site_linear": sites.linear,
     }  # fmt: skip
@@ -69,6 +74,8 @@ def unpack_people(arrays: dict[str, Any], n_items: int) -> tuple[People, Sites]:
     own = {name: arrays[name] for name in (*_ARRAYS, *_CONSISTENCY) if name in arrays}
     if "variant" in arrays:
         own["variant"] = arrays["variant"].astype(np.int64)
+    if "task" in arrays:
+        own["task"] = arrays["task"].astype(np.int64) - 1
     people = People(**own, n_items=n_items, shards=shards)
     owner = np.repeat(np.arange(people.n_users), np.diff(people.item_ptr))
     if (np.diff(owner * n_items + people.item_idx) <= 0).any():
@@ -76,10 +83,26 @@ def unpack_people(arrays: dict[str, Any], n_items: int) -> tuple[People, Sites]:
     n_own = np.repeat(np.diff(people.item_ptr), np.diff(people.answer_ptr))
     if (people.left >= people.right).any() or (people.right >= n_own).any():
         raise ValueError("an answer compares what is not two of the person's own items")
+    _check_orders(people)
     edges = [0, *(stop for _, stop in shards)]
     if shards != list(pairwise(edges)) or edges != sorted(edges) or edges[-1] != people.n_users:
         raise ValueError("the shards do not hold every person once, in order")
     return people, Sites(arrays["site_precision"], arrays["site_linear"])
+
+
+def _check_orders(people: People) -> None:
+    """ValueError for tasks of one row's weight, of ties, or that contradict themselves."""
+    rows = np.flatnonzero(people.task >= 0)
+    if not len(rows):
+        return
+    if (people.weight[rows] != 1.0).any() or (people.outcome[rows] == 0).any():
+        raise ValueError("a task holds a tie, or an answer counted more than once")
+    owner = np.repeat(np.arange(people.n_users), np.diff(people.answer_ptr))[rows]
+    order = np.lexsort((people.task[rows], owner))
+    rows, owner = rows[order], owner[order]
+    group = np.cumsum(np.append(0, (np.diff(people.task[rows]) != 0) | (np.diff(owner) != 0)))
+    if implied_rows(group, people.left[rows], people.right[rows], people.outcome[rows])[1] >= 0:
+        raise ValueError("a task contradicts itself")
 
 
 CROWD_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "Sigma": covariance("I I")}

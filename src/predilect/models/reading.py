@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy.typing as npt
 import polars as pl
 
 from predilect._text import spoken_to
-from predilect._types import BoolArray, FloatArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
-from predilect.data.comparisons import SIDE
+from predilect.data.derived import SIDE
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import guess_one, pair_columns, refuse_index
@@ -22,11 +22,13 @@ from predilect.errors import DataError
 
 
 def read_answers(
-    X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False, covariates: Sequence[str] = ()
-) -> Comparisons:
+    X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False, covariates: Sequence[str] = (),
+    grades: tuple[str, ...] = (),
+) -> Comparisons:  # fmt: skip
     """Comparisons from a frame and, perhaps, outcomes, in which 0 is a tie for a model ``with_ties``.
 
     With names of the model's ``covariates``, a row for each side on which its left item was shown, if that is one.
+    ``grades`` are those of the model; outcomes are their numbers.
     """
     if isinstance(X, Comparisons):
         if y is not None:
@@ -35,10 +37,13 @@ def read_answers(
     else:
         columns = tuple(name for name in covariates if name != SIDE)
         with spoken_to("fit"):
-            return Comparisons.from_frame(
+            numbers = tuple(map(str, range(1, len(grades) + 1)))
+            by_number = y is not None and len(grades) > 0 and not all(name.isdecimal() for name in grades)
+            answers = Comparisons.from_frame(
                 X, outcome=y, ties=["0"] if with_ties and y is not None else (), covariates=columns,
-                side=True if SIDE in covariates else None,
+                grades=numbers if by_number else grades, side=True if SIDE in covariates else None,
             )  # fmt: skip
+            return replace(answers, grades=grades) if by_number and answers.grades else answers
     in_use = SIDE in covariates and answers.sides is not None and SIDE not in answers.covariate_names
     return answers.with_side() if in_use else answers
 
@@ -98,6 +103,9 @@ def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta
         raise DataError(
             "tie_threshold=0 says that ties cannot happen, but some answers are ties. Use 'auto', or leave them out"
         )
+    if items is None:
+        items = comparisons.item_table
+    comparisons = replace(comparisons, item_table=None)
     features = items if isinstance(items, ItemFeatures) or items is None else ItemFeatures.from_frame(items)
     if features is not None:
         comparisons = comparisons.with_items(features.ids)
@@ -228,6 +236,28 @@ def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tupl
     matrix[code[code >= 0]] = encoded[code >= 0]
     known[code[code >= 0]] = True
     return matrix, known
+
+
+def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[IntArray, FloatArray]:
+    """Codes of the items of all sets, one after the other, and encoded attributes (n_new, d) of those not known.
+
+    A new item has the number of known ones and its row as its code. DataError where it comes without attributes.
+    """
+    names = pl.Series([item for one in sets for item in one]) if any(sets) else pl.Series([], dtype=pl.String)
+    codes = model.items_.codes(names, unknown="minus_one").astype(np.int64)
+    n_columns = model.space_.matrix.shape[1]
+    if not (codes < 0).any():
+        return codes, np.zeros((0, n_columns))
+    lost = names.filter(pl.Series(codes < 0))
+    new = Vocabulary(lost)
+    space = new_item_space(list(new.ids), model.features_, items, n_columns)
+    if not space.known.all():
+        without = new.ids[int(np.argmin(space.known))]
+        raise DataError(
+            f"{len(new)} items are not known to the model (first: {without!r}). Give their attributes (items=...)"
+        )
+    codes[codes < 0] = len(model.items_) + new.codes(lost)
+    return codes, space.matrix
 
 
 def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: Any, n_columns: int) -> FeatureSpace:

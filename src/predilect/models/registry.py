@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from predilect.models.hierarchical import HierarchicalGP as HierarchicalGP
     from predilect.models.joint import BonillaGP as BonillaGP
     from predilect.models.joint import JointGP as JointGP
+    from predilect.models.mixed_logit import MixedLogit as MixedLogit
     from predilect.models.population import Population as Population
 
 
@@ -83,6 +84,11 @@ ENTRIES = (
         "what people give up of one attribute for another, from choices between items of few attributes",
         instead="ranks for everybody and for their average, by what they have in common. Say --no-user for one "
         "function of all answers,",
+    ),
+    Entry(
+        "mixed-logit", "MixedLogit", "models.mixed_logit",
+        "coefficients of attributes that vary between people, from choices of one item out of several",
+        instead="is for people who differ. Say --no-user for one set of coefficients,",
     ),
     Entry(
         "collaborative", "CollaborativeGP", "models.collaborative",

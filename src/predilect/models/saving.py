@@ -98,6 +98,15 @@ def outcomes(shape: str) -> Field:
     return Field(shape, "int8", "1, 0 or -1", lambda a, _: not a.size or bool(a.min() >= -1 and a.max() <= 1))
 
 
+def graded(shape: str, most: int) -> Field:
+    """Outcomes with grades, of which there are so many: from -(1 + most) to 1 + most."""
+    limit = 1 + most
+    return Field(
+        shape, "int8", f"from {-limit} to {limit}",
+        lambda a, _: not a.size or bool(a.min() >= -limit and a.max() <= limit),
+    )  # fmt: skip
+
+
 def flags(shape: str) -> Field:
     """Yes or no."""
     return Field(shape, "bool", "yes or no", lambda a, _: bool((a.view(np.uint8) <= 1).all()))

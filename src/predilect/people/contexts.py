@@ -39,7 +39,7 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         mean = a * law.person_mean(items, people.traits[user])
         told = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
         pull = np.divide(told, precision, out=np.zeros_like(told), where=precision > 0.0)
-        brought = pull[:, None] * times_Q(law.covariance(items), left, right, precision, A)
+        brought = pull[:, None] * times_Q(law.covariance(items), left, right, precision, A, people.noise(user))
         known, cell = np.unique(contexts[rows], return_inverse=True)
         sums = np.zeros((len(known), len(items)))
         np.add.at(sums, cell, brought)

@@ -11,7 +11,8 @@ from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.latent.pooled import laplacian
-from predilect.people.layout import Law, People
+from predilect.people.law import Law
+from predilect.people.layout import People
 
 
 class CovariateInformation(NamedTuple):
@@ -33,9 +34,9 @@ def covariate_information(people: People, sites: Sites, law: Law) -> CovariateIn
     n_effects = people.patterns.shape[1]
     with_items = np.zeros((people.n_items, n_effects))
     own = np.zeros((n_effects, n_effects))
-    for _, rows, items, left, right, precision in each_person(people, sites):
+    for user, rows, items, left, right, precision in each_person(people, sites):
         X = people.patterns[people.variant[rows]]
-        QX = times_Q(law.covariance(items), left, right, precision, X)
+        QX = times_Q(law.covariance(items), left, right, precision, X, people.noise(user))
         with_items[items] += of_items(left, right, QX, len(items))
         own += X.T @ QX
     return CovariateInformation(law.Phi.T @ with_items if law.has_basis else with_items, symmetrise(own))
@@ -51,13 +52,19 @@ def each_person(people: People, sites: Sites) -> Iterator[tuple[int, slice, IntA
         yield user, rows, items, left, right, precision
 
 
-def times_Q(S: FloatArray, left: IntArray, right: IntArray, precision: FloatArray, X: FloatArray) -> FloatArray:
-    """Q_u X of a person with prior covariance S (k, k) of the own items; X and the result have a row an answer."""
+def times_Q(
+    S: FloatArray, left: IntArray, right: IntArray, precision: FloatArray, X: FloatArray, noise: FloatArray | None
+) -> FloatArray:
+    """Q_u X of a person with prior covariance S (k, k) of the own items, and ``noise`` (n, n) that tasks share.
+
+    X and the result have a row an answer.
+    """
     k = len(S)
-    if len(left) <= k:
+    if noise is not None or len(left) <= k:
         half = S[left] - S[right]
         root = np.sqrt(precision)[:, None]
-        B = np.eye(len(left)) + root * (half[:, left] - half[:, right]) * root.T
+        G = half[:, left] - half[:, right]
+        B = np.eye(len(left)) + root * (G if noise is None else G + noise) * root.T
         return np.asarray(root * factorise(B).solve(root * X))
     flow = of_items(left, right, precision[:, None] * X, k)
     known = np.linalg.solve(np.eye(k) + S @ laplacian(k, left, right, precision), S @ flow)

@@ -101,7 +101,8 @@ class DensePerson:
 
     ``prior`` is S (k, k) where n <= k, or that of more items, of which ``items`` (k,) are the user's; otherwise L (k,
     d) with S = L Lᵀ. Pair space where n <= k: n³ operations each time, O(n (n + k)) for the sums. Item space otherwise:
-    k³ and n k, or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
+    k³ and n k, or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k². ``noise`` (n,
+    n), of tasks, joins the prior, in pair space.
     """
 
     def __init__(
@@ -112,16 +113,19 @@ class DensePerson:
         mean: FloatArray,
         items: npt.NDArray[np.int32] | None = None,
         consistency: float = 1.0,
+        noise: FloatArray | None = None,
     ) -> None:
-        self.left, self.right = left, right
+        self.left, self.right, self.noise = left, right, noise
         n, self.n_items = len(left), len(mean)
-        self.in_pair_space = n <= self.n_items
+        self.in_pair_space = noise is not None or n <= self.n_items
         self.z_bar = mean[left] - mean[right]
         if self.in_pair_space:
             items = np.arange(self.n_items, dtype=np.int32) if items is None else items
             self.prior = np.empty((n, n))  # G
             pair_covariance(prior, items, left, right, np.empty(self.n_items), self.prior)
             self.prior *= consistency * consistency
+            if noise is not None:
+                self.prior += noise
         else:
             self.prior = np.ascontiguousarray(prior)
             self.prior_precision, self.prior_log_det, self._tame = np.zeros((0, 0)), 0.0, -1.0
@@ -184,6 +188,14 @@ class DensePerson:
         var = diagonal[left] + diagonal[right] - 2.0 * S[left, right]
         quadratic, alpha = float(e @ (mean - self.z_bar)), linear - precision * mean
         return DenseState(mean, var, log_det + self.prior_log_det, quadratic, precision, alpha, S)
+
+    def of_noise(self, state: DenseState) -> FloatArray:
+        """Each row's part of tr (ααᵀ - Q) N, (n,), for the noise N of tasks."""
+        if self.noise is None:
+            return np.zeros(len(self.left))
+        root = np.sqrt(state.precision)
+        Q = root[:, None] * state.inverse * root
+        return np.asarray(((np.outer(state.alpha, state.alpha) - Q) * self.noise).sum(axis=1))
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
         """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the user's own items."""
@@ -254,6 +266,10 @@ class CountedPerson:
         var = self.prior_var - np.einsum("ij,ij->j", spread, spread)
         mean = self.z_bar + (shift[self.left] - shift[self.right])
         return DenseState(mean, var, factor.log_det(), float(e @ shift), precision, alpha, np.zeros((0, 0)), factor)
+
+    def of_noise(self, state: DenseState) -> FloatArray:
+        """As of :class:`DensePerson`, without tasks."""
+        return np.zeros(len(state.mean))
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
         """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the user's own items."""

@@ -18,7 +18,8 @@ from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import RANGES
 from predilect.likelihoods.probit import starting_threshold
 from predilect.people.expectation import Expectation
-from predilect.people.layout import Law, People
+from predilect.people.law import Law
+from predilect.people.layout import People
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.progress import Report
@@ -142,7 +143,7 @@ def tie_spread_of(log_factor: FloatArray, information: FloatArray, spread: float
     linear = log_factor * (information + spread**-2)  # of the likelihood without the prior
     for _ in range(_MOST_SPREAD_STEPS):
         variance = 1.0 / (information + spread**-2)
-        new = math.sqrt(float(np.mean((linear * variance) ** 2 + variance)))
+        new = math.sqrt(float(((linear * variance) ** 2 + variance).sum()) / len(linear))
         done = abs(new - spread) < _SPREAD_TOLERANCE * spread
         spread = min(max(new, _SMALLEST_SPREAD), _LARGEST_SPREAD)
         if done:

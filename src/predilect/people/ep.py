@@ -13,11 +13,13 @@ from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
 from predilect.people.state import (
     direction,
+    needs_pair_space,
     pair_statistics,
     person_statistics,
     prior_of_person,
     rank_one,
     replay,
+    shared_noise,
     unscale,
 )
 
@@ -26,10 +28,11 @@ _INNER_TOLERANCE = 1e-12
 
 
 @kernel
-def refresh_site(y, w, mu, v, share, lam, eta, delta, offset):
+def refresh_site(y, w, mu, v, share, lam, eta, delta, offset, noise):
     """New site (λ, η) of one of w identical answers, given the person's current posterior N(mu, v) of the margin.
 
     What else moves the answer, ``offset``, is added to the margin where it meets the likelihood, and nowhere else.
+    ``noise`` is what the margin has of the answer's noise already: 1 for a row of a task, and 0 otherwise.
 
     ``share`` is 1 - w λ v, the part of the variance without the copies that v is. It is passed in since the difference
     has no digits left where the copies carry nearly all information.
@@ -51,7 +54,7 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta, offset):
             denominator = 1.0 - lam * v
             v_c = v / denominator
             m_c = (mu - v * eta) / denominator
-        slope, curvature = moments_scalar(y, m_c + offset, v_c, delta)
+        slope, curvature = moments_scalar(y, m_c + offset, v_c - noise, delta)
         denominator = 1.0 - curvature * v_c
         new_lam = curvature / denominator
         new_eta = (slope + curvature * m_c) / denominator
@@ -78,13 +81,15 @@ def _change_of_margin(d_lam, d_eta, mean, v):
 
 
 @kernel
-def refresh_sites(outcome, weight, mean, v, share, lam, eta, delta, offset, step):
+def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset, step):
     """Parallel site update of one person, a ``step`` of the way, in place; the largest change of a margin."""
     largest = 0.0
     for p in range(outcome.shape[0]):
+        in_task = task[p] >= 0
         new_lam, new_eta = refresh_site(
-            outcome[p], weight[p], mean[p], v[p], share[p], lam[p], eta[p], delta, offset[p]
-        )
+            outcome[p], weight[p], mean[p], v[p], share[p], lam[p], eta[p], 0.0 if in_task else delta, offset[p],
+            1.0 if in_task else 0.0,
+        )  # fmt: skip
         d_lam = step * (new_lam - lam[p])
         d_eta = step * (new_eta - eta[p])
         largest = max(largest, _change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean[p], v[p]))
@@ -94,7 +99,7 @@ def refresh_sites(outcome, weight, mean, v, share, lam, eta, delta, offset, step
 
 
 @inner_kernel
-def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, care, offset, C, mu, c):
+def sweep(in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, delta, care, offset, C, mu, c):
     """One sequential EP sweep at the consistency ``care``; (change of log |B|, largest relative change of a site)."""
     log_det = 0.0
     largest = 0.0
@@ -104,7 +109,11 @@ def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, 
         b = -1 if in_pair_space else lb[g]
         v, mean = direction(C, mu, a, b, d, c)
         share = 1.0 - weight[g] * lam[g] * v
-        new_lam, new_eta = refresh_site(outcome[g], weight[g], mean, v, share, lam[g], eta[g], delta, care * offset[g])
+        in_task = task[g] >= 0
+        new_lam, new_eta = refresh_site(
+            outcome[g], weight[g], mean, v, share, lam[g], eta[g], 0.0 if in_task else delta, care * offset[g],
+            1.0 if in_task else 0.0,
+        )  # fmt: skip
         d_lam = new_lam - lam[g]
         d_eta = new_eta - eta[g]
         largest = max(largest, _change_of_margin(weight[g] * d_lam, weight[g] * d_eta, mean, v))
@@ -115,34 +124,58 @@ def sweep(in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, 
 
 
 @inner_kernel
-def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, offset, out):
-    """Adds one row's part of log Z, and its derivatives in δ, to ``out``."""
+def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, offset, noise, of_noise, out):
+    """Adds one row's part of log Z, and its derivatives in δ, to ``out``; ``of_noise``: its part of tr (ααᵀ - Q) N."""
     denominator = 1.0 - lam * v
     v_c = v / denominator
     m_c = (mean - v * eta) / denominator
-    log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome, m_c + offset, v_c, delta)
+    log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome, m_c + offset, v_c - noise, delta)
     denominator = 1.0 + lam * v_c
     message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
     out[1] += w * slope_delta
     out[2] += w * curvature_delta
-    # Utilities and their covariance rise together: αᵀ A m + tr (ααᵀ - Q) A Σ Aᵀ, a sum over answers, as Q A Σ Aᵀ = Λ C.
-    slope = w * (eta * mean - lam * (mean * mean + v)) + w * offset * (eta - lam * mean)
+    # Utilities and their covariance rise together: αᵀ A m + tr (ααᵀ - Q) A Σ Aᵀ, a sum over answers, as Q C_0 = Λ C for
+    # the prior covariance C_0 of the margins; of a task that is A Σ Aᵀ + N.
+    slope = w * (eta * mean - lam * (mean * mean + v)) + w * offset * (eta - lam * mean) - of_noise
     out[3] += slope
     out[4] += slope * slope / w
 
 
 @kernel
-def answers_evidence(outcome, weight, mean, v, lam, eta, z_bar, delta, offset, out):
+def answers_evidence(outcome, task, weight, mean, v, lam, eta, z_bar, delta, offset, of_noise, out):
     """Adds the rows' parts of a person's log Z to ``out``; the two joint terms are the caller's."""
     for p in range(outcome.shape[0]):
-        _answer_evidence(outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], delta, offset[p], out)
+        in_task = task[p] >= 0
+        _answer_evidence(
+            outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], 0.0 if in_task else delta, offset[p],
+            1.0 if in_task else 0.0, of_noise[p], out,
+        )  # fmt: skip
+
+
+@inner_kernel
+def _of_noise(la, lb, task, lam, eta, first, n, p, C, mu):
+    """Row p's part of tr (ααᵀ - Q) N, in pair space: 0 but for tasks, whose rows have weight 1."""
+    g = first + p
+    if task[g] < 0:
+        return 0.0
+    alpha = eta[g] - lam[g] * mu[p]
+    total = 0.0
+    for q in range(n):
+        h = first + q
+        if task[h] == task[g]:
+            c = C[p, q] if q <= p else C[q, p]
+            value = alpha * (eta[h] - lam[h] * mu[q]) + lam[g] * c * lam[h]
+            if p == q:
+                value -= lam[g]
+            total += value * shared_noise(la[g], lb[g], la[h], lb[h])
+    return total
 
 
 @inner_kernel
 def _person_evidence(
-    in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, delta, care, offset, own, C, mu, c, log_det, out,
-    pull,
+    in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, delta, care, offset, own, C, mu, c, log_det,
+    out, pull,
 ):  # fmt: skip
     """Adds the person's log Z, its gradient and curvature in δ to ``out``; sets the ``pull`` of each row on its offset.
 
@@ -163,7 +196,12 @@ def _person_evidence(
             v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
             mean = mu[a] - mu[b]
         z_bar = own[a] - own[b]
-        _answer_evidence(outcome[g], w, mean, v, lam[g], eta[g], z_bar, delta, care * offset[g], out)
+        in_task = task[g] >= 0
+        of_noise = _of_noise(la, lb, task, lam, eta, first, n, p, C, mu) if in_task else 0.0
+        _answer_evidence(
+            outcome[g], w, mean, v, lam[g], eta[g], z_bar, 0.0 if in_task else delta, care * offset[g],
+            1.0 if in_task else 0.0, of_noise, out,
+        )  # fmt: skip
         if pull.shape[0]:
             pull[g] = care * w * (eta[g] - lam[g] * mean)
         e = w * (eta[g] - lam[g] * z_bar)
@@ -239,18 +277,19 @@ def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, 
 
 @kernel
 def em_pass(
-    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, weight, traits, lam, eta, cov, Phi, rho, m, shift,
-    delta, tie_factor, consistency, offset, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D, own_slopes,
-    pull, out,
+    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, task, weight, traits, lam, eta, cov, Phi, rho, m,
+    shift, delta, tie_factor, consistency, offset, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D,
+    own_slopes, pull, out,
 ):  # fmt: skip
     """E step: EP sweeps of people ``start .. stop``, at most ``n_sweeps`` each, and the sums over them.
 
     ``la, lb`` (n_rows,): left and right as positions in the person's own items, the ``item_idx`` from ``item_ptr[u]``
-    on; ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``cov, Phi`` (n_items, M), ``rho``
-    (n_items,): prior covariance, as in :mod:`predilect.people.state`; ``m`` (n_items,), ``shift``
-    (n_items, n_traits): prior mean, and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of
-    ``delta``; ``consistency`` (n_users,); ``offset`` (n_rows,): what else moves an answer; ``skip`` (n_users,): people
-    left to :mod:`predilect.people.expectation`.
+    on; ``task`` (n_rows,): equal for rows of a person that share the noise of their items, -1 for others; ``lam, eta``
+    (n_rows,): sites of *one* copy of each answer, updated in place; ``cov, Phi`` (n_items, M), ``rho`` (n_items,):
+    prior covariance, as in :mod:`predilect.people.state`; ``m`` (n_items,), ``shift`` (n_items, n_traits): prior mean,
+    and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of ``delta``; ``consistency`` (n_users,);
+    ``offset`` (n_rows,): what else moves an answer; ``skip`` (n_users,): people left to
+    :mod:`predilect.people.expectation`.
 
     Added to:
 
@@ -271,7 +310,7 @@ def em_pass(
         n = answer_ptr[u + 1] - answer_ptr[u]
         k = item_ptr[u + 1] - item_ptr[u]
         if not skip[u]:
-            max_d = max(max_d, min(n, k))
+            max_d = max(max_d, n if needs_pair_space(task, answer_ptr[u], n, k) else k)
             max_k = max(max_k, k)
     C = np.empty((max_d, max_d))
     mu = np.empty(max_d)
@@ -290,19 +329,38 @@ def em_pass(
         k = items.shape[0]
         if n == 0 or skip[u]:
             continue
-        in_pair_space = n <= k
+        in_pair_space = needs_pair_space(task, first, n, k)
         d = n if in_pair_space else k
         factor = tie_factor[u]
         care = consistency[u]
         own_delta = delta * factor
         prior_of_person(
-            u, in_pair_space, items, la, lb, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+            u,
+            in_pair_space,
+            items,
+            la,
+            lb,
+            task,
+            first,
+            n,
+            k,
+            traits,
+            consistency,
+            cov,
+            Phi,
+            rho,
+            m,
+            shift,
+            own,
+            C,
+            mu,
+            R,
         )
         log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
         largest = 0.0
         for _ in range(n_sweeps):
             change_of_log_det, largest = sweep(
-                in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, care, offset, C, mu, c
+                in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, own_delta, care, offset, C, mu, c
             )
             log_det += change_of_log_det
             if largest < tolerance:
@@ -311,7 +369,7 @@ def em_pass(
         for i in range(5):
             own_out[i] = 0.0
         _person_evidence(
-            in_pair_space, la, lb, outcome, weight, lam, eta, first, n, d, own_delta, care, offset, own, C, mu, c,
+            in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, own_delta, care, offset, own, C, mu, c,
             log_det, own_out, pull,
         )  # fmt: skip
         out[0] += own_out[0]

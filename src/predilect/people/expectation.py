@@ -15,7 +15,8 @@ from predilect.gaussian.dense import mirror, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
 from predilect.people.ep import answers_evidence, em_pass, refresh_sites
-from predilect.people.layout import Law, People
+from predilect.people.law import Law
+from predilect.people.layout import People
 from predilect.shards import Shard, map_shards
 
 _SMALLEST_STEP = 0.1
@@ -41,11 +42,11 @@ def dense_pass(
     rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
     factor = float(people.tie_factor[user])
     own_delta = delta * factor
-    outcome, weight = people.outcome[rows], people.weight[rows]
+    outcome, task, weight = people.answers[rows], people.task[rows], people.weight[rows]
     precision, linear = sites.precision[rows], sites.linear[rows]  # views: the sites change in place
     items, person = people.dense(user, law)
     prior_var = person.prior_var
-    refresh, add_evidence = (people.likelihood.compiled(loop) for loop in (refresh_sites, answers_evidence))
+    refresh, add_evidence = (people.compiled(loop) for loop in (refresh_sites, answers_evidence))
     state = person.condition(weight * precision, weight * linear)
     a = float(people.consistency[user])
     offset = a * people.offset[rows]
@@ -55,7 +56,9 @@ def dense_pass(
         # they carry nearly all information, the difference has lost its digits and the bound has them.
         total = weight * precision
         share = np.maximum(1.0 - total * state.var, 1.0 / (1.0 + total * prior_var))
-        largest = refresh(outcome, weight, state.mean, state.var, share, precision, linear, own_delta, offset, step)
+        largest = refresh(
+            outcome, task, weight, state.mean, state.var, share, precision, linear, own_delta, offset, step
+        )
         if largest > last:
             step = max(0.5 * step, _SMALLEST_STEP)
         last = largest
@@ -63,7 +66,10 @@ def dense_pass(
         if largest < tolerance:
             break
     out = np.zeros(5)
-    add_evidence(outcome, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, offset, out)
+    add_evidence(
+        outcome, task, weight, state.mean, state.var, precision, linear, person.z_bar, own_delta, offset,
+        person.of_noise(state), out,
+    )  # fmt: skip
     slope = own_delta * out[1]
     own_slopes = np.array([slope, own_delta * own_delta * out[2] + slope, out[3], out[4]])
     evidence = out[0] + 0.5 * (state.quadratic - state.log_det)
@@ -139,7 +145,7 @@ def expectation(
         )  # fmt: skip
         return _on_basis(found, law)
     M = law.Phi.shape[1] if law.has_basis else people.n_items
-    one_pass = people.likelihood.compiled(em_pass)
+    one_pass = people.compiled(em_pass)
     own_slopes = np.zeros((people.n_users, 4))  # each person in one shard: written, not summed
     n_effects = people.patterns.shape[1]
     pull = np.zeros(people.n_rows if n_effects else 0)
@@ -149,10 +155,10 @@ def expectation(
         D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
         one_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
-            people.outcome, people.weight, people.traits, sites.precision, sites.linear, law.cov, law.functions,
-            law.rho, law.mean, law.shift, delta, people.tie_factor, people.consistency, people.offset, n_sweeps,
-            tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits, sums.own_H, sums.own_D, own_slopes, pull,
-            sums.out,
+            people.answers, people.task, people.weight, people.traits, sites.precision, sites.linear, law.cov,
+            law.functions, law.rho, law.mean, law.shift, delta, people.tie_factor, people.consistency, people.offset,
+            n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits, sums.own_H, sums.own_D, own_slopes,
+            pull, sums.out,
         )  # fmt: skip
         return sums._replace(D=D.T @ D) if law.has_basis else sums
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,128 +11,16 @@ import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
+from predilect.data.orders import joint_rows
 from predilect.errors import DataError
-from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
+from predilect.likelihoods.grades import Intervals, Thresholds
+from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
+from predilect.people.law import Law
 from predilect.people.state import person_sums
 from predilect.shards import Shard, cut
-
-
-@dataclass(frozen=True, slots=True)
-class Law:
-    """Population distribution f_u ~ N(mean + shift x_u, S) with S = Σ, or S = Φ Σ Φᵀ + diag(ρ) with a basis."""
-
-    Sigma: FloatArray  # Σ, (M, M): the population covariance, on the basis
-    mean: FloatArray  # consensus of the items, (n_items,)
-    # Φ, (n_items, M); no columns where the items are the basis (M = n_items)
-    Phi: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
-    # variance of the item-specific residual, (n_items,); empty without
-    rho: FloatArray = field(default_factory=lambda: np.zeros(0))
-    shift: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # effects of traits, (n_items, n_traits)
-    cov: FloatArray = field(init=False)  # Σ or Φ Σ, (n_items, M), as the compiled loops take it
-
-    def __post_init__(self) -> None:
-        if not self.shift.shape[1]:
-            object.__setattr__(self, "shift", np.zeros((len(self.mean), 0)))
-        # A solver returns columns, a product rows: the compiled loops would be compiled again for each layout.
-        object.__setattr__(self, "shift", np.ascontiguousarray(self.shift))
-        object.__setattr__(self, "cov", self.Phi @ self.Sigma if self.has_basis else self.Sigma)
-
-    @property
-    def functions(self) -> FloatArray | None:
-        """Φ as the compiled loops take it: None without a basis, and what only a basis needs is not compiled."""
-        return self.Phi if self.has_basis else None
-
-    @property
-    def has_basis(self) -> bool:
-        """Whether there is a basis other than the items."""
-        return bool(self.Phi.shape[1])
-
-    def covariance(self, items: IntArray) -> FloatArray:
-        """S of some items, (k, k)."""
-        if not self.has_basis:
-            return np.asarray(self.Sigma[np.ix_(items, items)])
-        block = self.cov[items] @ self.Phi[items].T
-        if len(self.rho):
-            block[np.diag_indices(len(items))] += self.rho[items]
-        return np.asarray(block)
-
-    def root(self, items: IntArray) -> FloatArray:
-        """L with S = L Lᵀ of some items, (k, k), or (k, M) without item-specific residuals."""
-        if self.has_basis and not len(self.rho):
-            # S has rank M at most: a factor of S itself would need jitter, which shows once answers are many.
-            return np.asarray(self.Phi[items] @ factorise(self.Sigma).lower)
-        return factorise(self.covariance(items)).lower
-
-    def person_mean(self, items: IntArray, traits: FloatArray) -> FloatArray:
-        """Prior mean of some items for a user with the given traits, (k,)."""
-        return np.asarray(self.mean[items] + self.shift[items] @ traits)
-
-
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """f_u = Φ β_u + e_u: basis functions of the items, and item-specific residuals (population.md section 6)."""
-
-    Phi: FloatArray  # Φ, (n_items, M)
-    rho: FloatArray  # variance over people of e_ui, (n_items,); empty without residuals
-    offset: FloatArray  # posterior of the mean over people of e_ui, item by item; empty like ``rho``
-    offset_variance: FloatArray
-    own_scale: float  # ``rho`` per unit of an item's share of the prior variance, for new items
-
-    @property
-    def has_own(self) -> bool:
-        """Whether items have residuals of their own."""
-        return len(self.rho) > 0
-
-    def mean(self, m: FloatArray) -> FloatArray:
-        """Consensus of the items, (n_items,), from that of the functions."""
-        return self.Phi @ m + self.offset if self.has_own else np.asarray(self.Phi @ m)
-
-    def extended(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> Basis:
-        """With new items without answers: rows ``Phi``, residual ``share`` (n_new,); ``consensus_variance`` is s_t."""
-        rows = np.vstack([self.Phi, Phi])
-        if not self.has_own and not len(share):
-            return Basis(rows, self.rho, self.offset, self.offset_variance, self.own_scale)
-        nothing, zero = np.zeros(len(self.Phi)), np.zeros(len(Phi))
-        share = share if len(share) else zero
-
-        def join(old: FloatArray, new: FloatArray) -> FloatArray:
-            return np.concatenate([old if self.has_own else nothing, new])
-
-        return Basis(
-            rows, join(self.rho, self.own_scale * share), join(self.offset, zero),
-            join(self.offset_variance, consensus_variance * share), self.own_scale,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """Effects B x_u of user traits on the prior mean of user u's utilities."""
-
-    B: FloatArray  # (M, n_traits), on the basis of the population covariance
-    # Posterior of one trait's effect, (M, M), where traits are uncorrelated and alike; or (n, M, M): the last n - 1
-    # traits have one each, and those before them share the first.
-    covariance: FloatArray
-
-    @property
-    def stack(self) -> FloatArray:
-        """Distinct covariances, (n, M, M)."""
-        return self.covariance if self.covariance.ndim == 3 else self.covariance[None]
-
-    def sizes(self, traits: FloatArray) -> FloatArray:
-        """By how much each of the stacked covariances counts for people with ``traits`` (n_people, n_traits)."""
-        squares = traits**2
-        n_shared = traits.shape[1] - len(self.stack) + 1
-        return np.hstack([squares[:, :n_shared].sum(axis=1, keepdims=True), squares[:, n_shared:]])
-
-    def spread(self, traits: FloatArray) -> FloatArray:
-        """Covariance of the effects on somebody with ``traits`` (n_traits,), (M, M)."""
-        size = self.sizes(traits[None])[0]
-        used = np.flatnonzero(size)
-        return np.asarray(np.tensordot(size[used], self.stack[used], 1))
-
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
 _COST_PER_SHARD = 1.5e6
@@ -156,8 +45,8 @@ class People:
     item_idx: npt.NDArray[np.int32]  # each user's own items, ascending global codes
     left: npt.NDArray[np.int32]  # positions in the user's own items, (n_rows,)
     right: npt.NDArray[np.int32]
-    outcome: npt.NDArray[np.int8]  # +1, 0 or -1, (n_rows,)
-    weight: FloatArray  # number of identical answers in a row, (n_rows,)
+    outcome: npt.NDArray[np.int8]  # +1, 0 or -1, or with a grade ±(1 + g), (n_rows,)
+    weight: FloatArray  # number of identical answers in a row, (n_rows,); 1 in a task
     n_items: int
     shards: list[Shard]  # ranges of users, cut by work
     largest_state: int = LARGEST_STATE
@@ -168,11 +57,17 @@ class People:
     consistency: FloatArray = field(default_factory=lambda: np.zeros(0))
     # posterior standard deviation of log a_u, (n_users,)
     consistency_sd: FloatArray = field(default_factory=lambda: np.zeros(0))
+    # Rows of a person with one number, from 0, are one answer, and share the noise of their items; -1 for the others
+    task: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     # Covariates of answers: distinct ones, (V, n_covariates), which of them each row has, and x γ, (n_rows,)
     patterns: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))
     variant: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     offset: FloatArray = field(default_factory=lambda: np.zeros(0))
     likelihood: type[PairLikelihood] = Probit  # of one answer
+    # Where there are grades, or items tie more or less than others; with the ends of the intervals of answers, (n_rows,
+    # 2), in units of the scale of these thresholds
+    thresholds: Thresholds | None = None
+    ends: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
 
@@ -182,13 +77,44 @@ class People:
         for name, default in OF_PEOPLE.items():
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, np.full(self.n_users, default))
+        if not len(self.task):
+            object.__setattr__(self, "task", np.full(self.n_rows, -1, dtype=np.int64))
         if not len(self.variant):
             object.__setattr__(self, "variant", np.zeros(self.n_rows, dtype=np.int64))
         if not len(self.offset):
             object.__setattr__(self, "offset", np.zeros(self.n_rows))
-        is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.largest_state)
+        is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.task, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
+
+    @property
+    def answers(self) -> npt.NDArray[Any]:
+        """What was answered, as the compiled loops take it."""
+        return self.ends if len(self.ends) else self.outcome
+
+    def compiled(self, loop: Any) -> Any:
+        """A compiled loop for what was answered."""
+        return (Intervals if len(self.ends) else self.likelihood).compiled(loop)
+
+    def with_thresholds(self, thresholds: Thresholds | None) -> People:
+        """With the intervals that answers have by these thresholds."""
+        if thresholds is None:
+            return self
+        first = np.repeat(self.item_ptr[:-1], np.diff(self.answer_ptr))
+        left, right = self.item_idx[first + self.left], self.item_idx[first + self.right]
+        return replace(self, thresholds=thresholds, ends=thresholds.ends(self.outcome, left, right))
+
+    def scale_of_thresholds(self, delta: float | None) -> tuple[float, bool]:
+        """Where δ, or the first positive cut, begins, and whether it is learned; ``delta``: the tie threshold given."""
+        if self.thresholds is None:
+            return starting_threshold(self.outcome, self.weight, delta), delta is None and bool(
+                (self.outcome == 0).any()
+            )
+        return self.thresholds.scale, not (delta and self.thresholds.tie_threshold)
+
+    def tie_threshold(self, delta: float) -> float:
+        """The tie threshold: δ, or 0 with grades and without ties."""
+        return delta if self.thresholds is None else self.thresholds.tie_threshold
 
     @property
     def n_rows(self) -> int:
@@ -220,14 +146,28 @@ class People:
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
         a = float(self.consistency[user])
         mean = a * law.person_mean(items, self.traits[user])
-        if has_many_copies(self.weight[rows], self.largest_state):
+        noise = self.noise(user)
+        if noise is not None:
+            noise = a * a * noise
+        if noise is None and has_many_copies(self.weight[rows], self.largest_state):
             return items, CountedPerson(self.left[rows], self.right[rows], a * a * law.covariance(items), mean)
-        in_pair_space = rows.stop - rows.start <= len(items)
+        in_pair_space = noise is not None or rows.stop - rows.start <= len(items)
         left, right = self.left[rows], self.right[rows]
         if in_pair_space and not law.has_basis:
-            return items, DensePerson(left, right, law.Sigma, mean, items, a)
+            return items, DensePerson(left, right, law.Sigma, mean, items, a, noise)
         prior = a * a * law.covariance(items) if in_pair_space else a * law.root(items)
-        return items, DensePerson(left, right, prior, mean)
+        return items, DensePerson(left, right, prior, mean, noise=noise)
+
+    def noise(self, user: int) -> FloatArray | None:
+        """Covariance of the noise that rows of a user's tasks share, in units of utilities, (n, n); None without."""
+        rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
+        task, left, right = self.task[rows], self.left[rows], self.right[rows]
+        if not (task >= 0).any():
+            return None
+        one, other = np.equal.outer(left, left).astype(float), np.equal.outer(left, right)
+        N = 0.5 * (one + np.equal.outer(right, right) - other - other.T)
+        N[~np.equal.outer(task, task) | (task < 0)] = 0.0
+        return np.asarray(N / self.consistency[user] ** 2)
 
     def sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
         """A user's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
@@ -239,8 +179,9 @@ class People:
             return items, self.consistency[user] * x, self.consistency[user] ** 2 * Q
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
-            user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.weight, self.traits,
-            self.consistency, sites.precision, sites.linear, law.cov, law.functions, law.rho, law.mean, law.shift,
+            user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.task, self.weight,
+            self.traits, self.consistency, sites.precision, sites.linear, law.cov, law.functions, law.rho, law.mean,
+            law.shift,
         )  # fmt: skip
         return items, x, Q
 
@@ -274,10 +215,18 @@ def with_own(
         own["consistency"] = np.exp(log_consistency)
         if consistency_sd is not None:
             own["consistency_sd"] = consistency_sd
-    return replace(people, **own) if own else people
+    if not own:
+        return people
+    # Who is heavy stays as it is: to look again, as replace() does, takes longer than a pass over a small crowd.
+    other = copy(people)
+    for name, value in own.items():
+        object.__setattr__(other, name, value)
+    return other
 
 
-def lay_out(comparisons: Comparisons, *, traits: FloatArray | None = None, **options: Any) -> People:
+def lay_out(
+    comparisons: Comparisons, *, traits: FloatArray | None = None, thresholds: Thresholds | None = None, **options: Any
+) -> People:  # fmt: skip
     """Layout of answers by user, O(n log n) time; ``options`` as of :func:`lay_out_columns`.
 
     DataError if a weight is below 1.
@@ -288,17 +237,19 @@ def lay_out(comparisons: Comparisons, *, traits: FloatArray | None = None, **opt
             "need weights of at least 1. Multiply them all, leave such rows out, or rank the crowd alone (--pooled, "
             "personal=False)."
         )
-    return lay_out_columns(
+    found = lay_out_columns(
         comparisons.user,
         comparisons.left,
         comparisons.right,
-        comparisons.outcome,
+        comparisons.outcome if thresholds is None else comparisons.code,
         comparisons.weight,
         n_items=comparisons.n_items,
         traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
+        task=joint_rows(comparisons),
         **patterns_of(comparisons),
         **options,
     )
+    return found.with_thresholds(thresholds)
 
 
 def patterns_of(comparisons: Comparisons) -> dict[str, Any]:
@@ -318,6 +269,7 @@ def lay_out_columns(
     *,
     n_items: int,
     traits: FloatArray,
+    task: IntArray | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
     likelihood: type[PairLikelihood] = Probit,
@@ -328,6 +280,7 @@ def lay_out_columns(
     ``n_basis``: columns of the basis, by default the items; others, and ``more``, as in :class:`People`.
     """
     n_users, n = len(traits), len(user)
+    task = np.full(n, -1, dtype=np.int64) if task is None or not likelihood.has_normal_noise else task.astype(np.int64)
     user = user.astype(np.int64)
     keys = np.concatenate([user * n_items + left, user * n_items + right])
     unique, position = np.unique(keys, return_inverse=True)
@@ -344,7 +297,8 @@ def lay_out_columns(
         outcome=np.array(outcome),
         weight=np.array(weight),
         n_items=n_items,
-        shards=shards_of(answer_ptr, item_ptr, weight, n_items, largest_state, n_basis),
+        task=task,
+        shards=shards_of(answer_ptr, item_ptr, weight, task, n_items, largest_state, n_basis),
         largest_state=largest_state,
         traits=np.ascontiguousarray(traits),
         likelihood=likelihood,
@@ -356,22 +310,23 @@ def shards_of(
     answer_ptr: IntArray,
     item_ptr: IntArray,
     weight: FloatArray,
+    task: IntArray,
     n_items: int,
     largest_state: int,
     n_basis: int | None,
 ) -> list[Shard]:
     """Ranges of users with about equal work."""
-    heavy = _are_heavy(answer_ptr, item_ptr, weight, largest_state)
+    heavy = _are_heavy(answer_ptr, item_ptr, weight, task, largest_state)
     return cut(
-        _costs(np.diff(answer_ptr), np.diff(item_ptr), heavy, n_basis or 0),
+        _costs(np.diff(answer_ptr), _state_sizes(answer_ptr, item_ptr, task), np.diff(item_ptr), heavy, n_basis or 0),
         max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
         _MOST_SHARDS,
     )
 
 
-def _costs(n: IntArray, k: IntArray, heavy: BoolArray, n_basis: int) -> FloatArray:
+def _costs(n: IntArray, size: IntArray, k: IntArray, heavy: BoolArray, n_basis: int) -> FloatArray:
     """Multiply-adds of one EM pass over a user with n answers on k items (a replay, a sweep, the statistics)."""
-    d = np.minimum(n, k).astype(float)
+    d = size.astype(float)
     d[heavy] = 0.0  # not worked on in shards
     return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k + 0.5 * n_basis * d * (d + 8.0))
 
@@ -390,12 +345,20 @@ def _are_heavy(
     answer_ptr: IntArray,
     item_ptr: IntArray,
     weight: FloatArray,
+    task: IntArray,
     largest_state: int,
 ) -> BoolArray:
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
-    size = np.minimum(n, k)
+    size = _state_sizes(answer_ptr, item_ptr, task)
     heavy = (size > largest_state // 2) | ((size > largest_state // 8) & (n > 2 * k))
     if has_many_copies(weight, largest_state):
         many = np.concatenate(([0], np.cumsum(weight > _many_copies(largest_state))))
         heavy |= np.diff(many[answer_ptr]) > 0
     return heavy
+
+
+def _state_sizes(answer_ptr: IntArray, item_ptr: IntArray, task: IntArray) -> IntArray:
+    """Size of each user's state, (n_users,): of the answers or the items, whichever are fewer; with tasks the first."""
+    n, k = np.diff(answer_ptr), np.diff(item_ptr)
+    in_tasks = np.concatenate(([0], np.cumsum(task >= 0)))
+    return np.asarray(np.where(np.diff(in_tasks[answer_ptr]) > 0, n, np.minimum(n, k)))

@@ -2,190 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.people.layout import LARGEST_STATE, OF_PEOPLE, Basis, Effects, Law, People, shards_of
+from predilect.likelihoods.grades import Thresholds
+from predilect.people.law import Basis, Effects, Law
+from predilect.people.layout import People
+from predilect.people.person import Overlay, Person, joined, person_of, side_by_side
 from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
 _LOOK_UP_ONE_BY_ONE = 1000
 _N_PARTS = 64
 _LIKE_THE_CROWD, _KNOWN = np.ones(1), np.zeros(1)
-
-
-class Person(NamedTuple):
-    """One user's answers and their sites; arrays as in :class:`~predilect.people.layout.People`."""
-
-    items: npt.NDArray[np.int32]  # own items, (k,), ascending codes
-    left: npt.NDArray[np.int32]  # positions in ``items``, (n,)
-    right: npt.NDArray[np.int32]
-    outcome: npt.NDArray[np.int8]
-    weight: FloatArray
-    variant: IntArray  # which of the covariates' patterns, (n,)
-    offset: FloatArray
-    precision: FloatArray  # sites of one copy of each answer, (n,)
-    linear: FloatArray
-    traits: FloatArray  # (1, n_traits)
-    tie_factor: FloatArray = _LIKE_THE_CROWD  # multiplies the tie threshold, (1,)
-    consistency: FloatArray = _LIKE_THE_CROWD  # (1,)
-    consistency_sd: FloatArray = _KNOWN  # of its logarithm, (1,)
-
-    @classmethod
-    def without_answers(cls, traits: FloatArray) -> Person:
-        """User without answers."""
-        nothing, flat = np.zeros(0, dtype=np.int32), np.zeros(0)
-        none = np.zeros(0, dtype=np.int64)
-        return cls(nothing, nothing, nothing, np.zeros(0, dtype=np.int8), flat, none, flat, flat, flat, traits)
-
-    @classmethod
-    def of(cls, rows: Rows, traits: FloatArray, offsets: FloatArray, **of_person: FloatArray) -> Person:
-        """From answers, with the sites that their rows carry; ``offsets`` (V,) of the covariates' patterns."""
-        left, right, outcome, variant = sides_of(rows.key)
-        n = len(left)
-        both = np.concatenate((left, right))
-        items = np.sort(both)
-        first = np.ones(2 * n, dtype=bool)
-        np.not_equal(items[1:], items[:-1], out=first[1:])
-        items = items[first]
-        place = items.searchsorted(both).astype(np.int32)
-        precision, linear = rows.carried
-        return cls(
-            items.astype(np.int32), place[:n], place[n:], outcome, rows.weight, variant, offsets[variant], precision,
-            linear, traits, **of_person,
-        )  # fmt: skip
-
-    def rows(self) -> Rows:
-        """Distinct answers, with their sites."""
-        key = keys_of(self.items[self.left], self.items[self.right], self.outcome, self.variant)
-        return Rows.of(key, self.weight, (self.precision, self.linear))
-
-    def answers_by_item(self, n_items: int) -> FloatArray:
-        """Number of the user's answers on each item; (n_items,)."""
-        counts = np.zeros(n_items)
-        np.add.at(counts, self.items[self.left], self.weight)
-        np.add.at(counts, self.items[self.right], self.weight)
-        return counts
-
-
-class Overlay(Mapping[int, Person]):
-    """Changed users by code, immutable; those who are new (``n_added``) have codes from the end of the layout on.
-
-    Many small dicts, of which :meth:`plus` copies those that change: safe for readers, a microsecond per change.
-    """
-
-    def __init__(
-        self, parts: tuple[dict[int, Person], ...] = ({},) * _N_PARTS, size: int = 0, n_added: int = 0
-    ) -> None:
-        self._parts, self._size, self.n_added = parts, size, n_added
-
-    def plus(self, people: Mapping[int, Person], n_new: int) -> Overlay:
-        """With more users, or other answers of some; ``n_new`` of them are new."""
-        parts, more = list(self._parts), defaultdict[int, dict[int, Person]](dict)
-        for user, person in people.items():
-            more[user % _N_PARTS][user] = person
-        for place, changed in more.items():
-            parts[place] = parts[place] | changed
-        size = self._size + sum([user not in self for user in people])
-        return Overlay(tuple(parts), size, self.n_added + n_new)
-
-    def holds(self, users: IntArray) -> BoolArray | None:
-        """Which of some codes are here; None if none is."""
-        if len(users) <= _LOOK_UP_ONE_BY_ONE:
-            held = np.array([user in self for user in users.tolist()], dtype=bool)
-        else:
-            held = np.isin(users, np.fromiter(self, dtype=np.int64))
-        return held if held.any() else None
-
-    def __getitem__(self, user: int) -> Person:
-        return self._parts[user % _N_PARTS][user]
-
-    def __contains__(self, user: Any) -> bool:
-        return user in self._parts[user % _N_PARTS]
-
-    def __iter__(self) -> Iterator[int]:
-        return chain.from_iterable(self._parts)
-
-    def __len__(self) -> int:
-        return self._size
-
-
-def person_of(people: People, sites: Sites, user: int) -> Person:
-    """One user of a layout; the arrays are views."""
-    rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-    return Person(
-        people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]], people.left[rows], people.right[rows],
-        people.outcome[rows], people.weight[rows], people.variant[rows], people.offset[rows], sites.precision[rows],
-        sites.linear[rows], people.traits[user : user + 1],
-        *(getattr(people, name)[user : user + 1] for name in OF_PEOPLE),
-    )  # fmt: skip
-
-
-def side_by_side(
-    persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
-) -> tuple[People, Sites]:
-    """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out_columns`."""
-    columns: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in persons]) for name in Person._fields}
-    item_idx, sites = columns.pop("items"), Sites(columns.pop("precision"), columns.pop("linear"))
-    answer_ptr = np.cumsum([0, *(len(person.outcome) for person in persons)])
-    item_ptr = np.cumsum([0, *(len(person.items) for person in persons)])
-    shards = shards_of(answer_ptr, item_ptr, columns["weight"], n_items, largest_state, n_basis)
-    people = People(
-        answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=item_idx, n_items=n_items, shards=shards,
-        largest_state=largest_state, **columns,
-    )  # fmt: skip
-    return people, sites
-
-
-def joined(
-    people: People, sites: Sites, others: tuple[People, Sites], order: IntArray, *, n_basis: int | None = None
-) -> tuple[People, Sites]:
-    """One layout of users out of two; O(n_rows) time and memory, without sorting.
-
-    ``order`` (n_users,) says who is in the new layout: positions in the first, and from its end on in ``others``.
-    """
-    more, more_sites = others
-    answer_ptr, rows = _ranges(people.answer_ptr, more.answer_ptr, order)
-    item_ptr, places = _ranges(people.item_ptr, more.item_ptr, order)
-
-    def column(name: str, index: IntArray, one: Any = people, two: Any = more) -> Any:
-        return np.concatenate((getattr(one, name), getattr(two, name)))[index]
-
-    columns = {name: column(name, rows) for name in ("left", "right", "outcome", "weight", "variant", "offset")}
-    columns |= {name: column(name, order) for name in ("traits", *OF_PEOPLE)}
-    shards = shards_of(answer_ptr, item_ptr, columns["weight"], people.n_items, people.largest_state, n_basis)
-    layout = People(
-        answer_ptr=answer_ptr, item_ptr=item_ptr, item_idx=column("item_idx", places), n_items=people.n_items,
-        shards=shards, largest_state=people.largest_state, likelihood=people.likelihood, **columns,
-    )  # fmt: skip
-    return layout, Sites(*(column(name, rows, sites, more_sites) for name in ("precision", "linear")))
-
-
-def part_of(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:
-    """Layout of some users of a layout; O(n_rows)."""
-    nobody = side_by_side([Person.without_answers(np.zeros((1, people.traits.shape[1])))], people.n_items)
-    return joined(people, sites, nobody, users)
-
-
-def _ranges(first: IntArray, second: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
-    """Pointers of users taken in some order out of two layouts with such pointers, and where their rows lie."""
-    both = np.concatenate((first, second[1:] + first[-1]))
-    start, length = both[order], np.diff(both)[order]
-    pointer = np.concatenate(([0], np.cumsum(length)))
-    return pointer, np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +64,11 @@ class PopulationPosterior(Posterior):
     def n_users(self) -> int:
         """Number of known users; their codes are below it."""
         return self.people.n_users + self.overlay.n_added
+
+    @property
+    def thresholds(self) -> Thresholds | None:
+        """Cuts of grades, and factors of items that tie more or less than others; None without."""
+        return self.people.thresholds
 
     @property
     def n_basis(self) -> int | None:
@@ -306,7 +149,7 @@ class PopulationPosterior(Posterior):
         mean, var = self.margins(users, left, right, executor=executor)
         if self.covariates is not None:
             mean, var = self.covariates.added(mean, var, covariates)
-        return self._in_units_of_noise(mean, var, users)
+        return self.in_units_of_noise(mean, var, users)
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         kind = np.full(len(users), 2, dtype=np.int8)
@@ -334,6 +177,9 @@ class PopulationPosterior(Posterior):
     def tie_factors(self, users: IntArray) -> FloatArray:
         """Factors of users' tie thresholds, by code; 1 for an unseen user (-1)."""
         return self._of_people("tie_factor", users)
+
+    def tie_factors_of_pairs(self, left: IntArray, right: IntArray) -> FloatArray | float:
+        return 1.0 if self.thresholds is None else self.thresholds.of_pairs(left, right)
 
     def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         sd = self._of_people("consistency_sd", users, self.calibration.consistency_spread)
@@ -378,6 +224,14 @@ class PopulationPosterior(Posterior):
         for rows, people, sites, codes in self._where(users):
             mean[rows], var[rows] = centred_in(self, people, sites, codes, executor)
         return mean, var
+
+    def widenings(self, users: IntArray, var: FloatArray) -> FloatArray:
+        unseen = np.ones(len(users))
+        for rows, people, _, codes in self._where(users):
+            held = np.where(codes < 0, 0, people.item_ptr[codes + 1] - people.item_ptr[codes])
+            unseen[rows] = 1.0 - held / self.n_items
+        of_pair = 2.0 * self.consistencies(users)[0] ** 2 * var.sum(axis=1) / max(self.n_items - 1, 1)
+        return self.calibration.widening(of_pair, unseen, self.are_newcomers(users))
 
     def extended(
         self,

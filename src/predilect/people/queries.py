@@ -14,7 +14,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.posterior import Utilities
 from predilect.people.layout import People
-from predilect.people.state import centred_utilities, predict_margins
+from predilect.people.prediction import centred_utilities, predict_margins
 from predilect.shards import cut, map_shards
 
 if TYPE_CHECKING:
@@ -137,6 +137,17 @@ def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -
     return kind
 
 
+def kinds_of_orders(kind: npt.NDArray[np.int8], ptr: IntArray) -> npt.NDArray[np.int8]:
+    """Kinds of orders, (n_orders,), from those of their rows: implied where all rows are, and else what most are."""
+    newcomer = kind >= NEWCOMER
+    of_pair = np.where(newcomer, kind - NEWCOMER, kind)
+    size, starts = np.diff(ptr), ptr[:-1]
+    implied = np.add.reduceat(of_pair == IMPLIED, starts) == size
+    unseen = np.add.reduceat(np.where(of_pair == IMPLIED, 0, of_pair), starts)
+    found = np.where(implied, IMPLIED, np.round(unseen / size)) + NEWCOMER * newcomer[starts]
+    return np.asarray(found, dtype=np.int8)
+
+
 _QUERIES_PER_SHARD = 20_000.0
 _MOST_SHARDS = 16
 _ROWS_AT_ONCE = 20_000
@@ -179,7 +190,7 @@ def margins_in(
     sorted_mean = np.empty(len(order))
     sorted_var = np.empty(len(order))
     own_C = np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
-    C_shift = None if posterior.effects is None else posterior.effects.stack
+    C_shift = np.zeros((0, *posterior.C_m.shape)) if posterior.effects is None else posterior.effects.stack
 
     def work(shard: tuple[int, int]) -> None:
         start, stop = shard
@@ -347,7 +358,7 @@ def _answers(
 ) -> tuple[npt.NDArray[np.generic] | None, ...]:
     law = posterior.law
     return (
-        people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.weight,
+        people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.task, people.weight,
         people.traits, people.consistency, sites.precision, sites.linear, law.cov, law.functions, law.rho,
         law.mean, law.shift,
     )  # fmt: skip

@@ -13,13 +13,15 @@ import numpy as np
 from predilect._compile import inner_kernel, kernel
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
+from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.ep import sweep
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import Law, People, has_many_copies
-from predilect.people.posterior import Person, side_by_side
-from predilect.people.state import direction, prior_of_person, replay
+from predilect.people.law import Law
+from predilect.people.layout import People, has_many_copies
+from predilect.people.person import Person, side_by_side
+from predilect.people.state import direction, needs_pair_space, prior_of_person, replay
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -55,11 +57,13 @@ def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, c
 
 
 @inner_kernel
-def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, delta, care, offset, C, mu, c):
+def _pull_of_threshold(in_pair_space, la, lb, outcome, task, weight, lam, eta, n, d, delta, care, offset, C, mu, c):
     """Gradient and curvature, with the cavities held, of the person's evidence in log δ."""
     slope = 0.0
     curvature = 0.0
     for p in range(n):
+        if task[p] >= 0:
+            continue
         if in_pair_space:
             v, mean = C[p, p], mu[p]
         else:
@@ -76,7 +80,7 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, weight, lam, eta, n, d, d
 
 @kernel
 def person_at_rest(
-    items, la, lb, outcome, weight, traits, consistency, offset, lam, eta, cov, Phi, rho, m, shift, delta, theta,
+    items, la, lb, outcome, task, weight, traits, consistency, offset, lam, eta, cov, Phi, rho, m, shift, delta, theta,
     spread, n_sweeps, tolerance,
 ):  # fmt: skip
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
@@ -90,7 +94,7 @@ def person_at_rest(
     """
     n = la.shape[0]
     k = items.shape[0]
-    in_pair_space = n <= k
+    in_pair_space = needs_pair_space(task, 0, n, k)
     d = n if in_pair_space else k
     C = np.empty((d, d))
     mu = np.empty(d)
@@ -98,7 +102,7 @@ def person_at_rest(
     own = np.empty(k)
     R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
     prior_of_person(
-        0, in_pair_space, items, la, lb, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
+        0, in_pair_space, items, la, lb, task, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
     )
     replay(in_pair_space, la, lb, weight, lam, eta, 0, n, d, C, mu, c)
     a = consistency[0]
@@ -109,13 +113,15 @@ def person_at_rest(
     for i in range(MOST_THRESHOLD_STEPS + 1):
         own_delta = delta * math.exp(theta)
         for _ in range(n_sweeps):
-            _, change = sweep(in_pair_space, la, lb, outcome, weight, lam, eta, 0, n, d, own_delta, a, offset, C, mu, c)
+            _, change = sweep(
+                in_pair_space, la, lb, outcome, task, weight, lam, eta, 0, n, d, own_delta, a, offset, C, mu, c
+            )
             if change < rest:
                 break
         if fixed or i == MOST_THRESHOLD_STEPS:
             break
         slope, curvature = _pull_of_threshold(
-            in_pair_space, la, lb, outcome, weight, lam, eta, n, d, own_delta, a, offset, C, mu, c
+            in_pair_space, la, lb, outcome, task, weight, lam, eta, n, d, own_delta, a, offset, C, mu, c
         )
         theta, gradient, step, chord, last, rest, done = next_threshold(
             theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest
@@ -222,9 +228,10 @@ def settled(
     did not converge. O(n min(n, k)²) a sweep for n answers on k items.
     """
     n, k = len(person.outcome), len(person.items)
+    size = n if (person.task >= 0).any() else min(n, k)
     if not n:
         return (person._replace(tie_factor=np.ones(1)) if spread else person), 0.0
-    if min(n, k) > largest_state // 8 or has_many_copies(person.weight, largest_state):
+    if size > largest_state // 8 or has_many_copies(person.weight, largest_state):
         people, sites = side_by_side([person], len(law.mean), largest_state=largest_state)
         people = replace(people, likelihood=likelihood)
         if people.is_heavy[0]:
@@ -239,10 +246,10 @@ def settled(
         rho = law.rho[items] if len(law.rho) else law.rho
     else:
         cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
-    theta, change = likelihood.compiled(person_at_rest)(
-        np.arange(k, dtype=np.int32), person.left, person.right, person.outcome, person.weight, person.traits,
-        person.consistency, person.offset, precision, linear, cov, Phi, rho, law.mean[items], law.shift[items], delta,
-        math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
+    theta, change = (Intervals if len(person.ends) else likelihood).compiled(person_at_rest)(
+        np.arange(k, dtype=np.int32), person.left, person.right, person.answers, person.task, person.weight,
+        person.traits, person.consistency, person.offset, precision, linear, cov, Phi, rho, law.mean[items],
+        law.shift[items], delta, math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor
     return person._replace(precision=precision, linear=linear, tie_factor=factor), change

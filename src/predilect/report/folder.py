@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,9 +19,10 @@ import numpy as np
 import polars as pl
 
 from predilect._plots import can_plot, new_figure, write_figure
-from predilect._text import amount, one_line, shortened
+from predilect._text import amount, one_line
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
+from predilect.plot import draw_board
 from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
 from predilect.report.segments import plot_segments
 from predilect.report.tables import Scale, write_csv
@@ -72,6 +72,7 @@ def _chunks(
     for start in range(0, len(users), step):
         stop = min(start + step, len(users))
         mean, variance = model.posterior_.centred_utilities(np.arange(start, stop), executor=executor)
+        variance *= model.posterior_.widenings(np.arange(start, stop), variance)[:, None]
         sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
         order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
         counts = model.answers_of_people(start, stop)
@@ -88,7 +89,6 @@ def _chunks(
 
 
 _MOST_ITEMS = 150
-_LONGEST_NAME = 40
 
 
 def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Path]) -> None:
@@ -103,39 +103,10 @@ def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Pa
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = new_figure(8.0, 1.5 + row * max(n, 4))
         axes = figure.add_subplot()
-        _draw(axes, shown, font_size=9 if n <= 40 else 7.5)
+        draw_board(axes, shown, font_size=9 if n <= 40 else 7.5)
         axes.set_title(one_line(title), fontsize=11, loc="left", parse_math=False)
         axes.set_xlabel(f"score and 95 % interval ({scale.unit}; 0 is the mean of the items)", fontsize=9)
         write_figure(figure, paths)
-
-
-def _draw(axes: Any, board: pl.DataFrame, font_size: float) -> None:
-    from matplotlib import colormaps
-
-    n = len(board)
-    tiers = board["tier"].to_list()
-    colour = [colormaps["viridis"](0.8 * (tier - 1) / max(tiers[-1] - 1, 1)) for tier in tiers]
-    mean, lower, upper = (board[name].to_list() for name in ("mean", "lower", "upper"))
-    axes.hlines(range(n), lower, upper, colors=colour, linewidth=1.8, zorder=2)
-    axes.scatter(mean, range(n), c=colour, s=20, linewidths=0, zorder=3)
-    for number, (tier, places) in enumerate(groupby(range(n), key=tiers.__getitem__)):
-        rows = list(places)
-        if number % 2 == 0:
-            axes.axhspan(rows[0] - 0.5, rows[-1] + 0.5, color="0.95", linewidth=0, zorder=0)
-        axes.annotate(
-            f"tier {tier}", (1.01, (rows[0] + rows[-1]) / 2), xycoords=("axes fraction", "data"), va="center",
-            fontsize=font_size - 1, color="0.35", annotation_clip=False,
-        )  # fmt: skip
-    names = [shortened(one_line(item), _LONGEST_NAME) for item in board["item"].to_list()]
-    axes.set_yticks(range(n), names, fontsize=font_size, parse_math=False)
-    axes.set_ylim(n - 0.5, -0.5)  # the best on top
-    axes.tick_params(axis="y", length=0)
-    axes.tick_params(axis="x", labelsize=8.5)
-    axes.axvline(0.0, color="0.75", linewidth=0.8, zorder=1)
-    axes.grid(axis="x", color="0.88", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
 
 
 _PACKAGES = ("numpy", "scipy", "numba", "polars")

@@ -16,6 +16,7 @@ import polars as pl
 from predilect._json import plain
 from predilect._text import amount
 from predilect.data import Comparisons, Finding
+from predilect.data.orders import weights_of_rows
 from predilect.report.tables import Scale, rescaled
 
 SCHEMA = "predilect/leaderboard"
@@ -147,21 +148,22 @@ def _model(model: Any, comparisons: Comparisons) -> dict[str, Any]:
 def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]:
     """Which model it is, what a score means, what was learned and how the fit went, in sentences."""
     model = ranking.model
-    lines = [f"Model: {_relation(model, ranking.comparisons.has_users, wanted_personal)}.", scale.meaning]
+    lines = [f"Model: {_relation(model, ranking.comparisons, wanted_personal)}.", scale.meaning]
     if ties := scale.ties(model.tie_threshold_, model.posterior_.calibration.tie_spread):
         lines.append(ties)
     lines += [*model.describe(), _fit(model)]
     return lines + [f"Item features: {line}" for line in model.report_["features"]]
 
 
-def _relation(model: Any, has_users: bool, wanted_personal: bool) -> str:
+def _relation(model: Any, answers: Comparisons, wanted_personal: bool) -> str:
     name = model.report_["model"]
     if told := model.relation():
         return f"{name}. {told}"
     why = ""
     if wanted_personal:
-        why = " (the answers name one person only)" if has_users else " (no column says who answered)"
-    return f"{name}{why}. Each of {amount(model.n_answers_)} answers counts once, whoever gave it"
+        why = " (the answers name one person only)" if answers.has_users else " (no column says who answered)"
+    n = float(weights_of_rows(answers).sum()) if answers.joint else model.n_answers_
+    return f"{name}{why}. Each of {amount(n)} answers counts once, whoever gave it"
 
 
 def _fit(model: Any) -> str:

@@ -14,7 +14,8 @@ from predilect.errors import DataError, PredilectError
 OUTPUT_NAMES = frozenset({
     "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "segments.csv", "segments.png",
     "segments.svg", "people.csv", "users.parquet", "model", "weights.csv", "characteristics.csv",
-    "characteristics.png", "characteristics.svg",
+    "characteristics.png", "characteristics.svg", "coefficients.csv", "part_worths.csv", "importances.csv",
+    "willingness_to_pay.csv", "fit.csv", "holdout.csv", "scores.csv",
 })  # fmt: skip
 
 
@@ -84,16 +85,25 @@ class OutputFolder:
 class OutputFile:
     """Output file that appears complete or not at all, or DataError; a device or a pipe is written straight into."""
 
-    def __init__(self, path: Path, force: bool = False) -> None:
-        _refuse_place(path, path, "--out")
-        self.path = path
+    def __init__(
+        self, path: Path, force: bool = False, *, what: str = "the predictions need", place: str = "--out",
+        replace: str = "--force",
+    ) -> None:  # fmt: skip
+        """``what`` "needs" a file; ``place`` and ``replace``: what to set for another one, and to replace it."""
+        _refuse_place(path, path, place)
+        self.path, self.place = path, place
         self.is_special = path.exists() and not stat.S_ISREG(path.stat().st_mode) and not path.is_dir()
         if path.is_dir():
-            raise DataError(f"{path} is a folder, and the predictions need a file. Give another name with --out")
+            raise DataError(f"{path} is a folder, and {what} a file. Give another name with {place}")
         if path.exists() and not self.is_special and not force:
-            raise DataError(f"{path} exists already. Give another name with --out, or replace it with --force")
+            raise DataError(f"{path} exists already. Give another name with {place}, or replace it with {replace}")
 
-    def write(self, write: Callable[[Path], object]) -> None:
+    def probe(self) -> None:
+        """OutputError if the file cannot be written, before hours are spent on what goes into it."""
+        if not self.is_special:
+            self.write(Path.touch, keep=False)
+
+    def write(self, write: Callable[[Path], object], keep: bool = True) -> None:
         """Call ``write`` with a path to write to; OutputError if it could not be written."""
         try:
             if self.is_special:
@@ -102,9 +112,10 @@ class OutputFile:
             target = self.path.resolve()
             with staged(target) as new:
                 write(new)
-                put_in_place(new, target)
+                if keep:
+                    put_in_place(new, target)
         except OSError as error:
-            raise OutputError(_told(error, self.path)) from error
+            raise OutputError(_told(error, self.path, self.place)) from error
 
 
 def _refuse_place(path: Path, shown: Path, option: str) -> None:
@@ -121,10 +132,10 @@ def _refuse_place(path: Path, shown: Path, option: str) -> None:
         raise DataError(f"{parent} is a file and not a folder, so {shown} cannot be made in it. Change {option}")
 
 
-def _told(error: OSError, path: Path) -> str:
+def _told(error: OSError, path: Path, place: str = "--out") -> str:
     if isinstance(error, OutputError):
         return str(error)
     return (
         f"{path} could not be written: {error.strerror or error}. Nothing half-written was left behind; make room, or "
-        "choose another place with --out"
+        f"choose another place with {place}"
     )

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from predilect._plots import new_figure, write_figure
 from predilect._text import amount, one_line, shortened
+from predilect.plot import draw_segments, size_of_segments
 from predilect.report.tables import Scale
 
-_MOST_ITEMS, _MOST_SEGMENTS, _LONGEST_NAME = 60, 60, 30  # in a plot
+_MOST_ITEMS, _MOST_SEGMENTS = 60, 60  # in a plot
 _ACROSS, _ITEM_ROWS, _LONGEST_ITEM, _WIDTH = 7, 30, 24, 48  # in a table of items by segments
 _LINES, _AROUND = 60, 9  # of all overviews, and of one beside its rows
 
@@ -90,35 +91,9 @@ def plot_segments(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Sc
 
     The best 60 items of the crowd, and the first 60 segments; a dot says that a difference is more than chance.
     """
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     items, shown = crowd["item"].head(_MOST_ITEMS), boards[:_MOST_SEGMENTS]
-    aligned = [pl.DataFrame({"item": items}).join(board, on="item", maintain_order="left") for board in shown]
-    difference = np.array([board["difference"].to_numpy() for board in aligned]).T
-    at = np.argwhere(np.array([board["more_than_chance"].to_numpy() for board in aligned]).T)
-    names = [f"{board['segment'][0]} ({board['people'][0]})" for board in shown]
-    with rc_context({"svg.hashsalt": "predilect", "svg.fonttype": "none"}), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box; segments.csv has the name
-        figure = Figure(figsize=(3.5 + 0.3 * len(shown), 2.0 + 0.22 * len(items)), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
-        most = float(np.abs(difference).max(initial=0.0)) or 1.0
-        image = axes.imshow(difference, cmap="RdBu", vmin=-most, vmax=most, aspect="auto", interpolation="nearest")
-        axes.scatter(at[:, 1], at[:, 0], s=12, c="black", edgecolors="white", linewidths=0.5)
-        for number in range(1, len(shown)):  # a line between two columns of segments
-            if shown[number]["column"][0] != shown[number - 1]["column"][0]:
-                axes.axvline(number - 0.5, color="0.3", linewidth=1.0)
-        axes.set_yticks(range(len(items)), [_name(item) for item in items], fontsize=7.5, parse_math=False)
-        axes.set_xticks(range(len(shown)), [_name(name) for name in names], fontsize=7.5, rotation=90, parse_math=False)
-        axes.tick_params(length=0)
-        axes.set_xlabel("segment (people); a dot: more than chance", fontsize=8.5)
-        figure.colorbar(image, ax=axes, fraction=0.05).set_label(f"score less the crowd's ({scale.unit})", fontsize=8.5)
-        for path in paths:
-            figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
-            figure.set_layout_engine("none")
-
-
-def _name(value: str) -> str:
-    return shortened(one_line(value), _LONGEST_NAME)
+        figure = new_figure(*size_of_segments(len(shown), len(items)))
+        draw_segments(figure.add_subplot(), shown, items, scale.unit)
+        write_figure(figure, paths)

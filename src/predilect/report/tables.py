@@ -117,3 +117,26 @@ SCALES = {
         0,
     ),
 }
+_OF_LOGIT = Scale(
+    "logit",
+    1.0,
+    "log-odds of one answer",
+    "Scores are log-odds: if two items lie g apart, the better one is preferred with probability 1 / (1 + exp(-g)), "
+    "which is 73 % for 1 and 88 % for 2.",
+    2,
+)
+_ELO_OF_LOGIT = Scale(
+    "elo",
+    400.0 / math.log(10.0),
+    "Elo points",
+    "Scores are Elo points, log-odds times 400 / ln 10 = 173.7: a gap of 100 means that the better item is preferred "
+    "with probability 64 %, a gap of 200 76 %.",
+    0,
+)
+
+
+def scale_of(name: str, likelihood: str) -> Scale:
+    """Scale by name, for a model whose answers have this likelihood: utilities of a logit model are log-odds."""
+    if likelihood == "logit":
+        return _ELO_OF_LOGIT if name == "elo" else _OF_LOGIT
+    return SCALES[name]

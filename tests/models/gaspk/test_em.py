@@ -11,19 +11,9 @@ from gaspk_weights import objective_of
 from predilect.gaussian.kernels import Antisymmetric, Scaled, Stationary
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em import fit as held_out
-from predilect.models.gaspk.em.fit import (
-    Candidate,
-    Settings,
-    best_start,
-    by_evidence,
-    held_out_margins,
-    length_scales_by_rule,
-    log_loss,
-    run,
-    spread_factor,
-    try_candidates,
-)
+from predilect.models.gaspk.em import held_out
+from predilect.models.gaspk.em.fit import Settings, best_start, by_evidence, length_scales_by_rule, run
+from predilect.models.gaspk.em.held_out import Candidate, held_out_margins, log_loss, spread_factor, try_candidate
 from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
 from predilect.models.gaspk.posterior.grid import GridBasis
@@ -212,12 +202,12 @@ def test_trials_prefer_the_right_number_of_characteristics():
         TradeOffAnswers.of(*(getattr(answers, name)[rows] for name in ("user", "point", "outcome", "weight")),
                            n_users=answers.n_users, n_points=answers.n_points) for rows in (~out, out)
     )  # fmt: skip
-    kernel = basis_of(points).kernel
-    trials = try_candidates(
-        [Candidate(kernel, 1), Candidate(kernel, 2)], lambda k: DenseBasis.of(k, points), [(kept, asked)], Settings(),
-        delta=None, random_state=0,
-    )  # fmt: skip
-    assert trials[1].log_loss < trials[0].log_loss - 0.1
+    basis = basis_of(points)
+    one, two = (
+        try_candidate(Candidate(basis.kernel, n), basis, [(kept, asked)], Settings(), delta=None, random_state=0)[0]
+        for n in (1, 2)
+    )
+    assert two.log_loss < one.log_loss - 0.1
 
 
 # Hyper-parameters

@@ -28,14 +28,14 @@ class TestGaSPK(PredictionContract, SavingContract):
 
     @classmethod
     def make(cls, **changes: Any) -> GaSPK:
-        quick = {"n_jobs": 1, "n_components": 2, "n_restarts": 1, "variance": 4.0, "spread": 1.2}
+        quick = {"n_jobs": 1, "n_components": 2, "concentration": 0.3, "variance": 4.0, "spread": 1.2}
         return GaSPK(**(quick | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iter=1, **changes)
 
 
-class TestExact(TestGaSPK):
+class TestHeuristic(TestGaSPK):
     @classmethod
     def make(cls, **changes: Any) -> GaSPK:
-        return super().make(**{"gamma": "exact"} | changes)
+        return super().make(**{"gamma": "heuristic", "concentration": 0.0, "n_restarts": 1} | changes)

@@ -18,7 +18,7 @@ from predilect.models.gaspk.boundaries import nearest_zero
 from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates
 from predilect.models.gaspk.posterior.joint import Noise, draw, from_noise, joint
 from predilect.models.gaspk.posterior.solver import ByProducts
-from predilect.models.gaspk.questions import codes_of, mixtures_of
+from predilect.models.gaspk.questions import codes_of, limits, mixtures_of
 from predilect.models.gaspk.tradeoffs.map import step_of
 from simulate import random_pairs
 from simulate_trade_offs import WORTH, linear_choices
@@ -191,6 +191,17 @@ def test_recovers_what_people_would_pay(linear):
     everybody = linear.willingness("price", "comfort")
     mean = np.mean(list(WORTH.values()), axis=0)
     assert everybody["lower"][0] < -mean[1] / mean[0] < everybody["upper"][0]
+
+
+def test_what_would_cost_more_than_prices_differed_is_infinite_and_said_to_be(linear):
+    low, high = limits(linear)["price (EUR)"]
+    worth = WORTH["rich"][1] / -WORTH["rich"][0]
+    change = 2.0 * high / worth  # twice as much as any two prices differed
+    assert change <= limits(linear)["comfort"][1] + EXACT
+    rows = linear.willingness("price", "comfort", change, user=[f"p{u:02d}" for u in range(1, 30, 2)])
+    assert low == -high
+    assert (rows["price (EUR)"] == np.inf).mean() >= 0.8
+    assert rows["share_without"].mean() > 0.5
 
 
 def test_intervals_are_quantiles_of_the_joint_law(wide):

@@ -10,7 +10,7 @@ import pytest
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.design import Sites
 from predilect.models.population import calibration as alone
-from predilect.models.population.calibration import Alone, predict_alone
+from predilect.models.population.calibration import Asked, predict_alone
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.prior import Hyperparameters
 from predilect.people.layout import lay_out
@@ -33,7 +33,7 @@ def held_out():
     return test, state.posterior(people, prior)
 
 
-def predicted(held_out, rows=CROWD, most_work=1e9) -> Alone:
+def predicted(held_out, rows=CROWD, most_work=1e9) -> Asked:
     test, posterior = held_out
     return predict_alone(rows, test, posterior, DELTA, most_work=most_work, rng=np.random.default_rng(0))
 

@@ -12,7 +12,7 @@ from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.people.expectation import expectation
-from predilect.people.layout import Law
+from predilect.people.law import Law
 from predilect.shards import workers
 from simulate import crowd, laid_out, random_covariance, random_pairs
 from simulate_basis import PARTS, law_of, people_of, truth_of

@@ -9,7 +9,7 @@ import pytest
 
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import outcome_log_probabilities, tilted
-from predilect.models.population.calibration import variance_factor
+from predilect.models.population.calibration import Asked, variance_factor
 from tolerances import EXACT, STATISTICAL
 
 PRIOR_RATE = 4.0  # of |log κ|: a Laplace prior of scale 1/4
@@ -24,6 +24,12 @@ def margins(seed: int, n: int, factor: float, delta: float):
     return np.where(np.abs(z) <= delta, 0, np.sign(z)).astype(np.int8), mean, var
 
 
+def factor_of(outcome, mean, var, weight, delta) -> float:
+    """The variance factor of pairs."""
+    kind, delta = np.zeros(len(mean), dtype=np.int8), np.broadcast_to(delta, np.shape(mean))
+    return variance_factor(Asked(outcome, mean, var, weight, delta, kind))
+
+
 def information(outcome, mean, var, factor, delta) -> float:
     """Of log κ, by finite differences of each answer's log-likelihood."""
     high, low = (tilted(outcome, mean, factor * math.exp(h) * var, delta)[0] for h in (1e-4, -1e-4))
@@ -36,7 +42,7 @@ def test_the_factor_of_simulated_margins_is_found(factor, delta):
     n = 100_000
     outcome, mean, var = margins(0, n, factor, delta)
     assert (delta > 0) == np.any(outcome == 0)
-    found = math.log(variance_factor(outcome, mean, var, np.ones(n), delta))
+    found = math.log(factor_of(outcome, mean, var, np.ones(n), delta))
     known = information(outcome, mean, var, factor, delta)
     assert known > 300
     # To second order the prior pulls by its rate over the information, and to nothing where that is all there is.
@@ -49,7 +55,7 @@ def test_the_factor_of_simulated_margins_is_found(factor, delta):
 def test_it_predicts_better_than_its_neighbours():
     outcome, mean, var = margins(1, 3000, 0.3, 0.4)
     weight = np.random.default_rng(2).integers(1, 4, 3000).astype(float)
-    found = variance_factor(outcome, mean, var, weight, 0.4)
+    found = factor_of(outcome, mean, var, weight, 0.4)
 
     def loss(factor):
         log_p = tilted(outcome, mean, factor * var, 0.4)[0]
@@ -64,25 +70,25 @@ def test_it_predicts_better_than_its_neighbours():
 def test_a_handful_of_answers_leaves_it_near_one(as_expected, delta):
     mean = np.array([2.0, -1.5, 3.0, 1.0, -2.5])
     outcome = (np.sign(mean) * (1 if as_expected else -1)).astype(np.int8)
-    found = variance_factor(outcome, mean, np.full(5, 4.0), np.ones(5), delta)
+    found = factor_of(outcome, mean, np.full(5, 4.0), np.ones(5), delta)
     assert 0.85 < found < 1.4
     assert (found < 1.0) == as_expected  # right, as people easier to predict are; wrong, and less is certain
 
 
 def test_surprises_may_ask_for_more_and_never_beyond_the_range():
     outcome, mean = np.full(5000, -1, dtype=np.int8), np.full(5000, 5.0)
-    assert 5.0 < variance_factor(outcome, mean, np.ones(5000), np.ones(5000), 0.0) <= 10.0
-    found = variance_factor(-outcome, 0.5 * mean, np.full(5000, 50.0), np.full(5000, 1e4), 0.0)
+    assert 5.0 < factor_of(outcome, mean, np.ones(5000), np.ones(5000), 0.0) <= 10.0
+    found = factor_of(-outcome, 0.5 * mean, np.full(5000, 50.0), np.full(5000, 1e4), 0.0)
     assert 1e-3 <= found < 0.05
 
 
 def test_answers_that_say_nothing_leave_one():
     nothing = np.zeros(0)
-    assert abs(math.log(variance_factor(nothing.astype(np.int8), nothing, nothing, nothing, 0.0))) < TOLERANCE
+    assert abs(math.log(factor_of(nothing.astype(np.int8), nothing, nothing, nothing, 0.0))) < TOLERANCE
     # margins that are certain, and margins of mean 0 without ties, whose answers are even whatever the variance
     outcome, mean, var = margins(3, 500, 1.0, 0.0)
     for say in ((mean, np.zeros(500)), (np.zeros(500), var)):
-        assert abs(math.log(variance_factor(outcome, *say, np.ones(500), 0.0))) < TOLERANCE
+        assert abs(math.log(factor_of(outcome, *say, np.ones(500), 0.0))) < TOLERANCE
 
 
 def test_ties_say_how_wide_even_margins_are():
@@ -91,7 +97,7 @@ def test_ties_say_how_wide_even_margins_are():
     n, var = 50_000, np.full(50_000, 2.0)
     z = math.sqrt(1.0 + 0.2 * 2.0) * rng.standard_normal(n)
     outcome = np.where(np.abs(z) <= 0.6, 0, np.sign(z)).astype(np.int8)
-    found = math.log(variance_factor(outcome, np.zeros(n), var, np.ones(n), 0.6))
+    found = math.log(factor_of(outcome, np.zeros(n), var, np.ones(n), 0.6))
     known = information(outcome, np.zeros(n), var, 0.2, 0.6)
     expected = math.log(0.2) + PRIOR_RATE / known
     assert abs(found - expected) < STATISTICAL / math.sqrt(known) + 0.02
@@ -99,10 +105,10 @@ def test_ties_say_how_wide_even_margins_are():
 
 def test_sides_do_not_matter_and_a_weight_is_that_many_answers():
     outcome, mean, var = margins(5, 400, 0.3, 0.4)
-    found = variance_factor(outcome, mean, var, np.full(400, 3.0), 0.4)
-    assert abs(variance_factor(-outcome, -mean, var, np.full(400, 3.0), 0.4) - found) < EXACT
+    found = factor_of(outcome, mean, var, np.full(400, 3.0), 0.4)
+    assert abs(factor_of(-outcome, -mean, var, np.full(400, 3.0), 0.4) - found) < EXACT
     copies = (np.tile(values, 3) for values in (outcome, mean, var))
-    assert abs(variance_factor(*copies, np.ones(1200), 0.4) - found) < TOLERANCE * found
+    assert abs(factor_of(*copies, np.ones(1200), 0.4) - found) < TOLERANCE * found
 
 
 VAR = np.array([1.0, 4.0, 9.0, 4.0])
@@ -111,10 +117,10 @@ KIND = np.array([0, 1, 2, 3])
 
 def test_pairs_of_one_item_that_was_not_answered_on_lie_between_and_implied_ones_have_their_own():
     found = Calibration(0.2, 4.0, 1.5)
-    ((share, v),) = found.components(VAR, KIND)
-    assert share == 1.0
+    ((share, v, noise),) = found.components(VAR, KIND)
+    assert share == noise == 1.0
     np.testing.assert_allclose(v, [0.2, 0.4 * 8.0, 0.8 * 27.0, 0.2 / 4096.0 * 8.0], rtol=EXACT)
-    ((_, same),) = Calibration().components(VAR, KIND)
+    ((_, same, _),) = Calibration().components(VAR, KIND)
     np.testing.assert_array_equal(same, VAR)
     assert found.depends_on_pair
     assert not Calibration(0.3, 1.0, 1.5, 0.1).depends_on_pair
@@ -124,7 +130,7 @@ def test_pairs_of_one_item_that_was_not_answered_on_lie_between_and_implied_ones
 def test_chances_are_those_of_answers_drawn_with_the_noise_of_care_or_of_little(delta):
     found = Calibration(0.5, lapse_rate=0.2)
     mean, var = np.array([0.8, -2.0]), np.array([1.5, 0.4])
-    log_p = found.log_chances(lambda v: outcome_log_probabilities(mean, v, delta), var)
+    log_p = found.log_chances(lambda v, noise: outcome_log_probabilities(mean, v + noise - 1.0, delta), var)
     rng = np.random.default_rng(0)
     n = 400_000
     for i in range(2):

@@ -12,7 +12,7 @@ from predilect.likelihoods.probit import outcome_probabilities, tilted
 from predilect.models.population import calibration as module
 from predilect.models.population.calibration import _DOWN as DOWN
 from predilect.models.population.calibration import _UP as UP
-from predilect.models.population.calibration import _Objective, calibration
+from predilect.models.population.calibration import Asked, _Objective, calibration
 from tolerances import EXACT
 
 PRIOR_RATE = 4.0  # of the Laplace priors: a scale of 1/4
@@ -29,7 +29,9 @@ def calibrated_margins(seed: int, n: int, truth: Calibration, delta: float):
     rng = np.random.default_rng(seed)
     kind = rng.integers(KINDS, size=n)
     mean, var = 1.5 * rng.standard_normal(n), np.exp(rng.uniform(-1.0, 2.5, n))
-    chances = sum(share * outcome_probabilities(mean, v, delta) for share, v in truth.components(var, kind))
+    chances = sum(
+        share * outcome_probabilities(mean, v + noise - 1.0, delta) for share, v, noise in truth.components(var, kind)
+    )
     u = rng.random(n)
     outcome = 1 - (u > chances[:, 0]).astype(np.int8) - (u > chances[:, :2].sum(axis=1)).astype(np.int8)
     return outcome.astype(np.int8), mean, var, np.ones(n), np.full(n, delta), kind
@@ -69,7 +71,7 @@ def penalised_loss(x, outcome, mean, var, weight, delta, kind) -> float:
 def test_the_calibration_of_simulated_answers_is_found(truth):
     n = 400_000 if truth.lapse_rate else 80_000  # lapses hide what large margins tell of the rest
     columns = calibrated_margins(5, n, truth, 0.6)
-    found = calibration(*columns)
+    found = calibration(Asked(*columns))
     x, var = logs(found, columns[2]), columns[2]
     np.testing.assert_allclose(x, logs(truth, var), atol=0.2)
     best = penalised_loss(x, *columns)
@@ -84,7 +86,7 @@ def test_the_calibration_of_simulated_answers_is_found(truth):
 def test_the_gradient_is_that_of_finite_differences(delta, rate):
     outcome, mean, var, weight, delta, kind = calibrated_margins(3, 200, NOTHING, delta)
     columns = np.column_stack([np.ones(200), 0.5 * (kind % 3) - (kind == 3), np.log(var)])
-    objective = _Objective(outcome, mean, np.log(var), weight + kind, delta, columns)
+    objective = _Objective(Asked(outcome, mean, var, weight + kind, delta, kind), np.log(var), columns)
     parts = np.array([0.3, 0.2, 0.1, rate, 0.0, 0.4, 0.0, 0.0])
     gradient = objective(parts)[1]
     for i in range(8):
@@ -97,30 +99,30 @@ def test_the_gradient_is_that_of_finite_differences(delta, rate):
 
 def test_answers_that_are_as_the_model_says_change_nothing():
     columns = calibrated_margins(6, 60_000, NOTHING, 0.5)
-    assert np.abs(logs(calibration(*columns), columns[2])).max() < 0.1
+    assert np.abs(logs(calibration(Asked(*columns)), columns[2])).max() < 0.1
     few = [column[:6] for column in columns]
-    assert np.abs(logs(calibration(*few), few[2])).max() == 0.0
-    assert calibration(*(column[:0] for column in columns)) == NOTHING
+    assert np.abs(logs(calibration(Asked(*few)), few[2])).max() == 0.0
+    assert calibration(Asked(*(column[:0] for column in columns))) == NOTHING
 
 
 def test_what_cannot_be_told_stays():
     *others, kind = calibrated_margins(7, 20_000, Calibration(0.4, 1.3, 1.4), 0.6)
-    assert calibration(*others, kind).unseen_ratio > 1.2
+    assert calibration(Asked(*others, kind)).unseen_ratio > 1.2
     for number in range(KINDS):
-        assert calibration(*others, np.full_like(kind, number)).unseen_ratio == 1.0
+        assert calibration(Asked(*others, np.full_like(kind, number))).unseen_ratio == 1.0
     # No answer is less certain for being implied: the kinds of before, of which two changed places.
-    assert calibration(*others, np.array([3, 1, 2, 0])[kind]).unseen_ratio == 1.0
+    assert calibration(Asked(*others, np.array([3, 1, 2, 0])[kind])).unseen_ratio == 1.0
     # Variances all the same say nothing of a power.
-    assert calibration(*others[:2], np.full(20_000, 3.0), *others[3:], kind).variance_power == 1.0
+    assert calibration(Asked(*others[:2], np.full(20_000, 3.0), *others[3:], kind)).variance_power == 1.0
 
 
 def test_a_power_is_bounded_and_rows_weigh_as_their_copies():
     outcome, mean, var, weight, delta, kind = calibrated_margins(9, 40_000, Calibration(0.3, 1.0, 2.0), 0.3)
-    steep = calibration(outcome, mean, np.sqrt(var), weight, delta, kind)  # asks for a power of 4
+    steep = calibration(Asked(outcome, mean, np.sqrt(var), weight, delta, kind))  # asks for a power of 4
     assert abs(steep.variance_power - 2.0) < EXACT
-    one = calibration(outcome, mean, var, 2.0 * weight, delta, kind)
+    one = calibration(Asked(outcome, mean, var, 2.0 * weight, delta, kind))
     columns = (outcome, mean, var, weight, delta, kind)
-    two = calibration(*(np.tile(column, 2) for column in columns))
+    two = calibration(Asked(*(np.tile(column, 2) for column in columns)))
     np.testing.assert_allclose(logs(one, var), logs(two, var), atol=TOLERANCE)
 
 
@@ -139,9 +141,9 @@ def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta, monk
     together = [np.concatenate(pair).astype(pair[0].dtype) for pair in zip(columns, slips, strict=True)]
     monkeypatch.setattr(module, "_UP", UP * [1.0, 1.0, 0.0, 1.0])
     monkeypatch.setattr(module, "_DOWN", DOWN * [1.0, 1.0, 0.0, 1.0])
-    found = calibration(*together)
+    found = calibration(Asked(*together))
     assert abs(math.log(found.variance_factor / truth.variance_factor)) < 0.3
     # Lapses are those of noise 25, and answers that are nearly a toss-up hardly tell them.
     assert 0.001 < found.lapse_rate < 0.06
     monkeypatch.setattr(module, "_UP", UP * [1.0, 1.0, 0.0, 0.0])
-    assert calibration(*together).variance_factor > 2.0 * found.variance_factor
+    assert calibration(Asked(*together)).variance_factor > 2.0 * found.variance_factor

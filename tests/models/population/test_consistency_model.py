@@ -26,11 +26,16 @@ def crowd_of(seed: int, half_guess: bool, n: int = 40, per_person: int = 30, n_i
 
 
 FRAME, OUTCOME, THETA, TRUE = crowd_of(0, True)
-MODEL = Population(consistency=1.0, **GIVEN).fit(FRAME, OUTCOME)
 
 
-def test_people_say_who_guesses():
-    table = MODEL.people()
+@pytest.fixture(scope="module")
+def model():
+    """Not to be changed."""
+    return Population(consistency=1.0, **GIVEN).fit(FRAME, OUTCOME)
+
+
+def test_people_say_who_guesses(model):
+    table = model.people()
     assert table["user"].to_list() == sorted(set(FRAME["user"].tolist()))
     log_a = np.log(table["consistency"].to_numpy())
     assert np.corrcoef(log_a, THETA)[0, 1] > 0.85
@@ -39,7 +44,7 @@ def test_people_say_who_guesses():
     assert table["n"].to_list() == [30.0] * 40
     assert table["agreement"].to_numpy()[1::2].mean() > table["agreement"].to_numpy()[::2].mean() + 0.15
     assert table["ties"].to_list() == [0.0] * 40
-    said = "\n".join(MODEL.describe())
+    said = "\n".join(model.describe())
     assert "People differ in how consistently they answer" in said
     assert "more than twice the usual noise" in said
 
@@ -54,40 +59,40 @@ def test_where_people_do_not_differ_nothing_is_said_of_it():
         Population(personal=False).fit(FRAME, OUTCOME).people()
 
 
-def test_answers_of_careful_people_are_easier_to_predict():
+def test_answers_of_careful_people_are_easier_to_predict(model):
     asked = {"user": [0, 1, 99], "left": [int(np.argmax(TRUE))] * 3, "right": [int(np.argmin(TRUE))] * 3}
     with pytest.warns(UserWarning, match="without answers"):
-        guess, careful, stranger = MODEL.predict_proba(asked)[:, 0]
+        guess, careful, stranger = model.predict_proba(asked)[:, 0]
     assert 0.5 < guess < 0.75 < careful
     assert guess < stranger < careful
 
 
-def test_it_is_saved_updated_and_compressed(tmp_path):
+def test_it_is_saved_updated_and_compressed(model, tmp_path):
     asked = {"user": [0, 1, 3], "left": [0, 1, 2], "right": [3, 4, 5]}
-    expected = MODEL.predict_proba(asked)
-    MODEL.save(tmp_path / "model")
+    expected = model.predict_proba(asked)
+    model.save(tmp_path / "model")
     again = Population.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(asked), expected)
-    assert again.people().equals(MODEL.people())
-    small = compress(MODEL, keep=8, precision="double")
+    assert again.people().equals(model.people())
+    small = compress(model, keep=8, precision="double")
     np.testing.assert_allclose(small.predict_proba(asked), expected, atol=1e-9)
     small.save(tmp_path / "small")
     np.testing.assert_allclose(type(small).load(tmp_path / "small").predict_proba(asked), expected, atol=1e-9)
     again.update(user=1, left=0, right=3, outcome=1).update(user=77, left=0, right=3, outcome=1)
     posterior = again.posterior_
     code = again.users_.code(1)
-    assert posterior.consistencies(np.array([code]))[0] == MODEL.posterior_.consistencies(np.array([code]))[0]
+    assert posterior.consistencies(np.array([code]))[0] == model.posterior_.consistencies(np.array([code]))[0]
     a, sd = posterior.consistencies(np.array([40, -1]))  # who came, and who is not known
     assert (a.tolist(), sd.tolist()) == ([1.0, 1.0], [1.0, 1.0])
     again.forget(user=1, left=0, right=3, outcome=1)
     np.testing.assert_array_equal(again.predict_proba(asked), expected)
 
 
-def test_questions_to_who_guesses_tell_less():
-    scores = [suggest(MODEL, user)["score"][0] for user in (0, 1)]
+def test_questions_to_who_guesses_tell_less(model):
+    scores = [suggest(model, user)["score"][0] for user in (0, 1)]
     pool = {"user": [0, 1], "left": [0, 0], "right": [3, 3]}
-    both = suggest_each(MODEL, pool, repeat=True)["score"].to_list()
-    each = [suggest(MODEL, u, candidates={"left": [0], "right": [3]}, repeat=True)["score"][0] for u in (0, 1)]
+    both = suggest_each(model, pool, repeat=True)["score"].to_list()
+    each = [suggest(model, u, candidates={"left": [0], "right": [3]}, repeat=True)["score"][0] for u in (0, 1)]
     assert both == pytest.approx(each, abs=EXACT)
     assert scores[0] < scores[1]
 

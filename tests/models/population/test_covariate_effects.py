@@ -104,6 +104,18 @@ def test_the_pooled_model_under_a_flat_prior_is_a_probit_regression():
 
 
 @pytest.mark.parametrize("settings", MODELS)
+def test_a_set_has_no_left_side(settings):
+    frame, _ = crowd(2, side=0.8)
+    model = Population(**settings).fit(Comparisons.from_frame(frame, side=True))
+    assert effect(model)["effect"] > 0.5
+    for items in ([0, 1], [0, 3, 5]):
+        sets = {"user": [1] * len(items), "task": [1] * len(items), "item": items}
+        found = model.predict_choice(sets)
+        turned = model.predict_choice(sets | {"item": items[::-1]})
+        np.testing.assert_allclose(turned[::-1], found, atol=1e-12)
+
+
+@pytest.mark.parametrize("settings", MODELS)
 def test_a_length_that_is_liked_is_taken_off_the_board(settings):
     frame, _ = crowd(6, n_items=4, n=40)
     utility = np.array([0.0, 0.4, 0.8, 1.2])

@@ -15,7 +15,7 @@ from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import restored_calibration
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.models.population import calibration as module
-from predilect.models.population.calibration import STEPS, Alone, newcomer_factor, predict_newcomers
+from predilect.models.population.calibration import STEPS, Asked, newcomer_factor, predict_newcomers
 from predilect.models.population.fit import fit_population
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
 from predilect.people.layout import lay_out
@@ -84,15 +84,17 @@ def test_the_factor_of_simulated_newcomers_is_found_and_a_handful_leaves_it_at_o
     truth = replace(given, newcomer_factor=factor)
     mean, var = 1.5 * rng.standard_normal(n), rng.uniform(0.5, 3.0, n)
     kind = rng.integers(4, size=n) + NEWCOMER
-    chances = sum(share * outcome_probabilities(mean, v, 0.5) for share, v in truth.components(var, kind))
+    chances = sum(
+        share * outcome_probabilities(mean, v + noise - 1.0, 0.5) for share, v, noise in truth.components(var, kind)
+    )
     u = rng.random(n)
     outcome = (1 - (u > chances[:, 0]).astype(int) - (u > chances[:, :2].sum(axis=1)).astype(int)).astype(np.int8)
-    rows = Alone(outcome, mean, var, np.ones(n), np.full(n, 0.5), kind)
+    rows = Asked(outcome, mean, var, np.ones(n), np.full(n, 0.5), kind)
     found = newcomer_factor(given, [rows])
     assert abs(math.log(found / factor)) < 0.15
     # Several steps on the same answers know no more than one.
     assert abs(math.log(newcomer_factor(given, [rows] * 4) / found)) < 2e-3
-    few = Alone(*(column[:3] for column in rows))
+    few = Asked(*(column[:3] for column in rows[:6]))
     assert abs(math.log(newcomer_factor(given, [few]))) < 0.05
 
 

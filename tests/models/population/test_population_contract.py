@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import Calibration, Population
@@ -28,14 +30,23 @@ class TestPersonal(PredictionContract, SavingContract):
 
     @classmethod
     def make(cls, **changes: Any) -> Population:
-        # One number is given, which halves the walk; test_population_basis.py goes through a search that is whole.
-        return Population(**({"n_jobs": 1, "strength": 10.0, "variance": 2.0} | changes))
+        # Of the search the consensus, features and calibration are left.
+        given = {"strength": 10.0, "variance": 2.0, "consistency": 0.5, "tie_threshold": ("auto", 0.3, 0.0)}
+        return Population(**({"n_jobs": 1} | given | changes))
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(variance=2.0, consensus_variance=4.0, max_iter=2, **changes)
 
     def check_shards(self, model):
         assert len(model.posterior_.people.shards) > 2
+
+
+@pytest.mark.slow  # a search at each fit
+class TestSearched(TestPersonal):
+    @classmethod
+    def make(cls, **changes: Any) -> Population:
+        # One number is given, which halves the walk; test_population_basis.py goes through a search that is whole.
+        return Population(**({"n_jobs": 1, "strength": 10.0, "variance": 2.0} | changes))
 
 
 class TestPooled(PredictionContract, SavingContract):

@@ -12,7 +12,7 @@ from predilect.latent.pooled import fit_pooled
 from predilect.models.population import search
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people.empirical_bayes import consensus_step, covariance_step
-from predilect.people.layout import Law
+from predilect.people.law import Law
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from referees.dense_population import crowd_ep, gaussian_integral, person_ep

@@ -31,8 +31,7 @@ N_CROWDS = 40  # the mean coverage of contrasts then has a standard error of .01
 Z = 1.959964
 
 
-# One worker for the crowds of a kind: they are fitted once, which takes most of a minute, more on a busy machine.
-@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CROWDS])
+@pytest.fixture(scope="module", params=CROWDS)  # fitted once, which takes most of a minute for each kind
 def crowds(request):
     """Truths, the hyper-parameters learned, and the hyper-parameters known."""
     n_users, n_items, per_person, scale, weight, delta = CROWDS[request.param]

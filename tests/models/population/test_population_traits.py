@@ -82,12 +82,16 @@ SILENT = {
 }
 
 
+KNOWN = {"feature_weight": 0.5, "length_scale": 1.0, "calibration": None, "consistency": 0.0}
+
+
+@pytest.mark.parametrize("given", [KNOWN, pytest.param({}, marks=pytest.mark.slow)])  # slow: a search for each
 @pytest.mark.parametrize("must", [True, "auto"])
 @pytest.mark.parametrize("what", SILENT)
-def test_people_who_do_not_differ_are_as_good_as_none(plain, what, must, tmp_path):
-    model = fitted(SILENT[what], user_features=must)
+def test_people_who_do_not_differ_are_as_good_as_none(what, must, given, tmp_path):
+    model = fitted(SILENT[what], user_features=must, **given)
     assert model.choices_["user_features"] is False
-    assert model.rank().equals(plain.rank())
+    assert model.rank().equals(fitted(None, **given).rank())
     model.save(tmp_path / "model")
     assert Population.load(tmp_path / "model").choices_ == model.choices_
 

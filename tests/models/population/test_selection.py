@@ -150,7 +150,10 @@ def few_people_on_many_items(n_people, n_items, per_person, sd, seed):
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("n_people", "n_items", "per_person", "sd"), [(4, 60, 30, 0.1), (12, 80, 20, 0.0)])
+@pytest.mark.parametrize(
+    ("n_people", "n_items", "per_person", "sd"),
+    [(4, 60, 30, 0.1), pytest.param(12, 80, 20, 0.0, marks=pytest.mark.slow)],
+)
 def test_few_people_on_many_items_are_predicted_no_worse_than_as_one_crowd(n_people, n_items, per_person, sd, seed):
     # Trials of 28 passes hid that a weak prior learns answers by heart, and the fit ran on into it: log loss 1.04, and
     # a coin has .69.
@@ -160,6 +163,7 @@ def test_few_people_on_many_items_are_predicted_no_worse_than_as_one_crowd(n_peo
     assert loss(model) < loss(Population(personal=False).fit(columns, outcome)) + 0.01
 
 
+@pytest.mark.slow
 def test_all_answers_of_few_people_are_held_as_firmly_as_those_of_a_fold():
     # With the strength of the folds all answers were learned by heart (28 people, 140 items: log loss .649, not .586).
     columns, outcome, _ = few_people_on_many_items(8, 70, 40, 0.75, 1)
@@ -169,6 +173,7 @@ def test_all_answers_of_few_people_are_held_as_firmly_as_those_of_a_fold():
     assert model.hyperparameters_.strength == pytest.approx(1.25 * trial["strength"], rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_prior_too_weak_for_its_people_is_not_among_the_trials():
     columns, outcome, _ = few_people_on_many_items(4, 60, 40, 0.3, 0)
     trials = Population(n_jobs=1).fit(columns, outcome).report_["prior"]["trials"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import polars as pl
@@ -30,11 +30,22 @@ from predilect.data.read.covariates import (
     role_names,
     why_no_sides,
 )
-from predilect.data.read.winners import UNKNOWN, Decoded, WinnerIs, decode_winners, unknown_message
+from predilect.data.read.winners import (
+    MOST_GRADES,
+    UNKNOWN,
+    Decoded,
+    WinnerIs,
+    decode_winners,
+    grades_of_numbers,
+    numbers_named,
+    taken_apart,
+    unknown_message,
+)
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 EVERYONE = "everyone"
+Kind = Literal["pairs", "best", "best_worst", "order", "rank", "rating", "approval"]
 _MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
 
 
@@ -57,14 +68,22 @@ class ReadOptions(TypedDict, total=False):
     covariates: Sequence[str]
     side: bool | None
     context: str | None
+    kind: Kind | None
+    alternatives: str | Sequence[str] | None
+    profile: Sequence[str] | None
+    none: str
+    grades: Sequence[str]
 
 
-Assembled = tuple[Vocabulary, Vocabulary, Vocabulary | None, Answers, tuple[str, ...], bool, Intake]
+Assembled = tuple[
+    Vocabulary, Vocabulary, Vocabulary | None, Answers, tuple[str, ...], tuple[str, ...], bool, Intake,
+    pl.DataFrame | None,
+]  # fmt: skip
 
 
 def assemble(table: Any, options: ReadOptions) -> Assembled:
-    """Vocabularies of users, items and contexts, canonical rows, names of covariates, whether there are users, and the
-    intake.
+    """Vocabularies of users, items and contexts, canonical rows, names of covariates and of grades, whether there are
+    users, and the intake.
 
     ``table`` is what ``frames.open_frame`` returned. Raises DataError if it cannot be read in one clear way, or nothing
     usable remains.
@@ -105,9 +124,12 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
             ties=_as_words(options.get("ties")),
             winner_is=options.get("winner_is"),
             column=roles["winner"],
+            grades=options.get("grades", ()),
         )
     else:
-        words, decoded = _given_outcome(outcome, n_read, kept, _as_words(options.get("ties")))
+        words, decoded = _given_outcome(
+            outcome, n_read, kept, _as_words(options.get("ties")), options.get("grades", ())
+        )
     lost = kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
         if outcome is None:
@@ -121,11 +143,11 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     answered, asked = reason == 0, (who, one, two)
     mapped, table_of_codes = items, None
     if options.get("item_map") is not None:
-        mapped, table_of_codes = _map_items(items, options["item_map"] or {})
+        mapped, table_of_codes = map_items(items, options["item_map"] or {})
         one, two = table_of_codes[one], table_of_codes[two]  # rows with a missing id (-1) stay left out
         _leave_out_self(reason, one, two, mapped, bool(options.get("drop_self")), " after the items were mapped")
 
-    weight = _weights(raw[roles["weight"]], roles["weight"], reason) if "weight" in roles else np.ones(n_read)
+    weight = weights_of(raw[roles["weight"]], roles["weight"], reason) if "weight" in roles else np.ones(n_read)
     reason[(reason == 0) & (weight == 0)] = _NO_WEIGHT
     differ: NDArray[np.float64] | None = None
     if covariates:
@@ -144,8 +166,8 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
 
     shown = decoded.outcome[use[kept]]
     used_weight = weight[use]
-    users, who, no_users = _used_only(people, who[use])
-    final, pair, no_items = _used_only(mapped, np.concatenate([one[use], two[use]]))
+    users, who, no_users = used_only(people, who[use])
+    final, pair, no_items = used_only(mapped, np.concatenate([one[use], two[use]]))
     task = _tasks(raw, roles, options.get("task") is not None, who, use)
     contexts, context = _contexts(raw, roles, use)
     found: Codes | None = None
@@ -160,8 +182,9 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     if options.get("side") is not False:
         no_sides = why_no_sides(asked[1][use], asked[2][use], items, roles, wins, task, bool(options.get("side")))
     sides = None if no_sides else np.stack([used_weight, np.zeros(len(used_weight))], axis=1)
+    grade = None if decoded.grade is None else decoded.grade[use[kept]]
     answers = canonical_answers(
-        Answers(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task, sides, differ, context)
+        Answers(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task, sides, differ, context, grade)
     )
     columns = roles | role_names(covariates)
     intake = Intake(
@@ -175,7 +198,8 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
         choices_found=0 if found is None else len(np.unique(found[found >= 0])),
         columns=columns,
         ignored_columns=tuple(name for name in names if name not in columns.values()),
-        winner_reading=decoded.reading,
+        winner_reading=decoded.reading
+        + (f", from slight to strong: {', '.join(decoded.grades)}" if decoded.grades else ""),
         unused_items=no_items,
         unused_users=no_users if user is not None else (),
         no_sides=no_sides,
@@ -185,7 +209,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
             f"{option('side', True)} asks for the sides on which items were shown, but left and right do not say them: "
             f"{intake.why_no_sides()}. Leave it out."
         )
-    return users, final, contexts, answers, tuple(covariates), user is not None, intake
+    return users, final, contexts, answers, tuple(covariates), decoded.grades, user is not None, intake, None
 
 
 def columns_of(
@@ -222,12 +246,6 @@ def columns_of(
                 f"Name another with {option(role, 'NAME')} or {option('covariates', ['NAME'])}."
             )
     return roles, covariates
-
-
-def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
-    """Columns that are read of a table with some ``names``; raises DataError as ``columns_of``."""
-    roles, covariates = columns_of(names, options)
-    return [*roles.values(), *flat(covariates)]
 
 
 def _as_words(ties: Iterable[object] | None) -> list[object]:
@@ -279,7 +297,9 @@ def _leave_out_self(
     reason[rows] = _SELF
 
 
-def _given_outcome(outcome: Any, n_read: int, kept: NDArray[np.int64], ties: list[object]) -> tuple[pl.Series, Decoded]:
+def _given_outcome(
+    outcome: Any, n_read: int, kept: NDArray[np.int64], ties: list[object], grades: Sequence[str]
+) -> tuple[pl.Series, Decoded]:  # fmt: skip
     try:
         given = to_series(outcome, "outcome")
         values = given.cast(pl.Float64)
@@ -292,13 +312,22 @@ def _given_outcome(outcome: Any, n_read: int, kept: NDArray[np.int64], ties: lis
         ) from error
     if len(values) != n_read:
         raise DataError(f"there are {len(values)} outcomes for {n_read} rows; give one for every row.")
-    odd = (~values.is_in([1.0, 0.0, -1.0])).fill_null(False)
+    grades = grades or grades_of_numbers(values.drop_nulls().unique().to_list())
+    numbers = {float(name): code for name, code in numbers_named(grades or ["1"]).items()}
+    odd = (~values.is_in(list(numbers))).fill_null(False)
     if odd.any():
         row = int(odd.arg_max() or 0)
         raise DataError(
             "outcomes must be 1 (left better), 0 (tie) or -1 (right better); other values "
-            f"came in {counted(int(odd.sum()), 'row')} (first: row {row + 1}, {values[row]:g})."
+            f"came in {counted(int(odd.sum()), 'row')} (first: row {row + 1}, {values[row]:g}). Whole numbers from "
+            f"-{MOST_GRADES} to {MOST_GRADES} are grades, if some go beyond 1 and some beyond -1; otherwise name them: "
+            f"{option('grades', ['1', '2'])}."
         )
+    if grades:
+        codes = values.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()[kept]
+        word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(codes)).set(pl.Series(codes != 0), None)
+        sign, grade = taken_apart(codes)
+        return values.cast(pl.String), Decoded(sign, "given grades", word, grade, tuple(grades))
     if values.min() == 0 and values.max() == 1 and not any(str(word) in ("0", "0.0") for word in ties):
         raise DataError(
             "the outcomes are only 1 and 0, and 0 could mean that the right item won, or a tie. For the first give -1 "
@@ -320,7 +349,7 @@ def _contexts(
     return (contexts, contexts.codes(ids, unknown="minus_one")) if len(contexts) else (None, None)
 
 
-def _map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabulary, NDArray[np.int32]]:
+def map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Vocabulary of the mapped ids, and the new code of every old code."""
     columns = list(item_map.values())
     # A dict of two equally long columns is a table and not a mapping of two ids.
@@ -344,7 +373,8 @@ def _map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabula
     return mapped, mapped.codes(target)[place]
 
 
-def _weights(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArray[np.float64]:
+def weights_of(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Weights of rows; DataError if one that is in use, with reason 0, is none."""
     if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
         raise DataError(
             f'column "{column}" is used as the weight but holds values of type {series.dtype}. '
@@ -380,7 +410,8 @@ def _tasks(
     return used
 
 
-def _used_only(ids: Vocabulary, codes: NDArray[np.int32]) -> tuple[Vocabulary, NDArray[np.int32], tuple[Any, ...]]:
+def used_only(ids: Vocabulary, codes: NDArray[np.int32]) -> tuple[Vocabulary, NDArray[np.int32], tuple[Any, ...]]:
+    """Vocabulary of the ids in use, the new codes, and the other ids."""
     seen = np.zeros(len(ids), dtype=bool)
     seen[codes] = True
     if seen.all():

@@ -32,6 +32,7 @@ WINNER = (
 )  # fmt: skip
 WEIGHT = ("weight", "count")
 TASK = ("task", "task_id", "choice_set", "choice_set_id", "choice_id")
+_SEPARATORS = str.maketrans("", "", "_-. ")
 ITEM = ("item", "item_id", "id", "model", "name")
 _NAMES = {
     "user": USER, "left": tuple(pair[0] for pair in PAIRS), "right": tuple(pair[1] for pair in PAIRS),
@@ -40,9 +41,9 @@ _NAMES = {
 
 
 def guess_one(names: Sequence[str], candidates: Sequence[str]) -> str | None:
-    """First candidate that names a column, whatever its case, underscores, hyphens and spaces."""
-    plain = {_plain(name): name for name in reversed(names)}
-    return next((plain[_plain(candidate)] for candidate in candidates if _plain(candidate) in plain), None)
+    """First candidate that names a column, whatever its case, underscores, hyphens, points and spaces."""
+    known = {plain(name): name for name in reversed(names)}
+    return next((known[plain(candidate)] for candidate in candidates if plain(candidate) in known), None)
 
 
 def guess_columns(
@@ -66,7 +67,7 @@ def guess_columns(
     needed cannot be guessed.
     """
     found: dict[str, str] = {}
-    pair = _guess_pair(names, left, right)
+    pair = guess_pair(names, left, right)
     roles: list[tuple[str, str | bool | None, str | None, bool]] = [
         ("user", user, guess_one(names, USER), False),
         ("left", left, pair[0], True),
@@ -89,9 +90,15 @@ def guess_columns(
             continue
         refuse_index(index, _NAMES[role], role)
         if needed or given is True:
+            several = ""
+            if pair == (None, None) and need_winner and role == "left":
+                several = (
+                    f" If more than two were shown, say what was asked, such as {option('kind', 'best')}, and name the "
+                    f"answer and the alternatives: {option('winner', 'NAME')}, {option('alternatives', 'NAME')}."
+                )
             raise DataError(
                 f"found no column for the {role}{' item' if role in ('left', 'right') else ''}; the columns are "
-                f"{listed(names)}. Name it with {option(role, 'NAME')}."
+                f"{listed(names)}. Name it with {option(role, 'NAME')}.{several}"
             )
     _refuse_shared(found, names)
     return found
@@ -125,7 +132,8 @@ def refuse_index(index: Sequence[str], names: Sequence[str], role: str) -> None:
         )
 
 
-def _guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tuple[str | None, str | None]:
+def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tuple[str | None, str | None]:
+    """Columns of the left and the right item, as given or guessed; only one of them where the other is missing."""
     halves: list[tuple[str | None, str | None]] = []
     for first, second in PAIRS:
         one, two = guess_one(names, [first]), guess_one(names, [second])
@@ -149,8 +157,9 @@ def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
             raise DataError(f'there are {list(names).count(column)} columns called "{column}"; rename all but one.')
 
 
-def _plain(name: str) -> str:
-    return name.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
+def plain(name: str) -> str:
+    """The name of a column without case, separators and spaces."""
+    return name.strip().lower().translate(_SEPARATORS)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -21,8 +21,8 @@ _TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown
 _TRUE = {"true": "1", "false": "0"}
 
 FEWEST = 20  # decided answers: fewer cannot tell whether the winner is listed first
-_WON = ("winner", "chosen", "preferred", "better")
-_LOST = ("loser", "rejected", "dispreferred", "worse")
+WON = ("winner", "chosen", "preferred", "better")
+LOST = ("loser", "rejected", "dispreferred", "worse")
 
 
 def covariate_columns(
@@ -156,7 +156,7 @@ def why_no_sides(
     won by each; ``task`` as of ``canonical_answers``; ``said``: the user says that they are, and nothing is guessed.
     """
     one, two = (columns[side].strip().lower() for side in ("left", "right"))
-    if (one in _WON and two in _LOST) or (one in _LOST and two in _WON):
+    if (one in WON and two in LOST) or (one in LOST and two in WON):
         return f"{one} and {two} columns"
     if task is not None and _share_items(left, right, task):
         return TAKEN_APART

@@ -1,4 +1,4 @@
-"""Readers of files of answers and of features: CSV, TSV, Parquet and JSON lines."""
+"""Readers of files of answers and of features: CSV, TSV, Parquet, JSON and PrefLib's orders."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ import polars as pl
 
 from predilect._text import option, shown
 from predilect.data.comparisons import Comparisons
-from predilect.data.frames import clean_ids
-from predilect.data.read.assemble import ReadOptions, used_columns
+from predilect.data.frames import clean_ids, typed_text
+from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import ITEM, guess_one
 from predilect.data.read.files import DamagedParquet, read_delimited, read_footer, unpacked_size
+from predilect.data.read.preflib import ORDERS, read_preflib
+from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
 
 Wanted = Callable[[list[str]], list[str]]
@@ -29,33 +31,36 @@ _GB = 10**9
 _MOST_OF_GZIP = 1032  # bytes out of one byte in
 _DEEPEST_JSON = 64
 
-_TEXT = {".csv": None, ".txt": None, ".tsv": "\t"}
-_JSON = (".jsonl", ".ndjson")
+_TEXT = {".csv": None, ".txt": None, ".dat": None, ".tsv": "\t"}
+_JSON = (".jsonl", ".ndjson", ".json")
 # Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to early
 # versions of polars 1.
 _UNREADABLE = (
     pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet, RuntimeError, OSError, EOFError,
     zlib.error,
 )  # fmt: skip
-_KINDS = ".csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz) or .parquet"
+_KINDS = (
+    ".csv, .tsv, .txt, .dat, .json, .jsonl, .ndjson, PrefLib's .soc, .soi, .toc, .toi (each also with .gz) or .parquet"
+)
 
 
 def read_comparisons(
     path: str | Path, *, unpack_limit: float = UNPACK_LIMIT, **options: Unpack[ReadOptions]
 ) -> Comparisons:
-    """Read a file with one answer a row.
+    """Read a file of answers: pairs, choices from several, orders, ratings.
 
     Parameters
     ----------
     path : str or Path
-        A .csv, .tsv, .txt, .jsonl or .ndjson file, each also with .gz, or a .parquet file. Columns may be
-        separated by comma, semicolon or tab. Ids in text files are text and stay as they are written:
-        "01" is not "1".
+        A .csv, .tsv, .txt, .dat, .json, .jsonl or .ndjson file, or PrefLib's .soc, .soi, .toc or .toi, each also with
+        .gz, or a .parquet file. Columns may be separated by comma, semicolon or tab. Ids in text files are text and
+        stay as they are written: "01" is not "1".
     unpack_limit : float, default 1.0
         GB (10⁹ bytes) that a .gz or .parquet file may unpack to; a small file can be made to fill the memory.
     **options
         user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
-        drop_unknown, task, covariates, side and context, as for ``Comparisons.from_frame``.
+        drop_unknown, task, covariates, side, context, kind, alternatives, profile and none, as for
+        ``Comparisons.from_frame``.
 
     Returns
     -------
@@ -91,7 +96,7 @@ def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: 
         raise DataError(f'{path} has no column "{id_column}"; its columns are {", ".join(names)}.')
     if _kind(Path(path)) in _TEXT:
         keep = {id_column, guess_one(names, ITEM), guess_one(names, ("user", "user_id", "worker", "respondent"))}
-        frame = frame.with_columns(_typed(frame[name]) for name in frame.columns if name not in keep)
+        frame = frame.with_columns(typed_text(frame[name]) for name in frame.columns if name not in keep)
     return frame
 
 
@@ -161,7 +166,7 @@ def _kind(path: Path) -> str:
     kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
     if kind == ".parquet" and suffixes[-1] != ".gz":
         return kind
-    if kind not in _TEXT and kind not in _JSON:
+    if kind not in _TEXT and kind not in _JSON and kind not in ORDERS:
         raise DataError(f'{path} ends in "{"".join(suffixes[-2:]) or "nothing"}"; expected {_KINDS}.')
     return kind
 
@@ -180,11 +185,19 @@ def _load(path: Path, kind: str, wanted: Wanted | None, limit: float) -> tuple[l
         data = _bytes(path, limit)
         if kind in _JSON:
             _refuse_deep(data, path)
-            frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+            source = io.BytesIO(data)
+            # One array of records, whatever the name says, or a record a line.
+            whole = data.lstrip()[:1] == b"["
+            frame = (pl.read_json if whole else pl.read_ndjson)(source, infer_schema_length=None)
             return frame.columns, frame if wanted is None else frame.select(list(dict.fromkeys(wanted(frame.columns))))
+        if kind in ORDERS:
+            frame = read_preflib(data, str(path))
+            return frame.columns, frame
         return read_delimited(data, str(path), _TEXT[kind], wanted)
     except _UNREADABLE as error:
-        noun = {".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines"}.get(kind, "delimited text")
+        noun = {".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON"}.get(
+            kind, "delimited text"
+        )
         raise DataError(
             f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "
             "It may be truncated, damaged, or of another kind than its name says; write or download it again."
@@ -229,19 +242,3 @@ def _refuse_deep(data: bytes, path: Path) -> None:
                     f"{path}: the values of line {number} are nested more than {_DEEPEST_JSON} levels deep. Expected "
                     "an object of plain values on each line."
                 )
-
-
-def _typed(series: pl.Series) -> pl.Series:
-    """Text as booleans, integers or floats if every value is one, as polars reads a file."""
-    text = series.str.strip_chars()
-    text = text.set((text.str.len_bytes() == 0).fill_null(False), None)
-    if text.null_count() == len(text):
-        return text
-    lower = text.str.to_lowercase()
-    if lower.drop_nulls().is_in(["true", "false"]).all():
-        return lower == "true"
-    for dtype in (pl.Int64, pl.Float64):
-        number = text.cast(dtype, strict=False)
-        if number.null_count() == text.null_count():
-            return number
-    return series

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,14 +39,31 @@ TIE_WORDS = frozenset({
 })  # fmt: skip
 _READING = {"item": "item ids", "side": "side words", "sign": "signs"}
 
+MOST_GRADES = 6
+# "left", "a", "model_a" ... with what is said of it before or behind: "A is much better", "slightly better: left".
+_SIDE = r"(?:model|item|option|response|video|answer|output)?[ _]?(left|right|a|b|1|2|first|second)"
+_GRADED = re.compile(rf"^(?:{_SIDE}(?: is| was)?[ :,]+(?P<after>\D+)|(?P<before>\D+?)[ :,]+{_SIDE})$")
+# Words in common use, from slight to strong, without "better".
+_LADDER = {
+    "slightly": 0, "slight": 0, "a bit": 0, "a little": 0, "somewhat": 0, "marginally": 0, "weakly": 0, "": 1,
+    "moderately": 1, "clearly": 1, "much": 2, "far": 2, "a lot": 2, "significantly": 2, "strongly": 2,
+    "considerably": 2, "very much": 3, "extremely": 3,
+}  # fmt: skip
+_LADDER_NAMES = ("slightly better", "better", "much better", "very much better")
+
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Outcomes of rows (+1 left better, 0 tie, -1 right better, ``UNKNOWN``), how they were read, the tie words."""
+    """Outcomes of rows (+1 left better, 0 tie, -1 right better, ``UNKNOWN``), how they were read, the tie words.
+
+    With grades: their numbers from 1, 0 for none, and their names from slight to strong.
+    """
 
     outcome: NDArray[np.int8]
     reading: str
     tie_word: pl.Series
+    grade: NDArray[np.int8] | None = None
+    grades: tuple[str, ...] = ()
 
 
 def decode_winners(
@@ -57,11 +75,13 @@ def decode_winners(
     ties: Iterable[object] = (),
     winner_is: WinnerIs | None = None,
     column: str = "winner",
+    grades: Sequence[str] = (),
 ) -> Decoded:
     """Outcome of every row under the one reading that fits the column; DataError if two fit and disagree on some row.
 
     ``left`` and ``right`` are codes of the items in the order shown, different in every row; ``ties`` more words that
-    stand for a tie; ``winner_is`` the reading, where the column fits several; ``column`` a name for messages.
+    stand for a tie; ``winner_is`` the reading, where the column fits several; ``column`` a name for messages;
+    ``grades`` names of grades, from slight to strong.
     """
     if winner_is not in (None, *_READING):
         raise DataError(f'winner_is must be "item", "side" or "sign", got {winner_is!r}.')
@@ -80,6 +100,12 @@ def decode_winners(
     if winner_is == "sign" or any(_short(word) == "-1" for word in plain):
         tables["sign"] = dict(SIGN_WORDS)
 
+    graded = _graded_words([word for word, tie in zip(plain, is_tie[:-1], strict=True) if not tie], grades)
+    if graded is not None:
+        reading = "sign" if graded.signs else "side"
+        tables[reading] = tables.get(reading, dict(SIGN_WORDS)) | {w: int(np.sign(c)) for w, c in graded.code.items()}
+        is_tie |= np.array([word in graded.ties for word in plain] + [False])
+
     outcome = {"item": _by_item(has_item[number], left, right, is_tie[number])}
     for reading, table in tables.items():
         coded = [0 if tie else table.get(word, UNKNOWN) for word, tie in zip(plain, is_tie[:-1], strict=True)]
@@ -93,6 +119,11 @@ def decode_winners(
         if chosen == "item":
             _refuse_tie_items(outcome["item"], is_tie[number], words, column, plain, own_ties)
     result = outcome[chosen]
+    if graded is not None and chosen == ("sign" if graded.signs else "side"):
+        grade = np.array([max(abs(graded.code.get(word, 0)) - 1, 0) for word in plain] + [0], dtype=np.int8)[number]
+        grade[(result == 0) | (result == UNKNOWN)] = 0
+        tie_word = words.set(pl.Series(result != 0), None)
+        return Decoded(result, f"grades of {_READING[chosen]}", tie_word, grade, graded.names)
     return Decoded(result, _READING[chosen], words.set(pl.Series(result != 0), None))
 
 
@@ -100,6 +131,114 @@ def _place(words: pl.Series, distinct: pl.Series) -> NDArray[np.int32]:
     """Position of each word among the distinct ones; missing words get the place after the last."""
     position = pl.Series(np.arange(len(distinct), dtype=np.int32))
     return words.replace_strict(distinct, position, default=len(distinct), return_dtype=pl.Int32).to_numpy()
+
+
+@dataclass(frozen=True, slots=True)
+class _Graded:
+    """What words of a column with grades stand for."""
+
+    code: dict[str, int]  # ±(1 + g)
+    names: tuple[str, ...]
+    signs: bool  # whether they are numbers, positive for left
+    ties: frozenset[str] = frozenset()
+
+
+def grades_of_numbers(values: Iterable[float]) -> tuple[str, ...]:
+    """Names of the grades that numbers stand for, positive for left; none unless they go beyond 1 and -1."""
+    numbers = sorted(set(values))
+    if not numbers or numbers[0] >= -1.0 or numbers[-1] <= 1.0 or any(value != round(value) for value in numbers):
+        return ()
+    found = sorted({abs(int(value)) for value in numbers} - {0})
+    return tuple(map(str, found)) if found[-1] <= MOST_GRADES else ()
+
+
+def numbers_named(grades: Sequence[str]) -> dict[str, int]:
+    """Codes of the whole numbers that grades are called by, and of "0" and the negative ones."""
+    if not all(name.isdecimal() and int(name) for name in grades) or list(grades) != sorted(set(grades), key=int):
+        raise DataError(
+            f"outcomes are numbers, but the grades are called {', '.join(grades)}. Name whole numbers above 0, from "
+            'slight to strong: grades=["1", "2", "3"].'
+        )
+    found = {"0": 0}
+    for number, name in enumerate(grades, 1):
+        found |= {name: 1 + number, f"-{name}": -1 - number}
+    return found
+
+
+def numbers_of(grades: Sequence[str]) -> dict[float, int]:
+    """Codes of outcomes as numbers: signs or, with grades, their own numbers or places."""
+    if not grades:
+        return {0: 0, 1: 1, -1: -1}
+    named = numbers_named(
+        grades if all(name.isdecimal() for name in grades) else [str(k + 1) for k in range(len(grades))]
+    )
+    return {int(name): code for name, code in named.items()}
+
+
+def taken_apart(code: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Outcome and grade of codes ±(1 + g), 0 and ``UNKNOWN``; (n,)."""
+    known = code != UNKNOWN
+    outcome = np.where(known, np.sign(code), UNKNOWN).astype(np.int8)
+    return outcome, np.where(known, np.maximum(np.abs(code) - 1, 0), 0).astype(np.int8)
+
+
+def _graded_words(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
+    """Grades in the distinct words of a column, in small letters; None where there are none."""
+    if len(grades) > MOST_GRADES or len(set(grades)) < len(grades):
+        raise DataError(f"grades are at most {MOST_GRADES} different names, from slight to strong; got {len(grades)}.")
+    short = {word: _short(word) for word in plain}
+    whole = {word: int(text) for word, text in short.items() if re.fullmatch(r"-?\d+", text)}
+    if grades and all(name.isdecimal() for name in grades):
+        named = numbers_named(grades)
+        return _Graded({w: named[str(n)] for w, n in whole.items() if n and str(n) in named}, tuple(grades), True)
+    names = () if grades else grades_of_numbers(whole.values())
+    if names and len(whole) == len(plain):
+        named = numbers_named(names)
+        return _Graded({word: named[str(n)] for word, n in whole.items() if n}, names, True)
+    if (scale := _from_one_to_two(plain, grades)) is not None:
+        return scale
+    return _graded_phrases(plain, grades)
+
+
+def _from_one_to_two(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
+    """Numbers from 1, the left one much better, over 1.5, a tie, to 2."""
+    named = [float(name) for name in grades if re.fullmatch(r"0\.\d+", name)]
+    if len(named) < len(grades) or not all(re.fullmatch(r"[12](\.\d*)?", word) for word in plain):
+        return None
+    value = {word: float(word) - 1.5 for word in plain}
+    away = named or sorted({round(abs(x), 9) for x in value.values()} - {0.0})
+    if max(map(abs, value.values()), default=1.0) > 0.5 or len(away) < 2 or len(away) > MOST_GRADES:
+        return None
+    place = {x: 2 + number for number, x in enumerate(away)}
+    known = {word: x for word, x in value.items() if round(abs(x), 9) in place}
+    code = {word: (1 if x < 0.0 else -1) * place[round(abs(x), 9)] for word, x in known.items()}
+    return _Graded(code, tuple(f"{x:g}" for x in away), False, frozenset(w for w, x in value.items() if not x))
+
+
+def _graded_phrases(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
+    """Words such as "left much better", by the names of grades or by words in common use."""
+    given = {_degree(name.strip().lower()): place for place, name in enumerate(grades)}
+    rank: dict[str, int] = {}
+    for word in plain:
+        found = _GRADED.match(word.replace("_", " ").replace("-", " "))
+        if found is None:
+            continue
+        side = found[1] or found[4]
+        place = (given if grades else _LADDER).get(_degree(found["after"] or found["before"]))
+        if place is not None:
+            rank[word] = (1 if SIDE_WORDS[side] > 0 else -1) * (1 + place)
+    used = sorted({abs(place) for place in rank.values()})
+    if not used or (not grades and used == [2]):  # "a is better" without more is a side
+        return None
+    if grades:
+        return _Graded({word: (abs(r) + 1) * (1 if r > 0 else -1) for word, r in rank.items()}, tuple(grades), False)
+    code = {word: (2 + used.index(abs(r))) * (1 if r > 0 else -1) for word, r in rank.items()}
+    return _Graded(code, tuple(_LADDER_NAMES[place - 1] for place in used), False)
+
+
+def _degree(phrase: str) -> str:
+    """What is said of a side, without "better" or "preferred"."""
+    return re.sub(r"\b(better|preferred|prefer)\b", " ", phrase).strip(" :,.")
 
 
 def _short(word: str) -> str:
@@ -182,7 +321,7 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
         "item ids": "neither the left nor the right item nor a tie",
         "side words": "neither the left nor the right item, nor a side word such as left or right, nor a tie",
         "signs": "neither 1 nor -1 nor a tie",
-    }[reading]
+    }[reading.removeprefix("grades of ")]
     plural = "1 value that is" if len(rows) == 1 else f"{len(rows)} values that are"
     said = f'column "{column}" holds {plural} {expected} (first: {first}). '
     named = bad.drop_nulls().unique(maintain_order=True)

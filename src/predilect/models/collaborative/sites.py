@@ -122,7 +122,9 @@ def refresh(outcome, weight, mean, var, precision, linear, threshold, improper):
         if not _proper(weight[p], precision[p], var[p]):
             continue
         share = 1.0 - weight[p] * precision[p] * var[p]
-        lam, eta = refresh_site(outcome[p], weight[p], mean[p], var[p], share, precision[p], linear[p], threshold, 0.0)
+        lam, eta = refresh_site(
+            outcome[p], weight[p], mean[p], var[p], share, precision[p], linear[p], threshold, 0.0, 0.0
+        )
         if np.isfinite(lam) and np.isfinite(eta) and lam >= 0.0:
             precision[p], linear[p], improper[p] = lam, eta, False
 

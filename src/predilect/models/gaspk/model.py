@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,27 +11,18 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
-from predilect.models.checks import KernelHyperparameters
 from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
-from predilect.models.gaspk.parameters import check_gaspk
+from predilect.models.gaspk.parameters import check_gaspk, resolve
 from predilect.models.gaspk.plots import plot_characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
-from predilect.models.gaspk.training import fit_gaspk, take_in
+from predilect.models.gaspk.training import GaSPKHyperparameters, fit_gaspk, take_in
 from predilect.models.reading import Queries, Training, read_answers
 from predilect.progress import Watcher
 from predilect.shards import workers
-
-
-@dataclass(frozen=True, slots=True)
-class GaSPKHyperparameters(KernelHyperparameters):
-    """Hyper-parameters of the prior; the kernel is of a characteristic, as a function of trade-offs."""
-
-    n_components: int
-    spread: float  # T² ≥ 1, the calibration: factor of 1 + variance of a margin
 
 
 @dataclass(eq=False, repr=False)
@@ -50,9 +41,12 @@ class GaSPK(Estimator):
     ----------
     n_components : int or "auto", default 10
         "auto": 1, 2, 3, 5 or 10, by held-out answers.
-    gamma : {"heuristic", "exact", "expected"}, default "heuristic"
-        Weights of people by how well each characteristic by itself explains their answers (fast); maximum likelihood;
-        or largest expected log-likelihood, given the uncertainty of the characteristics.
+    gamma : {"auto", "exact", "expected", "heuristic"}, default "auto"
+        Weights of people: the most probable ones; those given the uncertainty of the characteristics; or by how well
+        each characteristic by itself explains their answers. "auto": exact, in the paper's preset heuristic.
+    concentration : float or "auto", default "auto"
+        α ≥ 0 of the Dirichlet prior of weights: near 0 people are of one characteristic each, large they are alike; 0
+        is maximum likelihood. "auto": 0.3, 1, 3, 10 or 30, by held-out answers.
     tau : {"difference", "relative"} or callable, default "difference"
         Trade-off of two items: difference of standardised attributes; relative change of numbers; or a function of
         two arrays of attributes in their own units, shape (n, n_columns) each, that gives (n, d).
@@ -70,10 +64,11 @@ class GaSPK(Estimator):
     length_scale : str, float or array of float, default "median"
         "median", "median-sqrt-half" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
     variance : float, "auto" or "evidence", default "auto"
-        Prior variance of a characteristic (half of it if antisymmetric); "auto": 1, 3, 10 or 30, by held-out answers.
+        Prior variance of a characteristic (half of it if antisymmetric). "auto": by held-out answers, such that the
+        evaluation of a person has the prior variance 1, 3, 10, 30 or 100.
     antisymmetric : bool or "auto", default "auto"
-        Whether f(-t) = -f(t), so that swapping left and right says nothing. If not, the item with the smaller id is
-        taken as the left one.
+        Whether f(-t) = -f(t), so that swapping left and right says nothing. If not, a trade-off is of the item shown on
+        the left; answers of which the side is not known count half each way.
     backend : {"auto", "grid", "function"}, default "auto"
         Kronecker algebra on a grid, or function space over the observed trade-offs. Both give the same.
     variances : {"auto", "exact", "consistent", "paper"}, default "auto"
@@ -81,16 +76,18 @@ class GaSPK(Estimator):
         of both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
     n_eigenpairs : int, default 100
         n_e, of each characteristic.
-    n_restarts : int, default 5
-        Starts from random weights, of which that of the highest evidence is continued.
+    n_restarts : int or "auto", default "auto"
+        Starts, of which that of the highest evidence is continued. With a prior of weights the first one follows from
+        the answers, and "auto" is 1; others are random, and without a prior "auto" is 5.
     damping : float or "auto", default "auto"
         Share of the new weights in the next ones to begin with: 0.7. It grows to 1.5 for people whose steps go on the
         same way and shrinks where they turn back; with 1 it never grows.
     spread : float or "auto", default "auto"
-        T² ≥ 1, by which 1 + variance of a margin is multiplied, since weights are taken as known; "auto": by held-out
-        answers.
+        T² ≥ 1, by which 1 + variance of a margin is multiplied; "auto": by held-out answers, and so is how much of the
+        covariance of weights counts, all, a half or a quarter.
     preset : {"modern", "paper"}, default "modern"
-        "paper": amplitude 1, not antisymmetric, a grid, low-rank variances, no damping, no calibration.
+        "paper": heuristic weights without a prior, random starts, amplitude 1, not antisymmetric, a grid, low-rank
+        variances, no damping, no calibration.
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise.
     tol : float, default 0.01
@@ -100,7 +97,8 @@ class GaSPK(Estimator):
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
     random_state : int, default 0
-        Seed of weights to start from, folds, probes, and the draws behind rank intervals.
+        Seed of random weights to start from, of probes, and of the draws behind rank intervals. Predictions of the
+        defaults do not depend on it.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
 
@@ -144,7 +142,8 @@ class GaSPK(Estimator):
     posterior_: GaSPKPosterior = field(init=False)
 
     n_components: int | str = 10
-    gamma: str = "heuristic"
+    gamma: str = "auto"
+    concentration: float | str = "auto"
     tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference"
     attributes: Sequence[str] | None = None
     n_dimensions: int | None = None
@@ -157,7 +156,7 @@ class GaSPK(Estimator):
     backend: str = "auto"
     variances: str = "auto"
     n_eigenpairs: int = 100
-    n_restarts: int = 5
+    n_restarts: int | str = "auto"
     damping: float | str = "auto"
     spread: float | str = "auto"
     preset: str = "modern"
@@ -170,6 +169,13 @@ class GaSPK(Estimator):
 
     _check = check_gaspk
 
+    def _prepared(self, training: Training) -> Training:
+        prepared = super()._prepared(training)
+        if resolve(self).antisymmetric:
+            return prepared
+        sides = training.comparisons.sides  # which one was on the left is part of such a question
+        return replace(prepared, comparisons=replace(prepared.comparisons, sides=sides))
+
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs) as executor:
             found = fit_gaspk(self, training, delta, executor, watch)
@@ -177,11 +183,11 @@ class GaSPK(Estimator):
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
         self.turn_ = Turn()
         return Learned(
-            found.posterior, GaSPKHyperparameters(found.kernel, found.em.gamma.shape[1], found.spread), found.personal,
-            found.em.delta, found.em.evidence, found.report, found.search,
+            found.posterior, found.hyperparameters, found.personal, found.em.delta, found.em.evidence, found.report,
+            found.search,
         )  # fmt: skip
 
-    def update(self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None) -> Self:
+    def update(self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None, online: bool = False) -> Self:
         """Update with more choices, continuing from the current weights and characteristics.
 
         Parameters
@@ -192,6 +198,9 @@ class GaSPK(Estimator):
             Outcomes of the rows of a frame.
         items : data frame, optional
             Attributes of items that the model does not know.
+        online : bool, default False
+            Take the posterior of the characteristics for the prior of these choices, at the cost of these alone,
+            instead of going on with all of them. Not on a grid, nor with more than 3 000 coordinates.
 
         Returns
         -------
@@ -207,13 +216,15 @@ class GaSPK(Estimator):
         -----
         Hyper-parameters stay as they were fitted. The result is a fixed point of the iteration that ``fit`` runs
         on all answers, the one nearest to the model before; with one characteristic it is unique. Costs a few
-        rounds of a fit. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
+        rounds of a fit. ``online`` keeps no such promise: what earlier choices said of the characteristics stays as it
+        was weighed then, so that results depend on the order of batches (gaspk.md 3.1). Threads may share a model, as
+        :meth:`Population.update <predilect.Population.update>` says.
         """
         check_is_fitted(self, "posterior_")
         answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0)
         with self.turn_:
-            found = take_in(self, answers, items)
-        found.report.require(self.strict)
+            report = take_in(self, answers, items, online)
+        report.require(self.strict)
         return self
 
     @property
@@ -244,11 +255,12 @@ class GaSPK(Estimator):
         if self.grid_ is not None:
             lines.append(f"Trade-offs were brought to a grid of {self.grid_.n_points} points.")
             lines += prior["grid"]["loss"]
+        if h.concentration > 0.0 and h.n_components > 1:
+            lines.append(f"People's weights have a Dirichlet prior of concentration {h.concentration:.3g} each.")
         if h.spread > 1.0:
-            lines.append(
-                f"Held-out answers ask for 1 + variance of an evaluation {h.spread:.2f} times as large: weights of "
-                "people are taken as known."
-            )
+            lines.append(f"Held-out answers ask for 1 + variance of an evaluation {h.spread:.2f} times as large.")
+        if prior["left_out"] > 0.01:
+            lines.append(f"Low rank leaves out up to {100 * prior['left_out']:.2g} % of the prior variance.")
         if prior["at_bound"]:
             lines.append(f"The search of hyper-parameters ended at its bounds: {', '.join(prior['at_bound'])}.")
         return lines

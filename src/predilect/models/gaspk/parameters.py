@@ -17,7 +17,8 @@ from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.gaussian.kernels.stationary import SHAPES
 from predilect.gaussian.projection import centres
 from predilect.models.checks import check_choice, check_count, check_positive
-from predilect.models.gaspk.em.fit import ESTIMATORS, LENGTH_RULES
+from predilect.models.gaspk.em.fit import ESTIMATORS, LENGTH_RULES, Estimator, left_open_at
+from predilect.models.gaspk.em.held_out import Calibration
 from predilect.models.gaspk.em.mode import FACTORISED, State, TradeOffAnswers, curvature_at
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.low_rank import LowRank
@@ -35,8 +36,11 @@ VARIANCES = ("auto", "exact", "consistent", "paper")
 
 
 class Resolved(NamedTuple):
-    """Arguments with every "auto" that a preset decides replaced; ``spread`` None: by held-out answers."""
+    """Arguments with every "auto" that a preset decides replaced; None: by held-out answers."""
 
+    gamma: Estimator
+    concentration: float | None
+    n_restarts: int
     antisymmetric: bool
     amplitude: float | str
     backend: str
@@ -48,12 +52,17 @@ class Resolved(NamedTuple):
 def resolve(model: Any) -> Resolved:
     """Values of "auto" under a preset.
 
-    Modern: antisymmetric, amplitude and calibration by held-out answers. Paper: neither, an amplitude of 1, a grid, and
-    the low-rank variances of its algorithm 3.
+    Modern: antisymmetric, a prior of the weights, amplitude and calibration by held-out answers, the start of the
+    answers. Paper: none of these, an amplitude of 1, a grid, the low-rank variances of its algorithm 3, random starts.
     """
     paper = model.preset == "paper"
-    swap = model.antisymmetric
+    swap, alpha = model.antisymmetric, model.concentration
+    concentration = (0.0 if paper else None) if isinstance(alpha, str) else float(alpha)
+    starts = 5 if concentration == 0.0 else 1
     return Resolved(
+        gamma=("heuristic" if paper else "exact") if model.gamma == "auto" else model.gamma,
+        concentration=concentration,
+        n_restarts=starts if isinstance(model.n_restarts, str) else int(model.n_restarts),
         antisymmetric=(not paper) if isinstance(swap, str) else bool(swap),
         amplitude=1.0 if paper and isinstance(model.variance, str) and model.variance == "auto" else model.variance,
         backend="grid" if paper and model.backend == "auto" else model.backend,
@@ -65,18 +74,21 @@ def resolve(model: Any) -> Resolved:
 
 def check_gaspk(model: Any) -> None:
     """Raise ValueError if an argument is out of its range."""
-    check_choice("gamma", model.gamma, ESTIMATORS)
+    check_choice("gamma", model.gamma, ("auto", *ESTIMATORS))
     check_choice("preset", model.preset, PRESETS)
     check_choice("backend", model.backend, BACKENDS)
     check_choice("variances", model.variances, VARIANCES)
     check_choice("kernel", model.kernel, SHAPES)
     check_choice("antisymmetric", model.antisymmetric, ("auto", True, False))
     check_count("n_components", model.n_components, 1, "auto")
-    for name, words in (("n_restarts", ()), ("max_iter", ()), ("n_eigenpairs", ()), ("n_dimensions", (None,))):
+    check_count("n_restarts", model.n_restarts, 1, "auto")
+    for name, words in (("max_iter", ()), ("n_eigenpairs", ()), ("n_dimensions", (None,))):
         check_count(name, getattr(model, name), 1, *words)
     check_count("random_state", model.random_state, 0)
     check_positive("variance", model.variance, "auto", "evidence")
     check_positive("tol", model.tol)
+    if model.concentration != 0.0:
+        check_positive("concentration", model.concentration, "auto")
     check_positive("damping", model.damping, "auto")
     check_positive("spread", model.spread, "auto")
     if not isinstance(model.spread, str) and model.spread < 1.0:
@@ -109,20 +121,49 @@ class Choices:
     places: IntArray | None  # (n_points,), codes in the grid
 
 
+class Shown(NamedTuple):
+    """Answers by what stood first: which row of the comparisons, codes of items, outcome and weight, all (n,)."""
+
+    row: IntArray
+    first: IntArray
+    second: IntArray
+    outcome: npt.NDArray[np.int8]
+    weight: FloatArray
+
+
+def as_shown(comparisons: Comparisons, antisymmetric: bool) -> Shown:
+    """Answers by the side on which items were shown; where it is not known half of them each way.
+
+    An antisymmetric function does not ask: all as they are.
+    """
+    left, right = comparisons.left.astype(np.int64), comparisons.right.astype(np.int64)
+    rows = np.arange(comparisons.n_rows)
+    if antisymmetric:
+        return Shown(rows, left, right, comparisons.outcome, comparisons.weight)
+    sides = np.zeros((len(rows), 2)) if comparisons.sides is None else comparisons.sides
+    weight = (sides + 0.5 * np.maximum(comparisons.weight - sides.sum(axis=1), 0.0)[:, None]).T.ravel()
+    kept = weight > 0.0
+    first, second = np.append(left, right), np.append(right, left)
+    outcome = np.append(comparisons.outcome, -comparisons.outcome)
+    return Shown(np.append(rows, rows)[kept], first[kept], second[kept], outcome[kept], weight[kept])
+
+
 @dataclass(frozen=True, slots=True)
 class CodedAnswers:
-    """Rows of comparisons as answers about the points."""
+    """Answers as they were shown, about the points."""
 
-    point: IntArray  # (n_rows,)
-    outcome: npt.NDArray[np.int8]  # (n_rows,)
+    row: IntArray  # (n,), of the comparisons
+    point: IntArray  # (n,)
+    outcome: npt.NDArray[np.int8]  # (n,)
+    weight: FloatArray  # (n,)
     n_points: int
     report: dict[str, Any]  # attributes and trade-offs left out
 
     def answers(self, comparisons: Comparisons, rows: BoolArray | None = None) -> TradeOffAnswers:
-        """The answers, or some of them."""
-        some = np.ones(comparisons.n_rows, dtype=bool) if rows is None else rows
+        """The answers, or those of some rows of the comparisons."""
+        some = np.ones(len(self.row), dtype=bool) if rows is None else rows[self.row]
         return TradeOffAnswers.of(
-            comparisons.user[some], self.point[some], self.outcome[some], comparisons.weight[some],
+            comparisons.user[self.row[some]], self.point[some], self.outcome[some], self.weight[some],
             n_users=comparisons.n_users, n_points=self.n_points,
         )  # fmt: skip
 
@@ -135,12 +176,13 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
         units=model.units, antisymmetric=antisymmetric,
     )  # fmt: skip
     matrix = None if features is None else training.space.matrix
-    found = trade_offs.points(matrix, answers.left, answers.right, antisymmetric=antisymmetric)
+    shown = as_shown(answers, antisymmetric)
+    found = trade_offs.points(matrix, shown.first, shown.second, antisymmetric=antisymmetric)
     sign = found.sign
     points, point, places, grid = found.points, found.code, None, None
     report: dict[str, Any] = {"trade_offs": list(trade_offs.report), "dimensions": list(trade_offs.names)}
     if model.levels is not None or resolve(model).backend == "grid":
-        weight = np.bincount(point, answers.weight, len(points))
+        weight = np.bincount(point, shown.weight, len(points))
         grid = Grid.of(points, weight, model.levels, antisymmetric=antisymmetric, trade_offs=trade_offs)
         code, turned = grid.rounded(points)
         places, which = np.unique(code, return_inverse=True)
@@ -151,10 +193,10 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
             "loss": list(grid_loss(grid, points, weight).lines()),
         }
         points, point = grid.points(places), which[point]
-    outcome = (answers.outcome * sign).astype(np.int8)
+    outcome = (shown.outcome * sign).astype(np.int8)
     report["n_trade_offs"] = len(points)
     choices = Choices(trade_offs, grid, points, places)
-    return choices, CodedAnswers(point.astype(np.int64), outcome, len(points), report)
+    return choices, CodedAnswers(shown.row, point.astype(np.int64), outcome, shown.weight, len(points), report)
 
 
 _SCORED = 4000  # trade-offs that boards are made of
@@ -216,10 +258,11 @@ def choose_backend(asked: str, choices: Choices) -> str:
 
 
 def posterior_of(
-    model: Any, trade_offs: TradeOffMap, kernel: Kernel, basis: Basis, w: FloatArray, gamma: FloatArray, state: State,
-    spread: float, space: FeatureSpace | None = None,
+    model: Any, trade_offs: TradeOffMap, kernel: Kernel, w: FloatArray, state: State, concentration: float,
+    calibration: Calibration, space: FeatureSpace | None = None,
 ) -> GaSPKPosterior:  # fmt: skip
     """The posterior at a mode; ``space`` holds the attributes of the items, by default the model's."""
+    basis = state.basis
     scores = item_scores(basis, kernel, trade_offs, model.space_ if space is None else space, model.random_state)
     amplitude, _, antisymmetric = kernel_parts(kernel)
     prior = 0.5 * amplitude if antisymmetric else amplitude
@@ -229,7 +272,12 @@ def posterior_of(
         form: Literal["consistent", "paper"] = "paper" if how == "paper" else "consistent"
         low_rank = LowRank.of(basis, state.B, int(model.n_eigenpairs), form=form)
         exact_up_to = _FEW_QUESTIONS if how == "auto" else 0
-    return GaSPKPosterior(basis, w, curvature, gamma, scores, spread, prior, low_rank, exact_up_to)
+    left_open = left_open_at(state, w, resolve(model).gamma, concentration)
+    if left_open is not None:
+        left_open *= calibration.open_share
+    return GaSPKPosterior(
+        basis, w, curvature, state.gamma, scores, calibration.spread, prior, low_rank, exact_up_to, left_open
+    )
 
 
 def item_scores(
@@ -240,11 +288,12 @@ def item_scores(
     matrix = None if trade_offs.items_are_attributes else space.matrix
     against = _references(space.matrix if matrix is not None else np.eye(n_items), random_state)
     item, other = np.repeat(np.arange(n_items), len(against)), np.tile(against, n_items)
-    signs = np.where(item == other, 0.0, 1.0)
-    if not kernel_parts(kernel)[2]:  # the answers had the item with the smaller code on the left
-        signs = np.sign(other - item).astype(float)
-    t = trade_offs.pairs(matrix, np.where(signs < 0.0, other, item), np.where(signs < 0.0, item, other))
-    return ItemScores.of(basis, kernel, t.reshape(n_items, len(against), -1), signs.reshape(n_items, len(against)))
+    signs = np.where(item == other, 0.0, 1.0).reshape(n_items, -1)
+    t = trade_offs.pairs(matrix, item, other).reshape(n_items, len(against), -1)
+    if not kernel_parts(kernel)[2]:  # the item on the left and on the right, half each
+        t = np.concatenate([t, trade_offs.pairs(matrix, other, item).reshape(t.shape)], axis=1)
+        signs = np.concatenate([signs, -signs], axis=1)
+    return ItemScores.of(basis, kernel, t, signs)
 
 
 def _references(rows: FloatArray, random_state: int) -> IntArray:

@@ -123,10 +123,7 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
             known = np.append(known, np.zeros(len(new.known), dtype=bool))
     elif new is not None:
         matrix, known = np.vstack([matrix, new.matrix]), np.append(known, new.known)
-    # Without antisymmetry f(-t) is another question: the answers had the item with the smaller code on the left.
-    swapped = np.zeros(len(queries.left), dtype=bool) if antisymmetric else queries.left > queries.right
-    left = np.where(swapped, queries.right, queries.left)
-    right = np.where(swapped, queries.left, queries.right)
+    left, right = queries.left, queries.right
     asked = known[left] & known[right]
     users = queries.users if model.personal_ else np.zeros(len(left), dtype=np.int32)
     mean, var = np.zeros(len(left)), np.empty(len(left))
@@ -137,7 +134,7 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
         found = trade_offs.points(matrix, left[asked], right[asked], antisymmetric=antisymmetric)
         value, var[asked] = posterior.evaluations(users[asked], found.points, found.code)
         mean[asked] = value * found.sign
-    return np.where(swapped, -mean, mean), var
+    return mean, var
 
 
 def _with_items(

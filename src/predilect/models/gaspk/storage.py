@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import LARGEST, check_choice
+from predilect.models.gaspk.em.held_out import Calibration
 from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
 from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, posterior_of
+from predilect.models.gaspk.posterior.covariance import ByCovariance
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.scores import Basis, DenseBasis
 from predilect.models.gaspk.tradeoffs.grids import Grid
@@ -29,6 +33,10 @@ def gaspk_fields(document: dict[str, Any]) -> Fields:
         "outcome": outcomes("R"), "weight": positive("R"),
     }  # fmt: skip
     if "root" in document["arrays"]:
+        if "covariance" in document["arrays"]:
+            fields["covariance"] = numbers("K K")
+        if "left_open" in document["arrays"]:
+            fields["left_open"] = numbers("U C C")
         fields |= {"root": numbers("T M"), "back": numbers("M M"), "pivots": numbers("M D")}
     return fields
 
@@ -51,6 +59,10 @@ def pack_gaspk(
         # Stored and not recomputed: where eigenvalues are nearly equal, another machine might turn the coordinates.
         arrays |= {"pivots": basis.pivots, "root": basis.root, "back": basis.back}
         values["left_out"] = basis.left_out
+    if isinstance(posterior.curvature, ByCovariance):  # what was learned online does not follow from the answers
+        arrays["covariance"] = posterior.curvature.matrix
+        if posterior.left_open is not None:
+            arrays["left_open"] = posterior.left_open
     return values, arrays
 
 
@@ -95,4 +107,18 @@ def unpack_gaspk(
         raise ValueError(f"{basis.rank} coordinates of {h.n_components} characteristics, but w is {w.shape}")
     number_within("spread", h.spread, 1.0, LARGEST)
     state = state_at(basis, answers, gamma, Probit(model.tie_threshold_), w)
-    return posterior_of(model, choices.trade_offs, kernel, basis, w, gamma, state, h.spread), choices, answers
+    calibration = Calibration(h.spread, number_within("open_share", h.open_share, 0.0, 1.0))
+    alpha = number_within("concentration", h.concentration, 0.0, LARGEST)
+    if alpha > 0.0 and not (gamma > 0.0).all():
+        raise ValueError("weights of 0 under a prior that has none")
+    posterior = posterior_of(model, choices.trade_offs, kernel, w, state, alpha, calibration)
+    if "covariance" in arrays:
+        covariance = arrays["covariance"]
+        if len(covariance) != w.size or not np.isfinite(factorise(covariance).lower).all():
+            raise ValueError(f"a covariance of {len(covariance)} coordinates, of which there are {w.size}")
+        left_open = arrays.get("left_open", posterior.left_open)
+        if (left_open is None) != (posterior.left_open is None):
+            raise ValueError("covariances of weights that have no prior, or none of weights that have one")
+        online = ByCovariance(covariance, *w.shape)
+        posterior = replace(posterior, curvature=online, low_rank=None, left_open=left_open)
+    return posterior, choices, answers

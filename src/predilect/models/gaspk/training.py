@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect._json import plain
-from predilect._types import IntArray
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import masks_of_folds
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
-from predilect.models.checks import hyperparameters_by_name
+from predilect.models.checks import KernelHyperparameters, hyperparameters_by_name
 from predilect.models.estimator import AnswerCounts
 from predilect.models.gaspk.em.fit import (
     EM,
     LENGTH_RULES,
-    Candidate,
     Settings,
-    Trial,
     best_start,
     by_evidence,
     length_scales_by_rule,
     run,
-    try_candidates,
 )
+from predilect.models.gaspk.em.held_out import Calibration, Candidate, Trial, search, try_candidate
 from predilect.models.gaspk.em.mode import TradeOffAnswers
+from predilect.models.gaspk.em.prior import concentration_of, squared_length
+from predilect.models.gaspk.online import absorb
 from predilect.models.gaspk.parameters import (
     Bases,
     Choices,
     CodedAnswers,
     Resolved,
+    as_shown,
     basis_of,
     choose_backend,
     posterior_of,
@@ -48,9 +52,24 @@ from predilect.models.reading import Training, answers_by_item, rows_of_features
 from predilect.progress import Report, Watcher
 from predilect.shards import workers
 
-_AMPLITUDES = (1.0, 3.0, 10.0, 30.0)
+_SIZES = (1.0, 3.0, 10.0, 30.0, 100.0)  # prior variances of a person's evaluation, twice that if antisymmetric
+_CONCENTRATIONS = (0.3, 1.0, 3.0, 10.0, 30.0)
+_FIRST = (2, 2)  # where the search begins: 10 and 3
+_UNSEARCHED = 3.0  # amplitude before the evidence is asked, and where nothing can be held out
 _NUMBERS = (1, 2, 3, 5, 10)
+_MOST_LEFT_OUT = 0.01  # of the prior variance, before it is said
+_FOLDS = 0  # seed of the folds: random_state changes no predictions
 _MOST_PEOPLE_TRIED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class GaSPKHyperparameters(KernelHyperparameters):
+    """Hyper-parameters of the prior; the kernel is of a characteristic, as a function of trade-offs."""
+
+    n_components: int
+    spread: float  # T² ≥ 1, the calibration: factor of 1 + variance of a margin
+    concentration: float = 0.0  # α of the Dirichlet prior of weights; 0 is none
+    open_share: float = 1.0  # of the covariance of weights, how much predictions count
 
 
 class FittedGaSPK(NamedTuple):
@@ -62,7 +81,7 @@ class FittedGaSPK(NamedTuple):
     backend: str
     kernel: Kernel
     em: EM
-    spread: float
+    hyperparameters: GaSPKHyperparameters
     personal: bool
     report: Report
     search: dict[str, Any]
@@ -76,42 +95,53 @@ def fit_gaspk(
     personal = answers.has_users and answers.n_users > 1
     choices, told = read_choices(model, training, how.antisymmetric)
     backend = choose_backend(how.backend, choices)
-    settings = Settings(model.gamma, how.damping, float(model.tol), max_rounds=int(model.max_iter))
+    settings = Settings(how.gamma, how.damping, float(model.tol), max_rounds=int(model.max_iter))
     start = _kernel(model, choices, how.antisymmetric)
     shared: dict[str, Any] = {"delta": delta, "random_state": int(model.random_state), "executor": executor}
     bases = Bases(choices, backend, max(_numbers(model, personal)), answers.n_rows)
-    trials = _trials(model, how, personal, told, answers, start, bases, settings, shared, watch)
-    best = min(trials, key=lambda trial: trial.log_loss) if trials else None
-    numbers = _numbers(model, personal)
-    chosen = best.candidate if best else Candidate(start(_amplitudes(how)[0]), numbers[0])
-    kernel, whole = chosen.kernel, told.answers(answers)
+    chosen, trials = _chosen(model, how, personal, told, answers, start, bases, settings, shared, watch)
+    candidate, calibration = chosen.candidate, chosen.calibration
+    if how.spread is not None:
+        calibration = Calibration(how.spread)
+    kernel, whole = candidate.kernel, told.answers(answers)
+    settings = replace(settings, concentration=candidate.concentration)
     at_bound: tuple[str, ...] = ()
     progress = None if watch is None else (lambda share: watch("fitting characteristics, %", round(100 * share)))
     if (fixed := _to_learn(model, how, kernel)) is not None:
-        first = best_start(bases.of(kernel), whole, chosen.n_c, settings, 1, **shared)
+        first = best_start(bases.of(kernel), whole, candidate.n_c, settings, 1, **shared)
         found = by_evidence(
             kernel, choices.points, whole, first.em.gamma, first.em.delta, fixed=fixed,
             random_state=int(model.random_state),
         )  # fmt: skip
         kernel, at_bound = found.kernel, found.at_bound
-    fitted = best_start(
-        bases.of(kernel), whole, chosen.n_c, settings, int(model.n_restarts), **shared, progress=progress
-    )
+    fitted = best_start(bases.of(kernel), whole, candidate.n_c, settings, how.n_restarts, **shared, progress=progress)
     em = fitted.em
-    spread = how.spread if how.spread is not None else best.spread if best else 1.0
     posterior = posterior_of(
-        model, choices.trade_offs, kernel, bases.of(kernel), em.mode.w, em.gamma, em.mode.state, spread, training.space
-    )
+        model, choices.trade_offs, kernel, em.mode.w, em.mode.state, settings.concentration, calibration,
+        training.space,
+    )  # fmt: skip
+    left_out = getattr(bases.of(kernel), "left_out", 0.0)
+    if left_out > _MOST_LEFT_OUT:
+        warnings.warn(
+            f"{bases.of(kernel).rank} coordinates for {len(choices.points)} trade-offs leave out up to "
+            f"{100 * left_out:.2g} % of the prior variance of an evaluation: it is taken for smoother than the kernel "
+            "says. Take longer length-scales, fewer characteristics (n_components) or dimensions (n_dimensions), or a "
+            "grid (levels)", DataWarning, stacklevel=5,
+        )  # fmt: skip
     search = {
         **told.report, "backend": backend, "rank": bases.of(kernel).rank,
-        "left_out": getattr(bases.of(kernel), "left_out", 0.0), "at_bound": list(at_bound),
+        "left_out": left_out, "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
-            {**hyperparameters_by_name(t.candidate.kernel), "n_components": t.candidate.n_c, "log_loss": t.log_loss,
-             "spread": t.spread} for t in trials
+            {**hyperparameters_by_name(t.candidate.kernel), "n_components": t.candidate.n_c,
+             "concentration": t.candidate.concentration, "log_loss": t.log_loss, "spread": t.calibration.spread,
+             "open_share": t.calibration.open_share} for t in trials
         ],
     }  # fmt: skip
-    return FittedGaSPK(posterior, choices, whole, backend, kernel, em, spread, personal, fitted.report, search)
+    hyperparameters = GaSPKHyperparameters(
+        kernel, candidate.n_c, calibration.spread, settings.concentration, calibration.open_share
+    )
+    return FittedGaSPK(posterior, choices, whole, backend, kernel, em, hyperparameters, personal, fitted.report, search)
 
 
 def _kernel(model: Any, choices: Choices, antisymmetric: bool) -> Callable[[float], Kernel]:
@@ -120,7 +150,7 @@ def _kernel(model: Any, choices: Choices, antisymmetric: bool) -> Callable[[floa
     scales = model.length_scale
     if isinstance(scales, str):
         rule = scales if scales in LENGTH_RULES else "per-dimension"
-        lengths = length_scales_by_rule(choices.points, rule, antisymmetric, int(model.random_state))
+        lengths = length_scales_by_rule(choices.points, rule, antisymmetric, _FOLDS)
     else:
         lengths = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(lengths) not in (1, d):
@@ -135,12 +165,6 @@ def _kernel(model: Any, choices: Choices, antisymmetric: bool) -> Callable[[floa
         return Antisymmetric(kernel) if antisymmetric else kernel
 
     return of
-
-
-def _amplitudes(how: Resolved) -> tuple[float, ...]:
-    if isinstance(how.amplitude, str):
-        return _AMPLITUDES if how.amplitude == "auto" else (_AMPLITUDES[1],)
-    return (float(how.amplitude),)
 
 
 def _numbers(model: Any, personal: bool) -> tuple[int, ...]:
@@ -160,32 +184,69 @@ def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | No
     return tuple(n for n in kernel.names if (n == "variance" and not amplitude) or (n != "variance" and not lengths))
 
 
-def _trials(
+def _chosen(
     model: Any, how: Resolved, personal: bool, choices: CodedAnswers, answers: Comparisons,
     kernel: Callable[[float], Kernel], bases: Bases, settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
-) -> list[Trial]:  # fmt: skip
-    """Held-out trials of amplitudes, numbers of characteristics and calibration."""
-    numbers, amplitudes = _numbers(model, personal), _amplitudes(how)
-    if how.spread is not None and len(numbers) == len(amplitudes) == 1:
-        return []
-    drawn = np.random.default_rng(int(model.random_state)).permutation(answers.n_users)[:_MOST_PEOPLE_TRIED]
+) -> tuple[Trial, list[Trial]]:  # fmt: skip
+    """The candidate of lowest held-out log loss, and all trials: sizes and concentrations, then numbers.
+
+    Sizes and concentrations are searched with the largest number of characteristics; other numbers are tried with the
+    same prior variance of a person's evaluation, of which as much differs between people.
+    """
+    numbers = _numbers(model, personal)
+    n_most = max(numbers)
+    alphas = (0.0,) if n_most == 1 else _CONCENTRATIONS if how.concentration is None else (how.concentration,)
+    searched = isinstance(how.amplitude, str) and how.amplitude == "auto"
+    sizes = _SIZES if searched else (_UNSEARCHED if isinstance(how.amplitude, str) else float(how.amplitude),)
+
+    def candidate(size: int, alpha: int, n_c: int) -> Candidate:
+        a = alphas[alpha] if n_c == n_most or n_c == 1 else concentration_of(n_c, alphas[alpha], n_most)
+        return Candidate(kernel(sizes[size] / squared_length(n_c, a) if searched else sizes[size]), n_c, a)
+
+    first = min(_FIRST[0], len(sizes) - 1), min(_FIRST[1], len(alphas) - 1)
+    unjudged = Trial(candidate(*first, n_most), math.nan, Calibration())
+    if how.spread is not None and len(numbers) == len(sizes) == len(alphas) == 1:
+        return unjudged, []
+    drawn = np.random.default_rng(_FOLDS).permutation(answers.n_users)[:_MOST_PEOPLE_TRIED]
     tried = np.isin(answers.user, drawn)
-    masks = masks_of_folds(answers, int(model.random_state), among=tried)
+    masks = masks_of_folds(answers, _FOLDS, among=tried)
     if not masks:
-        return []
+        return unjudged, []
     folds = [(choices.answers(answers, tried & ~out), choices.answers(answers, out)) for out in masks]
-    candidates = [Candidate(kernel(amplitude), n) for amplitude in amplitudes for n in numbers]
-    told = (
-        None if watch is None else (lambda share: watch("trying amplitudes on held-out answers, %", round(100 * share)))
-    )
+    trials: list[Trial] = []
+    begun: list[FloatArray] | None = None
     n_eigenpairs = None if how.variances == "exact" else int(model.n_eigenpairs)
-    return try_candidates(candidates, bases.of, folds, settings, **shared, n_eigenpairs=n_eigenpairs, progress=told)
+
+    def judge(size: int, alpha: int, n_c: int = n_most) -> float:
+        nonlocal begun
+        one = candidate(size, alpha, n_c)
+        trial, weights = try_candidate(
+            one, bases.of(one.kernel), folds, settings, **shared, n_eigenpairs=n_eigenpairs,
+            begin=begun if n_c == n_most else None,
+        )  # fmt: skip
+        trials.append(trial)
+        if n_c == n_most and one.concentration > 0.0:
+            begun = weights
+        if watch is not None:
+            watch("trying priors on held-out answers, number", len(trials))
+        return trials[-1].log_loss
+
+    place = search(judge, (len(sizes), len(alphas)), first)
+    for n_c in numbers:
+        if n_c != n_most:
+            judge(*place, n_c)
+    # More characteristics must be worth a nat, of all answers held out together.
+    held_out = sum(float(answers.weight[out].sum()) for out in masks)
+    enough = min(trial.log_loss for trial in trials) + 1.0 / held_out
+    good = [trial for trial in trials if trial.log_loss <= enough]
+    return min(good, key=lambda trial: (trial.candidate.n_c, trial.log_loss)), trials
 
 
-def take_in(model: Any, more: Comparisons, items: Any) -> EM:
+def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
     """Add answers, and continue from the model's weights and characteristics to a fixed point of the same iteration.
 
+    ``online`` takes the posterior for the prior of these answers instead.
     The caller holds the lock; ``model`` changes in one step or, after an error, not at all. Hyper-parameters, levels
     and scales of attributes stay. Raises DataError for ids of another kind, users identified in one but not the other,
     a new item without attributes, or ties in a model without them.
@@ -201,47 +262,55 @@ def take_in(model: Any, more: Comparisons, items: Any) -> EM:
     who = np.zeros(more.n_rows, dtype=np.int64) if users is None else users.codes(more.users.series())[more.user]
 
     choices, answers = model.choices_, model.answers_
-    left, right = new_item[more.left], new_item[more.right]
-    swap = left > right  # the order of all ids may differ from that of the new ones
-    left, right = np.where(swap, right, left), np.where(swap, left, right)
-    said = np.where(swap, -more.outcome, more.outcome)
-    choices, point, sign, moved = _points(choices, space, left, right, how.antisymmetric)
+    shown = as_shown(more, how.antisymmetric)
+    choices, point, sign, moved = _points(
+        choices, space, new_item[shown.first], new_item[shown.second], how.antisymmetric
+    )
     known = len(model.choices_.points)
     told = TradeOffAnswers.of(
-        np.append(old_user[answers.user], who), np.append(moved[answers.point], point),
-        np.append(answers.outcome, said * sign), np.append(answers.weight, more.weight),
+        np.append(old_user[answers.user], who[shown.row]), np.append(moved[answers.point], point),
+        np.append(answers.outcome, shown.outcome * sign), np.append(answers.weight, shown.weight),
         n_users=n_users, n_points=len(choices.points),
     )  # fmt: skip
-    n_c = model.hyperparameters_.n_components
-    gamma = np.full((n_users, n_c), 1.0 / n_c)
-    gamma[old_user] = model.posterior_.gamma
-    kernel = model.hyperparameters_.kernel
-    same = len(choices.points) == known
-    backend = model.report_["prior"]["backend"]
-    basis = model.posterior_.basis if same else basis_of(kernel, choices, backend, n_c, told.n_rows)
-    settings = Settings(model.gamma, how.damping, float(model.tol), max_rounds=int(model.max_iter))
-    with workers(model.n_jobs) as executor:
-        found = run(
-            basis, told, gamma, settings, delta=model.tie_threshold_, start=model.posterior_.w if same else None,
-            executor=executor, random_state=int(model.random_state),
+    h, kernel = model.hyperparameters_, model.hyperparameters_.kernel
+    settings = Settings(how.gamma, how.damping, float(model.tol), int(model.max_iter), h.concentration)
+    if online:
+        batch = TradeOffAnswers.of(
+            who[shown.row], point, shown.outcome * sign, shown.weight, n_users=n_users, n_points=len(choices.points)
+        )
+        absorbed = absorb(model, settings, choices, moved, told, batch, old_user, space)
+        posterior, report = absorbed.posterior, absorbed.report
+        evidence = model.log_evidence_ + absorbed.evidence
+    else:
+        n_c = h.n_components
+        gamma = np.full((n_users, n_c), 1.0 / n_c)
+        gamma[old_user] = model.posterior_.gamma
+        same = len(choices.points) == known
+        backend = model.report_["prior"]["backend"]
+        basis = model.posterior_.basis if same else basis_of(kernel, choices, backend, n_c, told.n_rows)
+        with workers(model.n_jobs) as executor:
+            found = run(
+                basis, told, gamma, settings, delta=model.tie_threshold_, start=model.posterior_.w if same else None,
+                executor=executor, random_state=int(model.random_state),
+            )  # fmt: skip
+        posterior = posterior_of(
+            model, choices.trade_offs, kernel, found.mode.w, found.mode.state, h.concentration,
+            Calibration(h.spread, h.open_share), space,
         )  # fmt: skip
-    posterior = posterior_of(
-        model, choices.trade_offs, kernel, basis, found.mode.w, found.gamma, found.mode.state,
-        model.hyperparameters_.spread, space,
-    )  # fmt: skip
+        report, evidence = found.report, found.evidence
     counts = _counts(model, more, old_user, old_item, who, new_item, n_users, len(vocabulary))
     together = None if model.comparisons_ is None else model.comparisons_.with_items(vocabulary.series()).append(more)
     added = np.zeros(len(vocabulary))
     added[new_item] = answers_by_item(more)
     added[old_item] += model.n_by_item_
-    prior = {**model.report_["prior"], "n_trade_offs": len(choices.points), "rank": basis.rank}
+    prior = {**model.report_["prior"], "n_trade_offs": len(choices.points), "rank": posterior.basis.rank}
     vars(model).update({
         "posterior_": posterior, "choices_": choices, "trade_offs_": choices.trade_offs, "answers_": told,
         "items_": vocabulary, "users_": users, "space_": space, "counts_": counts, "n_by_item_": added,
-        "comparisons_": together, "n_answers_": model.n_answers_ + more.n_answers, "log_evidence_": found.evidence,
-        "report_": plain({**model.report_, "fit": found.report.to_dict(), "prior": prior}),
+        "comparisons_": together, "n_answers_": model.n_answers_ + more.n_answers, "log_evidence_": evidence,
+        "report_": plain({**model.report_, "fit": report.to_dict(), "prior": prior}),
     })  # fmt: skip
-    return found
+    return report
 
 
 def _check(model: Any, more: Comparisons) -> None:

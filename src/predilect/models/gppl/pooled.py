@@ -76,12 +76,18 @@ class JointPosterior(Posterior):
         return mean, var
 
     def person(self, user: int = -1) -> Utilities:
-        who = np.repeat(self._people(np.array([user]), None), self.n_items, axis=0)
-        return self._at(np.hstack([who, self.item_features])).person()
+        return self._of(user).person()
 
     def prior(self) -> None:
         """Every user has a prior of their own, by their features."""
         return
+
+    def prior_of(self, user: int) -> Utilities:
+        return self._of(user).prior()
+
+    def _of(self, user: int) -> SparsePosterior:
+        who = np.repeat(self._people(np.array([user]), None), self.n_items, axis=0)
+        return self._at(np.hstack([who, self.item_features]))
 
     def crowd(self) -> Utilities:
         """Average utilities of the users: a product kernel again, so that rows of all users need not be made.

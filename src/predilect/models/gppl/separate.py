@@ -27,7 +27,8 @@ from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_pe
 from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields, covariance, number_within, numbers
 from predilect.people.expectation import Expectation
-from predilect.people.layout import Law, People, lay_out
+from predilect.people.law import Law
+from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from predilect.progress import Report, Watcher
@@ -74,6 +75,9 @@ class SeparatePosterior(Posterior):
 
     def person(self, user: int = -1) -> Utilities:
         return self.people.person(user) if user >= 0 else Utilities.of(self.mean, self.spread)
+
+    def prior_of(self, user: int) -> Utilities:
+        return self.people.person(-1)
 
     def answered_pairs(self, user: int) -> tuple[IntArray, IntArray]:
         return self.people.answered_pairs(user)

@@ -136,6 +136,10 @@ class JointProcess(Posterior):
         """Every user has a prior of their own, by their features."""
         return
 
+    def prior_of(self, user: int) -> Utilities:
+        own = self.kernel.users.covariance()[user, user]
+        return Utilities.of(np.zeros(self.n_items), own * self.kernel.items.covariance())
+
     def restricted(self, users: IntArray, items: IntArray) -> Posterior:
         return kept_process(self, users, items)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy.typing as npt
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
-from predilect.data.comparisons import SIDE
+from predilect.data.derived import SIDE
 from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, keys_of, sides_of
-from predilect.data.read.winners import TIE_WORDS
+from predilect.data.orders import as_orders, joint_rows, rows_by_answer
+from predilect.data.read.winners import TIE_WORDS, numbers_of
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.reading import covariates_of, read_answers
@@ -45,8 +47,19 @@ def check_answers(answers: Comparisons) -> None:
         )
 
 
+class BatchedOrders(NamedTuple):
+    """Rows of answers about several alternatives, sorted by person and task; arrays of shape (n,)."""
+
+    users: IntArray
+    key: IntArray
+    task: IntArray  # from 0, distinct between people
+
+
 class Batch(NamedTuple):
-    """Answers in the codes of a model, sorted by person, each (person, key) once; arrays of shape (n,)."""
+    """Answers in the codes of a model, sorted by person, each (person, key) once; arrays of shape (n,).
+
+    Those about several alternatives are ``orders``, and not among the others.
+    """
 
     users: IntArray  # codes, of new people from the number of known ones on; 0 where users are not identified
     key: IntArray
@@ -54,6 +67,17 @@ class Batch(NamedTuple):
     new: list[Any]  # ids of new people, in the order of their codes
     names: list[Any]  # who answered, row by row; empty where users are not identified
     effects: CovariateEffects | None = None  # the model's, with the patterns of these answers
+    orders: BatchedOrders | None = None
+
+    @property
+    def every_key(self) -> IntArray:
+        """Keys of all rows."""
+        return self.key if self.orders is None else np.concatenate((self.key, self.orders.key))
+
+    @property
+    def every_weight(self) -> FloatArray:
+        """Weights of all rows."""
+        return self.weight if self.orders is None else np.append(self.weight, np.ones(len(self.orders.key)))
 
     def rows(self, start: int, stop: int) -> Batch:
         """Consecutive answers."""
@@ -63,12 +87,14 @@ class Batch(NamedTuple):
     def describe(self, model: Any, row: int) -> str:
         """One of the answers in words."""
         left, right, outcome, _ = (int(side[0]) for side in sides_of(self.key[row : row + 1]))
+        grades = model.grades_
         first, second = model.items_.ids[left], model.items_.ids[right]
         if outcome == 0:
             what = f"a tie of {first!r} and {second!r}"
         else:
             first, second = (first, second) if outcome > 0 else (second, first)
             what = f"{first!r} over {second!r}"
+            what += f" by grade {grades[abs(outcome) - 2]}" if abs(outcome) > 1 else ""
         return f"{self.names[row]!r}: {what}" if self.names else what
 
 
@@ -102,7 +128,7 @@ def _one(
         raise DataError(f"{side}={value!r} is not one of the {len(items)} items of the model. {_JOIN}")
     if a == b:
         raise DataError(f"left and right are the same item, {left!r}; a comparison needs two")
-    y = _outcome(items, a, b, outcome, winner)
+    y = _outcome(items, a, b, outcome, winner, model.grades_)
     try:
         count = float(weight)
     except (TypeError, ValueError):
@@ -131,16 +157,19 @@ def _one(
     return Batch(np.array([code]), key, np.array([count]), new, names, effects)
 
 
-def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:
+def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any, grades: tuple[str, ...]) -> int:
+    """Code of one answer."""
     if winner is None and outcome is None:
         raise DataError(
             "neither outcome nor winner says what was answered: give outcome= (1, 0 or -1), or winner= (an item, or "
             '"tie"). None is no answer'
         )
     if winner is None:
-        if isinstance(outcome, bool) or outcome not in (1, 0, -1):
-            raise DataError(f"outcome must be 1 (left is better), 0 (a tie) or -1 (right), got {outcome!r}")
-        return int(outcome)
+        numbers = numbers_of(grades)
+        if isinstance(outcome, bool) or outcome not in numbers:
+            by_grade = f", or a grade, one of {', '.join(map(str, numbers))}" if grades else ""
+            raise DataError(f"outcome must be 1 (left is better), 0 (a tie) or -1 (right){by_grade}, got {outcome!r}")
+        return numbers[outcome]
     if outcome is not None:
         raise DataError("give either outcome or winner, not both")
     code = items.code(winner)
@@ -156,7 +185,10 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any) -> int:
 
 def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batch:
     effects, names_of_covariates = model.posterior_.covariates, model.covariate_names()
-    answers = read_answers(more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates)
+    answers = read_answers(
+        more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates, grades=model.grades_
+    )
+    answers = as_orders(answers) if model._likelihood.has_normal_noise else replace(answers, joint=False)
     _refuse_other_covariates(answers, names_of_covariates)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")
     left, right = code[answers.left], code[answers.right]
@@ -183,12 +215,43 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batc
     variant: IntArray = np.zeros(answers.n_rows, dtype=np.int64)
     if effects is not None:
         effects, variant = effects.with_patterns(x / effects.scale)
-    (who, left, right, outcome, weight), variant = _merged(who, left, right, answers.outcome, answers.weight, variant)
+    orders = _orders(answers, who, left, right, variant)
+    alone = slice(None) if orders is None else joint_rows(answers) < 0
+    code = _code_among(answers, model.grades_)
+    (who, left, right, outcome, weight), variant = _merged(
+        who[alone], left[alone], right[alone], code[alone], answers.weight[alone], variant[alone]
+    )
     if model.users_ is not None:
         known, n = model.users_.ids, len(model.users_)
         later = [*model.added_users_, *new]
         names = [known[user] if user < n else later[user - n] for user in who.tolist()]
-    return Batch(who.astype(np.int64), keys_of(left, right, outcome, variant), weight, new, names, effects)
+    key = keys_of(left, right, outcome, variant)
+    return Batch(who.astype(np.int64), key, weight, new, names, effects, orders)
+
+
+def _orders(
+    answers: Comparisons, who: npt.NDArray[np.int32], left: npt.NDArray[np.int32], right: npt.NDArray[np.int32],
+    variant: IntArray,
+) -> BatchedOrders | None:  # fmt: skip
+    """Rows of tasks that are one answer each, in the model's codes."""
+    task = joint_rows(answers)
+    rows = np.flatnonzero(task >= 0)
+    if not len(rows):
+        return None
+    a, b, y = left[rows], right[rows], answers.outcome[rows]
+    key = keys_of(np.minimum(a, b), np.maximum(a, b), np.where(a < b, y, -y), variant[rows])
+    order = np.lexsort((key, task[rows], who[rows]))
+    return BatchedOrders(who[rows][order].astype(np.int64), key[order], task[rows][order].astype(np.int64))
+
+
+def _code_among(answers: Comparisons, grades: tuple[str, ...]) -> npt.NDArray[np.int8]:
+    """Outcomes, with the grades of a model that knows some; DataError for one that it does not know."""
+    if not grades or answers.grade is None:
+        return answers.outcome
+    strange = [name for name in answers.with_used_grades(1).grades if name not in grades]
+    if strange:
+        raise DataError(f"the model has no grade called {strange[0]!r}: its grades are {', '.join(grades)}")
+    return answers.with_grades(grades).code
 
 
 def _refuse_other_covariates(answers: Comparisons, names: tuple[str, ...]) -> None:
@@ -203,10 +266,15 @@ def _merged(
     who: npt.NDArray[np.int32], left: npt.NDArray[np.int32], right: npt.NDArray[np.int32],
     outcome: npt.NDArray[np.int8], weight: FloatArray, variant: IntArray,
 ) -> tuple[Any, IntArray]:  # fmt: skip
-    """Canonical rows, by person, of which only those with the same covariates are merged; their variants."""
-    known, group = np.unique(who.astype(np.int64) << 32 | variant, return_inverse=True)
-    group, *rows = canonical_rows(group.astype(np.int32), left, right, outcome, weight)
-    return ((known[group] >> 32).astype(np.int32), *rows), known[group] & (1 << 32) - 1
+    """Canonical rows, by person, of which only those of one grade with the same covariates are merged; their variants.
+
+    ``outcome`` are codes, as in keys.
+    """
+    grade = np.maximum(np.abs(outcome).astype(np.int64) - 1, 0)
+    known, group = np.unique(who.astype(np.int64) << 32 | variant << 3 | grade, return_inverse=True)
+    group, left, right, sign, weight = canonical_rows(group.astype(np.int32), left, right, np.sign(outcome), weight)
+    outcome = (sign * (1 + (known[group] & 7))).astype(np.int8)
+    return ((known[group] >> 32).astype(np.int32), left, right, outcome, weight), (known[group] & (1 << 32) - 1) >> 3
 
 
 def _codes_of_people(model: Any, answers: Any, new: list[Any], may_add: bool) -> npt.NDArray[np.int32]:
@@ -239,6 +307,10 @@ def _code_of(model: Any, user: Any, own: Any, new: list[Any], may_add: bool) -> 
     return n + len(new) - 1
 
 
+# Sign, who gave each row, and the rows.
+_Orders = tuple[tuple[int, list[Any], BatchedOrders], ...]
+
+
 class AnswerLog:
     """Answers of the fit, with tasks, and all changes since, applied when it is read; None: nothing is noted.
 
@@ -246,12 +318,14 @@ class AnswerLog:
     """
 
     def __init__(self, comparisons: Comparisons | None) -> None:
-        self._held: tuple[Comparisons | None, array[int], array[float], list[Any], int, CovariateEffects | None]
-        self._held = comparisons, array("q"), array("d"), [], 0, None
+        self._held: tuple[
+            Comparisons | None, array[int], array[float], list[Any], int, CovariateEffects | None, _Orders
+        ]
+        self._held = comparisons, array("q"), array("d"), [], 0, None, ()
 
-    def plus(self, batch: Batch, sign: int) -> AnswerLog:
-        """The log with a batch that was added (sign 1) or removed (sign -1)."""
-        comparisons, key, change, names, n, _ = self._held
+    def plus(self, batch: Batch, sign: int, who: list[Any]) -> AnswerLog:
+        """The log with a batch that was added (sign 1) or removed (sign -1); ``who`` gave each row of its orders."""
+        comparisons, key, change, names, n, _, orders = self._held
         if comparisons is None:
             return self
         if len(key) > n:  # a copy of the model has gone on from here
@@ -260,17 +334,21 @@ class AnswerLog:
         change.extend((sign * batch.weight).tolist())
         names.extend(batch.names)
         log = AnswerLog(None)
-        log._held = comparisons, key, change, names, n + len(batch.key), batch.effects
+        if batch.orders is not None:
+            orders = (*orders, (sign, who, batch.orders))
+        log._held = comparisons, key, change, names, n + len(batch.key), batch.effects, orders
         return log
 
     @property
     def comparisons(self) -> Comparisons | None:
-        """All answers that the model holds; new ones have no task."""
-        comparisons, key, change, names, n, effects = self._held
-        if comparisons is not None and n:
-            comparisons = _applied(comparisons, np.array(key[:n]), np.array(change[:n]), names[:n], effects)
+        """All answers that the model holds; new pairs have no task."""
+        comparisons, key, change, names, n, effects, orders = self._held
+        if comparisons is not None and (n or orders):
+            if n:
+                comparisons = _applied(comparisons, np.array(key[:n]), np.array(change[:n]), names[:n], effects)
+            comparisons = _with_orders(comparisons, orders, effects)
             # The same answers, in one step for who reads at this moment.
-            self._held = comparisons, array("q"), array("d"), [], 0, effects
+            self._held = comparisons, array("q"), array("d"), [], 0, effects, ()
         return comparisons
 
 
@@ -288,7 +366,8 @@ def _applied(
     if len(gone):
         place = answers.users.codes(users.series(), unknown="minus_one", what="user")[who]
         offsets, weight, key = answers.user_offsets, answers.weight.copy(), keys_of(left, right, outcome, variant)
-        held = keys_of(answers.left, answers.right, answers.outcome, variants_of(answers, effects))
+        held = keys_of(answers.left, answers.right, answers.code, variants_of(answers, effects))
+        held[joint_rows(answers) >= 0] = -1
         for row in gone.tolist():
             start, stop = offsets[place[row]], offsets[place[row] + 1]
             same = start + np.flatnonzero(held[start:stop] == key[row])
@@ -297,12 +376,59 @@ def _applied(
         answers = replace(answers, weight=weight).take(weight > _DUST)
     if came.any() or len(users) > len(answers.users):  # who came and went stays known, whenever this is read
         more = Comparisons(
-            users, answers.items, who[came], left[came], right[came], outcome[came], net[came],
+            users, answers.items, who[came], left[came], right[came], np.sign(outcome[came]), net[came],
+            grade=np.maximum(np.abs(outcome[came]) - 1, 0) if answers.grades else None, grades=answers.grades,
             has_users=answers.has_users, backend=answers.backend, covariate_names=answers.covariate_names,
             covariates=None if effects is None else effects.patterns[variant[came]] * effects.scale,
         )  # fmt: skip
         answers = answers.append(more)
     return answers
+
+
+def _with_orders(answers: Comparisons, orders: _Orders, effects: CovariateEffects | None) -> Comparisons:
+    """Answers after orders came, and went."""
+    for sign in (1, -1):
+        told = [(who, batch) for one, who, batch in orders if one == sign]
+        if not told:
+            continue
+        names = [name for who, _ in told for name in who]
+        key = np.concatenate([batch.key for _, batch in told])
+        place = np.repeat(np.arange(len(told)), [len(batch.key) for _, batch in told])
+        task = np.concatenate([batch.task for _, batch in told])
+        task = np.unique(np.stack([place, task]), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int32)
+        users = answers.users.extend(names)
+        left, right, outcome, variant = sides_of(key)
+        more = Comparisons(
+            users, answers.items, users.codes(names, what="user"), left.astype(np.int32), right.astype(np.int32),
+            outcome, np.ones(len(key)), has_users=answers.has_users, backend=answers.backend, task=task, joint=True,
+            covariate_names=answers.covariate_names,
+            covariates=None if effects is None else effects.patterns[variant] * effects.scale,
+        )  # fmt: skip
+        answers = answers.append(more) if sign > 0 else _without_orders(as_orders(answers), more, effects)
+    return answers
+
+
+def _without_orders(answers: Comparisons, gone: Comparisons, effects: CovariateEffects | None) -> Comparisons:
+    """Answers without as many tasks of the same rows."""
+
+    def contents(rows: Comparisons) -> dict[tuple[Any, bytes], list[IntArray]]:
+        found: dict[tuple[Any, bytes], list[IntArray]] = {}
+        index, ptr = rows_by_answer(joint_rows(rows))
+        index = index[len(index) - ptr[-1] :]
+        keys = keys_of(rows.left, rows.right, rows.outcome, variants_of(rows, effects))
+        for start, stop in pairwise(ptr.tolist()):
+            part = index[start:stop]
+            what = (rows.users.ids[rows.user[part[0]]], np.sort(keys[part]).tobytes())
+            found.setdefault(what, []).append(part)
+        return found
+
+    held: Any = contents(answers)
+    drop: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    for what, parts in contents(gone).items():
+        drop += held[what][: len(parts)]
+    keep = np.ones(answers.n_rows, dtype=bool)
+    keep[np.concatenate(drop)] = False
+    return answers.take(keep)
 
 
 def variants_of(answers: Comparisons, effects: CovariateEffects | None) -> IntArray:

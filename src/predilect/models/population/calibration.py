@@ -1,4 +1,4 @@
-"""Choice of the calibration on held-out answers."""
+"""Answers that were held out, as predicted, and the calibration that suits them best."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,28 +14,115 @@ from scipy.optimize import Bounds, minimize, minimize_scalar
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
+from predilect.data.orders import joint_rows, rows_by_answer
 from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import IMPLIED_POWER, LAPSE_NOISE, Calibration
+from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.layout import OF_PEOPLE, lay_out_columns
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.queries import IMPLIED
+from predilect.people.queries import IMPLIED, kinds_of_orders
 from predilect.people.update import settle
+
+
+class Asked(NamedTuple):
+    """Answers and their predicted margins: n pairs, and then, in ``var``, ``weight`` and ``kind``, the orders.
+
+    The variance of an order is the mean one of its rows. ``delta`` is of each person; ``kind`` is of the pair, or of
+    most of the order's rows, as :func:`~predilect.people.queries.kinds_in` has it.
+    """
+
+    outcome: npt.NDArray[np.int8]  # (n,)
+    mean: FloatArray  # (n,)
+    var: FloatArray  # (n + n_orders,)
+    weight: FloatArray
+    delta: FloatArray  # (n,)
+    kind: npt.NDArray[np.int8]
+    orders: Orders | None = None
+
+    @classmethod
+    def together(cls, parts: list[Any]) -> Any:
+        """Concatenation, of folds say."""
+        pairs, orders = ([part.of_pairs(yes) for part in parts] for yes in (True, False))
+        told = [part.orders for part in parts if part.orders is not None]
+        columns = {name: np.concatenate([one[name] for one in (*pairs, *orders)]) for name in ("var", "weight", "kind")}
+        for name in ("outcome", "mean", "delta"):
+            columns[name] = np.concatenate([getattr(part, name) for part in parts])
+        return cls(**columns, orders=Orders.together(told) if told else None)
+
+    def of_pairs(self, yes: bool) -> dict[str, Any]:
+        """What pairs and orders both have, of the first or the second."""
+        part = slice(None, len(self.outcome)) if yes else slice(len(self.outcome), None)
+        return {"var": self.var[part], "weight": self.weight[part], "kind": self.kind[part]}
+
+    def log_proba(
+        self, var: FloatArray, noise: float, likelihood: type[PairLikelihood]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Log probabilities at other variances and noise, and slopes in the variances; (n + n_orders,)."""
+        n = len(self.outcome)
+        value, slope, curvature, _, _ = likelihood.all_tilted(
+            self.outcome, self.mean, var[:n] + (noise - 1.0), self.delta
+        )
+        along = 0.5 * (slope * slope - curvature)  # by the heat equation
+        if self.orders is None:
+            return value, along
+        found = self.orders.evidence(var[n:] / self.var[n:], noise)
+        return np.append(value, found.log_z), np.append(along, found.slope / self.var[n:])
+
+
+def asked_of(
+    answers: Comparisons, posterior: Any, users: IntArray, delta: float, executor: ThreadPoolExecutor | None,
+    with_kinds: bool = True,
+) -> Asked:  # fmt: skip
+    """Answers as a posterior predicts them, ``users`` (n_rows,) being its codes of who gave them."""
+    task = joint_rows(answers)
+    rows, ptr = rows_by_answer(task)
+    n = len(rows) - ptr[-1]
+    left, right, who = answers.left[rows], answers.right[rows], users[rows]
+    x = None if answers.covariates is None else answers.covariates[rows]
+    mean, var = posterior.margins_of_answers(who, left, right, x, executor=executor)
+    kind = posterior.pair_kinds(who, left, right) if with_kinds else np.zeros(len(rows), dtype=np.int8)
+    pairs = Asked(
+        answers.outcome[rows[:n]], mean[:n], var[:n], answers.weight[rows[:n]], delta * posterior.tie_factors(who[:n]),
+        kind[:n],
+    )  # fmt: skip
+    if n == len(rows):
+        return pairs
+    up = answers.outcome[rows[n:]] > 0
+    winner, loser = np.where(up, left[n:], right[n:]), np.where(up, right[n:], left[n:])
+    apart = PairsOfOrders.of(ptr, winner, loser)
+    codes = who[n:][ptr[:-1]][apart.order]
+    C = apart.covariances(posterior.margins_of_answers(codes, apart.left, apart.right, executor=executor)[1])
+    orders = Orders(ptr, np.where(up, mean[n:], -mean[n:]), C, shared_noise(ptr, winner, loser))
+    return Asked(
+        pairs.outcome, pairs.mean, np.append(pairs.var, orders.variances()),
+        np.append(pairs.weight, answers.weight[rows[n:][ptr[:-1]]]), pairs.delta,
+        np.append(pairs.kind, kinds_of_orders(kind[n:], ptr)), orders,
+    )  # fmt: skip
+
+
+def together_held_out(answers: Comparisons, group: IntArray) -> BoolArray:
+    """Whether a row stands for its answer: the first of an order, and every other; (n_rows,)."""
+    task = joint_rows(answers)
+    first = np.ones(answers.n_rows, dtype=bool)
+    rows = np.flatnonzero(task >= 0)
+    _, start = np.unique(group[rows], return_index=True)
+    first[rows] = False
+    first[rows[start]] = True
+    return first
+
 
 _LOG_RANGE = (math.log(1e-3), math.log(10.0))
 PRIOR_SCALE = 0.25  # of a Laplace prior of log κ about 0: a handful of answers must not move it, but many may, far
 _TOLERANCE = 1e-3
 
 
-def variance_factor(
-    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
-    likelihood: type[PairLikelihood] = Probit,
-) -> float:  # fmt: skip
-    """Variance factor κ of held-out margins N(mean, κ var), with a Laplace prior of log κ, scale 0.25; arrays (n,)."""
+def variance_factor(asked: Asked, likelihood: type[PairLikelihood] = Probit) -> float:
+    """Variance factor κ of answers held out, with a Laplace prior of log κ, scale 0.25."""
 
     def loss(log_factor: float) -> float:
-        return float(-weight @ likelihood.all_tilted(outcome, mean, math.exp(log_factor) * var, delta)[0])
+        return float(-asked.weight @ asked.log_proba(math.exp(log_factor) * asked.var, 1.0, likelihood)[0])
 
     return math.exp(_lowest(loss))
 
@@ -57,10 +144,7 @@ _LAPSE_UNIT = 0.2  # with the prior's scale: λ is exponential with mean .05
 _SMALLEST_VARIANCE = 1e-12
 
 
-def calibration(
-    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: npt.ArrayLike,
-    kind: npt.NDArray[np.int8], likelihood: type[PairLikelihood] = Probit,
-) -> Calibration:  # fmt: skip
+def calibration(asked: Asked, likelihood: type[PairLikelihood] = Probit) -> Calibration:
     """Calibration κ, R, e and λ by penalised likelihood of held-out answers.
 
     Why so many: answers of a consistent person are easier to predict than a Gaussian posterior has it (small κ), but
@@ -71,17 +155,16 @@ def calibration(
     does not depend on e, κ = exp(a) v̄^(1-e). a, d and e - 1 have Laplace priors about 0, scale 0.25 each, and λ an
     exponential one of mean .05, so that few rows leave the model unchanged; e lies in 0 to 2, λ in 0 to .24, d is not
     below 0: no answer is less certain for being implied. L-BFGS on positive and negative parts, for which the priors
-    have no corner; without lapses and from there with some, and the better of the two. By the heat equation ∂ log Ẑ/∂v
-    is half of (∂ log Ẑ/∂m)² + ∂² log Ẑ/∂m², and noise is a variance like any other. Some 50 passes over the n rows.
+    have no corner; without lapses and from there with some, and the better of the two. Some 50 passes over the answers.
     """
-    if not len(mean):
+    weight, kind = asked.weight, asked.kind
+    if not len(weight):
         return Calibration()
-    log_var = np.log(np.maximum(var, _SMALLEST_VARIANCE))
+    log_var = np.log(np.maximum(asked.var, _SMALLEST_VARIANCE))
     centre = float(np.average(log_var, weights=weight))
     sureness = np.where(kind == IMPLIED, -IMPLIED_POWER, 0.5 * kind)
-    delta = np.broadcast_to(np.asarray(delta, dtype=float), mean.shape)
-    columns = np.column_stack([np.ones(len(mean)), sureness, log_var - centre])
-    objective = _Objective(outcome, mean, log_var, weight, delta, columns, likelihood)
+    columns = np.column_stack([np.ones(len(weight)), sureness, log_var - centre])
+    objective = _Objective(asked, log_var, columns, likelihood)
     # Where all pairs are of one kind R cannot be told from κ.
     free = np.array([True, sureness.min() < sureness.max(), True, True])
     highest = np.where(np.tile(free, 2), np.concatenate([_UP, _DOWN]), 0.0)
@@ -102,11 +185,8 @@ def calibration(
 class _Objective:
     """Penalised negative log-likelihood in positive and negative parts of the parameters, (8,)."""
 
-    outcome: npt.NDArray[np.int8]
-    mean: FloatArray
+    asked: Asked
     log_var: FloatArray
-    weight: FloatArray
-    delta: FloatArray
     columns: FloatArray
     likelihood: type[PairLikelihood] = Probit
 
@@ -124,61 +204,39 @@ class _Objective:
 
     def __call__(self, parts: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient."""
-        x, weight = self.at(parts), self.weight
+        x, weight = self.at(parts), self.asked.weight
         rate, v = x[_LAPSES] * _LAPSE_UNIT, np.exp(self.columns @ x[:_LAPSES] + self.log_var)
-        tilted = self.likelihood.all_tilted
-        value, slope, curvature, _, _ = tilted(self.outcome, self.mean, v, self.delta)
+        value, slope = self.asked.log_proba(v, 1.0, self.likelihood)
         gradient = np.zeros(4)
         if rate == 0.0:
-            mixed, along_v = value, 0.5 * weight * (slope * slope - curvature)
+            mixed, along_v = value, weight * slope
         else:
-            other, slope_k, curvature_k, _, _ = tilted(self.outcome, self.mean, v + (LAPSE_NOISE - 1.0), self.delta)
+            other, slope_k = self.asked.log_proba(v, LAPSE_NOISE, self.likelihood)
             mixed = np.logaddexp(math.log1p(-rate) + value, math.log(rate) + other)
             looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
-            along_v = 0.5 * (1.0 - rate) * looked * (slope * slope - curvature)
-            along_v += 0.5 * rate * lapsed * (slope_k * slope_k - curvature_k)
+            along_v = (1.0 - rate) * looked * slope + rate * lapsed * slope_k
             gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
         gradient[:_LAPSES] = self.columns.T @ (along_v * v)
         loss = float(parts.sum()) / PRIOR_SCALE - float(weight @ mixed)
         return loss, np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE
 
 
-def newcomer_factor(
-    given: Calibration, steps: list[Alone], likelihood: type[PairLikelihood] = Probit
-) -> float:  # fmt: skip
+def newcomer_factor(given: Calibration, steps: list[Asked], likelihood: type[PairLikelihood] = Probit) -> float:
     """Factor κ_n of a calibration for newcomers, by the same answers at several steps, each of which counts once.
 
     The other numbers stay: those of people whom the population was learned from must not suffer.
     """
-    rows = Alone.together(steps)
+    asked: Asked = Asked.together(steps)
 
     def loss(log_factor: float) -> float:
         tried = replace(given, newcomer_factor=math.exp(log_factor))
-        chances = tried.log_chances(
-            lambda v: likelihood.all_tilted(rows.outcome, rows.mean, v, rows.delta)[0], rows.var, rows.kind
-        )
-        return float(-rows.weight @ chances) / len(steps)
+        chances = tried.log_chances(lambda v, noise: asked.log_proba(v, noise, likelihood)[0], asked.var, asked.kind)
+        return float(-asked.weight @ chances) / len(steps)
 
     return math.exp(_lowest(loss))
 
 
 _SITE_TOLERANCE = 1e-3  # of a margin, in units of its noise
-
-
-class Alone(NamedTuple):
-    """Leave-one-out margins, arrays (n,), as :func:`calibration` takes them."""
-
-    outcome: npt.NDArray[np.int8]
-    mean: FloatArray
-    var: FloatArray
-    weight: FloatArray
-    delta: FloatArray
-    kind: npt.NDArray[np.int8]
-
-    @classmethod
-    def together(cls, parts: list[Alone]) -> Alone:
-        """Concatenation over folds."""
-        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def predict_alone(
@@ -190,7 +248,7 @@ def predict_alone(
     most_work: float,
     rng: np.random.Generator,
     executor: ThreadPoolExecutor | None = None,
-) -> Alone:
+) -> Asked:
     """Leave-one-out predictions of the rows ``test``, each from all other answers of its person.
 
     ``posterior`` and ``delta`` are of a fit without these rows. No more rows than cost ``most_work`` multiply-adds a
@@ -203,7 +261,8 @@ def predict_alone(
     """
     offsets, length = comparisons.user_offsets, np.diff(comparisons.user_offsets)
     n_items_of = np.diff(posterior.people.item_ptr)
-    rows = rng.permutation(np.flatnonzero(test))
+    group = held_out_groups(comparisons)
+    rows = rng.permutation(np.flatnonzero(test & together_held_out(comparisons, group)))
     size = np.minimum(length, n_items_of).astype(float)[comparisons.user[rows]]
     work = 100.0 + length[comparisons.user[rows]] * size**2
     order = np.argsort(work, kind="stable")
@@ -214,41 +273,44 @@ def predict_alone(
     starts = np.concatenate(([0], np.cumsum(length[who])))
     owner = np.repeat(np.arange(len(rows)), length[who])
     place = np.arange(starts[-1]) + np.repeat(offsets[who] - starts[:-1], length[who])
-    group = held_out_groups(comparisons)
     keep = group[place] != group[rows][owner]
     place, owner = place[keep], owner[keep]
     known = posterior.people
+    code = comparisons.outcome if known.thresholds is None else comparisons.code
     people = lay_out_columns(
-        owner, comparisons.left[place], comparisons.right[place], comparisons.outcome[place],
+        owner, comparisons.left[place], comparisons.right[place], code[place],
         comparisons.weight[place], n_items=known.n_items, traits=known.traits[who],
-        offset=_offsets(comparisons, posterior)[place],
+        task=joint_rows(comparisons)[place], offset=_offsets(comparisons, posterior)[place],
         largest_state=known.largest_state, n_basis=posterior.n_basis, likelihood=known.likelihood,
         **{name: getattr(known, name)[who] for name in OF_PEOPLE},
-    )  # fmt: skip
+    ).with_thresholds(known.thresholds)  # fmt: skip
     precision, linear = np.zeros(comparisons.n_rows), np.zeros(comparisons.n_rows)
     precision[~test], linear[~test] = posterior.sites.precision, posterior.sites.linear
     sites = Sites(precision[place], linear[place])
     settle(people, sites, posterior.law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
     alone = replace(posterior, people=people, sites=sites)
-    parts = [
-        _margins(comparisons, rows, alone, np.arange(n_alone), delta, executor),
-        _margins(comparisons, others, posterior, comparisons.user[others], delta, executor),
-    ]
-    return Alone.together(parts)
+    found: Asked = Asked.together([
+        _whole(comparisons, rows, group, alone, np.arange(n_alone), delta, executor),
+        _whole(comparisons, others, group, posterior, comparisons.user[others], delta, executor),
+    ])  # fmt: skip
+    return found
 
 
-def _margins(
-    comparisons: Comparisons, rows: IntArray, posterior: PopulationPosterior,
-    users: IntArray, delta: float, executor: ThreadPoolExecutor | None,
-) -> Alone:  # fmt: skip
-    """Predicted margins of answers, each as one of the people of a posterior (by their codes)."""
-    left, right = comparisons.left[rows], comparisons.right[rows]
-    x = None if comparisons.covariates is None else comparisons.covariates[rows]
-    mean, var = posterior.margins_of_answers(users, left, right, x, executor=executor)
-    return Alone(
-        comparisons.outcome[rows], mean, var, comparisons.weight[rows], delta * posterior.tie_factors(users),
-        posterior.pair_kinds(users, left, right),
-    )  # fmt: skip
+def _whole(
+    comparisons: Comparisons, rows: IntArray, group: IntArray, posterior: PopulationPosterior, users: IntArray,
+    delta: float, executor: ThreadPoolExecutor | None,
+) -> Asked:  # fmt: skip
+    """Predicted answers that rows stand for, each as one of the people of a posterior (by their codes)."""
+    if not comparisons.joint:
+        return asked_of(comparisons.take(rows), posterior, users, delta, executor)
+    task = joint_rows(comparisons)
+    code = np.full(int(group.max(initial=0)) + 1, -1, dtype=np.int64)
+    in_orders = task[rows] >= 0
+    code[group[rows[in_orders]]] = users[in_orders]
+    of_row = np.where(task >= 0, code[group], -1)
+    of_row[rows] = users
+    every = np.flatnonzero(of_row >= 0)
+    return asked_of(comparisons.take(every), posterior, of_row[every], delta, executor)
 
 
 def _offsets(comparisons: Comparisons, posterior: PopulationPosterior) -> FloatArray:
@@ -270,31 +332,36 @@ def predict_newcomers(
     *,
     rng: np.random.Generator,
     executor: ThreadPoolExecutor | None = None,
-) -> list[Alone]:
+) -> list[Asked]:
     """Predictions of the people ``left_out`` (n_users,) of a fit, with 0, 1, 3 and 6 of their answers known.
 
     The same answers are predicted at every step, none of them to the pair, or in the task, of one that is known; at
     most half of a person's answers become known.
     """
     who = comparisons.user
-    rows = np.flatnonzero(left_out[who])
+    everything = held_out_groups(comparisons)
+    stands = together_held_out(comparisons, everything)
+    rows = np.flatnonzero(left_out[who] & stands)
     place, length = shuffled_place(who[rows], comparisons.n_users, rng)
     n_known = np.minimum(max(STEPS), length // 2)[who[rows]]
-    group = held_out_groups(comparisons)[rows]
+    group = everything[rows]
     may_ask = ~np.isin(group, group[place < n_known])
     asked = np.sort(rows[may_ask & (place < n_known + _MOST_ASKED)])
+    in_order = joint_rows(comparisons) >= 0
     found = []
+    code = comparisons.outcome if posterior.people.thresholds is None else comparisons.code
     for step in STEPS:
-        known = np.sort(rows[place < np.minimum(n_known, step)])
+        first = place < np.minimum(n_known, step)
+        known = np.union1d(rows[first], np.flatnonzero(in_order & np.isin(everything, group[first])))
         people = lay_out_columns(
-            who[known], comparisons.left[known], comparisons.right[known], comparisons.outcome[known],
+            who[known], comparisons.left[known], comparisons.right[known], code[known],
             comparisons.weight[known], n_items=posterior.n_items, traits=posterior.people.traits,
-            offset=_offsets(comparisons, posterior)[known],
+            task=joint_rows(comparisons)[known], offset=_offsets(comparisons, posterior)[known],
             largest_state=posterior.people.largest_state, n_basis=posterior.n_basis,
             likelihood=posterior.people.likelihood, consistency_sd=posterior.people.consistency_sd,
-        )  # fmt: skip
+        ).with_thresholds(posterior.people.thresholds)  # fmt: skip
         sites = Sites.flat(len(known))
         settle(people, sites, posterior.law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
         alone = replace(posterior, people=people, sites=sites, newcomers=left_out)
-        found.append(_margins(comparisons, asked, alone, who[asked], delta, executor))
+        found.append(_whole(comparisons, asked, everything, alone, who[asked], delta, executor))
     return found

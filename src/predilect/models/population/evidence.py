@@ -21,7 +21,6 @@ from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.design import Sites
-from predilect.likelihoods.probit import starting_threshold
 from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
 from predilect.people.empirical_bayes import (
     consensus_factor,
@@ -30,7 +29,8 @@ from predilect.people.empirical_bayes import (
     threshold_step,
 )
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import Law, People
+from predilect.people.law import Law
+from predilect.people.layout import People
 
 # Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
 # decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds. Where people are
@@ -83,8 +83,7 @@ def rigid_hyperparameters(
         return start
     centre_of_prior = _coordinates(names, start)
     search = _Rigid(people, space, start, candidate, executor)
-    search.delta = starting_threshold(people.outcome, people.weight, delta)
-    search.learn_delta = delta is None and search.delta > 0.0
+    search.delta, search.learn_delta = people.scale_of_thresholds(delta)
     search.learn_consensus = learn_consensus
 
     # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where people are few.

@@ -13,17 +13,19 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from predilect._types import FloatArray
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.design import Sites
-from predilect.likelihoods.probit import starting_threshold
+from predilect.likelihoods.grades import Rows, Thresholds
 from predilect.models.population.prior import PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
 from predilect.people.covariates import covariate_information
-from predilect.people.layout import Basis, Effects, People, with_own
+from predilect.people.law import Basis, Effects
+from predilect.people.layout import People, with_own
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import information_of_consistency, settle_all
 from predilect.progress import Report
@@ -55,6 +57,7 @@ class PopulationState:
     consistency_sd: FloatArray  # its posterior standard deviation
     gamma: FloatArray  # effects of covariates of answers, (n_covariates,)
     C_gamma: FloatArray  # their posterior covariance
+    thresholds: Thresholds | None = None  # where there are grades, or items tie more or less than others
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """Posterior of the population model."""
@@ -72,7 +75,8 @@ class PopulationState:
 
     def people_with_own(self, people: People) -> People:
         """People with their own tie thresholds and consistency, and the effects of covariates."""
-        return with_own(people, self.log_tie_factor, self.log_consistency, self.gamma, self.consistency_sd)
+        own = with_own(people, self.log_tie_factor, self.log_consistency, self.gamma, self.consistency_sd)
+        return own.with_thresholds(self.thresholds)
 
 
 def fit_population(
@@ -103,13 +107,13 @@ def fit_population(
     3 M³ operations; memory about 12 M² + 5 n_items floats and L-BFGS's history.
     """
     began = time.perf_counter()
-    learn_delta = delta is None and bool(np.any(people.outcome == 0))
+    scale, learn_delta = people.scale_of_thresholds(delta)
     search = Search(people, prior, executor, progress, window, learn_delta)
     sites = Sites.flat(people.n_rows) if start is None else start.sites.copy()
     start = start or population
-    if delta is None and learn_delta:
-        delta = start.delta if start and start.delta > 0.0 else starting_threshold(people.outcome, people.weight)
-    point = search.first_point(delta or 0.0)
+    if learn_delta and start and start.delta > 0.0:
+        scale = start.delta
+    point = search.first_point(scale)
     if start is not None:
         # What the other fit does not have (offsets, trait effects, thresholds) starts at its default.
         offset = start.offset if len(start.offset) == len(point.offset) else point.offset
@@ -120,7 +124,7 @@ def fit_population(
             return theirs if len(theirs) == len(ours) and start is not population else ours
 
         point = Point(
-            start.m, start.Sigma, delta or 0.0, offset, own_scale, B,
+            start.m, start.Sigma, scale, offset, own_scale, B,
             of_people(start.log_tie_factor, point.log_tie_factor),
             of_people(start.log_consistency, point.log_consistency),
             start.gamma if len(start.gamma) == len(point.gamma) else point.gamma,
@@ -167,4 +171,49 @@ def fit_population(
         point.m, point.Sigma, C_m, point.delta, sites, final.evidence, objective, report, point.offset,
         metric.offset_variance, point.own_scale, point.B, metric.C_B, point.log_tie_factor, metric.tie_information,
         point.log_consistency, consistency_sd, point.gamma, C_gamma,
+        None if people.thresholds is None else people.thresholds.scaled(point.delta),
     )  # fmt: skip
+
+
+_MOST_ROUNDS, _RESTING = 4, 5e-3  # of fits for cuts, and the change of their logarithms at which they rest
+_PEOPLE_FOR_CUTS = 5000  # evenly among all: a few numbers need no more
+
+
+def fit_thresholds(
+    people: People, prior: PopulationPrior, start: PopulationState, spread: float, **options: Any
+) -> PopulationState:
+    """Fits, each from the one before, until the cuts in units of the first, and factors of items, are at rest.
+
+    ``spread`` is σ_ψ of the factors, ``options`` are those of :func:`fit_population`. A round takes the cuts of largest
+    evidence with the margins' laws without each answer held; so at rest the gradient of the evidence in them is 0.
+    population.md section 4.
+    """
+    state = start
+    for _ in range(_MOST_ROUNDS):
+        old = state.thresholds
+        assert old is not None
+        new = old.learned(_without_each(state, people, prior), spread, learn_scale=not options.get("delta"))
+        state = fit_population(people.with_thresholds(new), prior, start=replace(state, delta=new.scale), **options)
+        if new.scaled(old.scale).change_from(old) < _RESTING:
+            break
+    return state
+
+
+def _without_each(state: PopulationState, people: People, prior: PopulationPrior) -> Rows:
+    """Laws of the margins of answers, each without one copy of it, in units of the noise of its person."""
+    posterior = state.posterior(people, prior)
+    people, sites, law = posterior.people, posterior.sites, posterior.law
+    users = np.flatnonzero(np.diff(people.answer_ptr))
+    users = users[:: math.ceil(len(users) / _PEOPLE_FOR_CUTS)]
+    parts = []
+    for user in users.tolist():
+        rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
+        weight, precision, linear = people.weight[rows], sites.precision[rows], sites.linear[rows]
+        items, person = people.dense(user, law)
+        now = person.condition(weight * precision, weight * linear)
+        share = 1.0 - precision * now.var
+        mean = (now.mean - now.var * linear) / share + people.consistency[user] * people.offset[rows]
+        factor = np.full(len(weight), people.tie_factor[user])
+        left, right = items[people.left[rows]], items[people.right[rows]]
+        parts.append(Rows(people.outcome[rows], weight, mean, now.var / share, factor, left, right))
+    return Rows._make(np.concatenate(columns) for columns in zip(*parts, strict=True))

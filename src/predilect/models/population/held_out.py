@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
@@ -19,7 +18,8 @@ from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.calibration import (
-    Alone,
+    Asked,
+    asked_of,
     calibration,
     newcomer_factor,
     predict_alone,
@@ -27,7 +27,7 @@ from predilect.models.population.calibration import (
     variance_factor,
 )
 from predilect.models.population.fit import PopulationState, fit_population
-from predilect.models.population.pooled import search_pooled
+from predilect.models.population.pooled import pooled_thresholds, search_pooled
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.layout import People, lay_out
 
@@ -70,11 +70,13 @@ class Trial:
         states: Sequence[PopulationState] = (),
     ) -> Trial:  # fmt: skip
         """From the predictions of the folds, at a given calibration or at the best variance factor."""
-        outcome, mean, var, weight, delta = _put_together(predicted)
+        asked: Asked = Asked.together([fold.asked for fold in predicted])
+        delta = float(np.mean([fold.delta for fold in predicted]))
+        asked = asked._replace(delta=delta * asked.delta)
         if given is None:
-            given = Calibration(variance_factor(outcome, mean, var, weight, delta, likelihood))
-        losses = -given.log_chances(lambda v: likelihood.all_tilted(outcome, mean, v, delta)[0], var)
-        return cls(losses, weight, list(states), given)
+            given = Calibration(variance_factor(asked, likelihood))
+        losses = -given.log_chances(lambda v, noise: asked.log_proba(v, noise, likelihood)[0], asked.var)
+        return cls(losses, asked.weight, list(states), given)
 
     @property
     def converged(self) -> bool:
@@ -96,24 +98,10 @@ def is_better(trial: Trial, best: Trial, n_errors: float = SIGNIFICANCE) -> bool
     return mean > max(n_errors * error, SMALLEST_GAIN)
 
 
-def _put_together(predicted: Sequence[Predicted]) -> tuple[Any, ...]:
-    """Outcome, mean, variance, weight and tie threshold of the rows of all folds."""
-    outcome, mean, var, weight, tie_factor = (
-        np.concatenate([getattr(fold, name) for fold in predicted])
-        for name in ("outcome", "mean", "var", "weight", "tie_factor")
-    )
-    delta = float(np.mean([fold.delta for fold in predicted])) * tie_factor
-    return outcome, mean, var, weight, delta
-
-
 class Predicted(NamedTuple):
-    """Margins of the answers that a fold held out."""
+    """Answers that a fold held out, with people's factors of its tie threshold in the place of theirs."""
 
-    outcome: npt.NDArray[np.int8]
-    mean: FloatArray
-    var: FloatArray
-    weight: FloatArray
-    tie_factor: FloatArray
+    asked: Asked
     delta: float
 
 
@@ -128,13 +116,14 @@ class Fold:
         self.comparisons, self._held_out = comparisons, test
         self._given = space, traits, delta, n_basis, executor, likelihood
         train = comparisons.take(~test)
-        self.people = lay_out(train, n_basis=n_basis, likelihood=likelihood)
         self.traits = traits
         self.test = comparisons.take(test)
         self.space = space
         if delta is None and comparisons.has_ties and not train.has_ties:
             # Nothing is there to learn it from, but without one the ties held out would be impossible.
             delta = threshold_for_tie_share(_UNSEEN / (train.n_answers + 2.0 * _UNSEEN))
+        self.people = lay_out(train, n_basis=n_basis, likelihood=likelihood, thresholds=pooled_thresholds(train, delta))
+        self._with_item_ties: dict[float, People] = {}
         self.delta = delta
         self.executor = executor
 
@@ -166,12 +155,9 @@ class Fold:
 
     def predict(self, candidate: Candidate, setting: Hyperparameters, state: PopulationState) -> Predicted:
         """Margins of the rows held out, at a fit to the others."""
-        test = self.test
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
-        mean, var = posterior.margins_of_answers(
-            test.user, test.left, test.right, test.covariates, executor=self.executor
-        )
-        return Predicted(test.outcome, mean, var, test.weight, posterior.tie_factors(test.user), state.delta)
+        asked = asked_of(self.test, posterior, self.test.user, 1.0, self.executor, with_kinds=False)
+        return Predicted(asked, posterior.people.tie_threshold(state.delta))
 
     def predict_pooled(self, setting: Hyperparameters, given: Mapping[str, float]) -> Predicted:
         """Margins of the rows held out, of a pooled fit to the others on the basis of items."""
@@ -181,12 +167,14 @@ class Fold:
         answers = PooledAnswers.of(test, likelihood)
         var = pair_variance(state.C_m, test.left, test.right)
         mean = state.prior.margins(answers, state.mode)
-        return Predicted(test.outcome, mean, var, test.weight, np.ones(len(var)), state.delta)
+        nothing = np.zeros(len(var), dtype=np.int8)
+        asked = Asked(test.outcome, mean, var, test.weight, np.ones(len(var)), nothing)
+        return Predicted(asked, state.tie_threshold)
 
     def alone(
         self, candidate: Candidate, setting: Hyperparameters, state: PopulationState, most_work: float,
         rng: np.random.Generator,
-    ) -> Alone:  # fmt: skip
+    ) -> Asked:  # fmt: skip
         """Predict rows held out, each from all other answers of its person, at the population of a fit."""
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
         return predict_alone(
@@ -197,7 +185,7 @@ class Fold:
     def newcomers(
         self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, left_out: BoolArray,
         rng: np.random.Generator,
-    ) -> list[Alone]:  # fmt: skip
+    ) -> list[Asked]:  # fmt: skip
         """Predict people ``left_out`` (n_users,), at the population of the others, step by step."""
         others = Fold(self.comparisons, left_out[self.comparisons.user], *self._given)
         state = others.fit(candidate, setting, None, start)
@@ -205,9 +193,16 @@ class Fold:
         return predict_newcomers(self.comparisons, left_out, posterior, state.delta, rng=rng, executor=others.executor)
 
     def _people(self, setting: Hyperparameters) -> People:
+        people = self.people
+        if setting.item_tie_spread:
+            if setting.item_tie_spread not in self._with_item_ties:
+                train = self.comparisons.take(~self._held_out)
+                found = pooled_thresholds(train, self.delta, setting.item_tie_spread)
+                self._with_item_ties = {setting.item_tie_spread: people.with_thresholds(found)}
+            people = self._with_item_ties[setting.item_tie_spread]
         if setting.trait_scale and self.traits is not None:
-            return replace(self.people, traits=self.traits)
-        return self.people
+            return replace(people, traits=self.traits)
+        return people
 
 
 MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
@@ -235,12 +230,9 @@ def calibrated(
     for number, fold in enumerate(folds):
         state = states[number] if number < len(states) else fold.fit(candidate, setting, None, states[0])
         parts.append(fold.alone(candidate, setting, state, _MOST_WORK / len(folds), rng))
-    alone = Alone.together(parts)
-    found = calibration(
-        alone.outcome, alone.mean, alone.var, alone.weight, alone.delta, alone.kind,
-        likelihood=folds[0].people.likelihood,
-    )  # fmt: skip
-    first, steps = folds[0], list[list[Alone]]()
+    alone: Asked = Asked.together(parts)
+    found = calibration(alone, folds[0].people.likelihood)
+    first, steps = folds[0], list[list[Asked]]()
     order = rng.permutation(first.comparisons.n_users)
     n_asked = 0.0
     n_parts = 1 if len(states[0].m) > MANY_FUNCTIONS else _PEOPLE_PARTS
@@ -251,6 +243,6 @@ def calibrated(
         steps.append(first.newcomers(candidate, setting, states[0], left_out, rng))
         n_asked += steps[-1][0].weight.sum()
     if n_asked:
-        together = [Alone.together(list(parts_of_step)) for parts_of_step in zip(*steps, strict=True)]
+        together = [Asked.together(list(parts_of_step)) for parts_of_step in zip(*steps, strict=True)]
         found = replace(found, newcomer_factor=newcomer_factor(found, together, first.people.likelihood))
     return replace(setting, calibration=found)

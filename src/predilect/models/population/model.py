@@ -15,12 +15,12 @@ from predilect._text import amount
 from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.data.features import Traits
+from predilect.data.orders import as_orders
 from predilect.errors import DataError
 from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
-from predilect.latent.sandwich import FEWEST_GROUPS
 from predilect.latent.sides import test_of_side
 from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration, restored_calibration
 from predilect.models.checks import given_threshold
@@ -33,11 +33,17 @@ from predilect.models.population.prior import (
     check_settings,
     given_hyperparameters,
     restored_hyperparameters,
-    threshold_and_spread,
+    threshold_and_spreads,
 )
 from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_columns
 from predilect.models.population.storage import pack_population, population_fields, unpack_population
-from predilect.models.population.tables import Tables, describe_consistency, describe_covariates
+from predilect.models.population.tables import (
+    Tables,
+    describe_consistency,
+    describe_covariates,
+    describe_thresholds,
+    independence_lines,
+)
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import begin_updates
 from predilect.models.reading import Queries, Training
@@ -85,10 +91,12 @@ class Population(Tables):
         Inducing points, if there are any; "auto" is the square root of the number of answers, from 50 to 150.
     user_features : bool or "auto", default "auto"
         Whether features of people shift their prior mean; "auto" is chosen on held-out answers.
-    tie_threshold : float, "auto" or a pair, default "auto"
+    tie_threshold : float, "auto", or a tuple of two or three, default "auto"
         δ, everybody's; "auto" learns it if there are ties, and is 0 otherwise. A pair (δ, σ_δ) gives people thresholds
-        of their own: the logarithm of a person's is N(log δ, σ_δ²), and is learned with everything else. "auto" is
-        ("auto", "auto"): people have their own where held-out answers gain by it, with the spread of largest evidence.
+        of their own: the logarithm of a person's is N(log δ, σ_δ²), and is learned with everything else. With a third
+        number (δ, σ_δ, σ_ψ) thresholds depend on the items too: about l and r it is e^((ψ_l + ψ_r) / 2) times as large,
+        ψ is N(0, σ_ψ²). "auto" is ("auto", "auto", "auto"): thresholds depend on people, and on items, where held-out
+        answers gain by it (pooled: the evidence), with the spread of largest evidence.
     consistency : float or "auto", default "auto"
         σ_a: people differ in how consistently they answer. The noise of person u's answers is 1 / a_u times the
         crowd's, log a_u is N(0, σ_a²), and is learned with everything else; thresholds of ties are in units of the
@@ -161,7 +169,7 @@ class Population(Tables):
     basis: str = "auto"
     n_inducing: int | str = "auto"
     user_features: bool | str = "auto"
-    tie_threshold: Auto | tuple[Auto, Auto] = "auto"
+    tie_threshold: Auto | tuple[Auto, Auto] | tuple[Auto, Auto, Auto] = "auto"
     consistency: Auto = "auto"
     tol: Auto = "auto"
     max_iter: int = 300
@@ -170,15 +178,17 @@ class Population(Tables):
     strict: bool = False
 
     def _given_threshold(self) -> float | None:
-        return given_threshold(threshold_and_spread(self)[0])
+        return given_threshold(threshold_and_spreads(self)[0])
 
     def _check(self) -> None:
         check_settings(self)
         given_hyperparameters(self)
 
     def _prepared(self, training: Training) -> Training:
-        answers = training.comparisons
+        answers = training.comparisons.with_used_grades()
         check_answers(answers)
+        joint = answers.joint and self._likelihood.has_normal_noise
+        answers = as_orders(answers) if joint else replace(answers, joint=False)
         self.side_test_ = test_of_side(answers, self._likelihood, self._given_threshold())
         if self.side_test_ is not None and self.side_test_.found:
             answers = answers.with_side()
@@ -266,9 +276,14 @@ class Population(Tables):
             "user_features": h.trait_scale > 0.0,
             "calibration": h.calibration,
             "feature_weight": (h.feature_weight, h.consensus_weight),
-            "tie_threshold": (threshold_and_spread(self)[0], h.tie_spread),
+            "tie_threshold": (threshold_and_spreads(self)[0], h.tie_spread, *filter(None, [h.item_tie_spread])),
             "consistency": h.consistency_spread,
         }
+
+    @property
+    def grades_(self) -> tuple[str, ...]:
+        thresholds = self.posterior_.thresholds
+        return () if thresholds is None else thresholds.names
 
     def _covariate_effects(self) -> CovariateEffects | None:
         found: CovariateEffects | None = self.posterior_.covariates
@@ -346,13 +361,14 @@ class Population(Tables):
     def describe(self) -> list[str]:
         lines = [lapses] if (lapses := _lapse_line(self.posterior_.calibration)) else []
         lines.append(_prior_line(self))
-        lines += _independence_lines(self)
+        lines += independence_lines(self)
         if self.features_ is not None:
             lines.append(
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
             )
         people, h = self.user_features_, self.hyperparameters_
         lines += describe_covariates(self)
+        lines += describe_thresholds(self)
         lines += describe_consistency(self)
         if people is not None and self.personal_:
             used = "used" if h.trait_scale > 0.0 else "not used, as held-out answers do not gain by them"
@@ -379,26 +395,6 @@ class Population(Tables):
         return given
 
     _hyperparameters = staticmethod(restored_hyperparameters)
-
-
-def _independence_lines(model: Any) -> list[str]:
-    """What intervals of the crowd's board take for independent."""
-    n_contexts = model.report_.get("contexts", 0)
-    people = "people and contexts" if n_contexts else "people"
-    if model.personal_:
-        if n_contexts < FEWEST_GROUPS:
-            return []
-        return [
-            f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not answers."
-        ]
-    if model.posterior_.dependence is not None:
-        return [
-            f"Intervals take {people} for independent of each other, and not their answers. Scores are the average "
-            "answer's: the more people differ, the closer together they are than the average person's."
-        ]
-    return [
-        "Intervals take all answers for independent: fewer than five people are named, or items are more than 3 000."
-    ]
 
 
 def _use_of_features(model: Any) -> str:

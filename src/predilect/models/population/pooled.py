@@ -1,21 +1,133 @@
-"""Choice of the prior of the pooled model by Laplace's evidence, in which the utilities are integrated out."""
+"""The pooled model: its posterior, the choice of its prior by Laplace's evidence, and a fit to other answers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
-from predilect.latent.pooled import PooledState, fit_pooled
+from predilect.data.keyed_rows import Rows, keys_of, sides_of
+from predilect.data.orders import joint_rows
+from predilect.gaussian.covariates import CovariateEffects
+from predilect.gaussian.dense import symmetrise, widened
+from predilect.gaussian.posterior import GaussianPosterior, Utilities
+from predilect.latent.pooled import (
+    PooledAnswers,
+    PooledOrders,
+    PooledPrior,
+    PooledState,
+    first_thresholds,
+    fit_pooled,
+    margins_without_each,
+    refit_pooled,
+)  # fmt: skip
+from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.grades import Thresholds
 from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.models.population.batches import variants_of
 from predilect.models.population.prior import Functions, Hyperparameters
+from predilect.people.empirical_bayes import tie_spread_of
 from predilect.progress import Watcher
+from predilect.shards import workers
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """Prior of a pooled model, without its covariance, which is as large as the posterior's."""
+
+    hyperparameters: Hyperparameters
+    space: FeatureSpace
+    functions: Functions | None
+
+    def covariance(self) -> FloatArray:
+        """Prior covariance of the items' utilities, or of the functions of a basis, (M, M)."""
+        h = self.hyperparameters
+        if self.functions is None:
+            return h.consensus_variance * self.space.covariance(h.consensus_weight, h.length_scale)
+        return h.consensus_variance * self.functions.prior_covariance(h.consensus_weight)
+
+
+@dataclass(frozen=True, slots=True)
+class PooledPosterior(GaussianPosterior):
+    """Utilities of everybody as one, with their prior and the calibration of predictions.
+
+    ``covariance`` takes all answers for independent; what comes out takes people, if ``dependence`` (M, M) is known.
+    """
+
+    believed: Believed | None = None
+    calibration: Calibration = UNCALIBRATED
+    dependence: FloatArray | None = None  # of the effects of covariates too: (M + n, M + n) with n of them
+    between_people: FloatArray | None = None  # the covariance with it
+    covariates: CovariateEffects | None = None  # of answers
+    thresholds: Thresholds | None = None  # where there are grades, or items tie more or less than others
+    joint: FloatArray | None = None  # covariance of utilities, or weights of functions, and effects of covariates
+
+    @classmethod
+    def of(
+        cls, mean: FloatArray, covariance: FloatArray, Phi: FloatArray | None, believed: Believed,
+        dependence: FloatArray | None, covariates: CovariateEffects | None = None, thresholds: Thresholds | None = None,
+    ) -> PooledPosterior:  # fmt: skip
+        """Posterior under hyper-parameters, by which predictions are calibrated; arguments as of :meth:`moved`."""
+        calibration = believed.hyperparameters.calibration_of_predictions
+        first = cls(
+            mean, covariance, Phi, believed, calibration, dependence, covariates=covariates, thresholds=thresholds
+        )
+        return first.moved(mean, covariance)
+
+    def moved(self, mean: FloatArray, covariance: FloatArray) -> PooledPosterior:
+        """The same with other answers; how much those of one person hang together is held.
+
+        ``mean`` and ``covariance`` are of utilities, or weights of functions, and then of the effects of covariates.
+        """
+        effects, wider = self.covariates, None
+        M = len(mean) if effects is None else len(mean) - len(effects.mean)
+        if self.dependence is not None:
+            # Differences alone depend on answers; what a flat prior leaves of the mean would drown them in rounding.
+            C = covariance
+            if self.Phi is None:
+                C = C.copy()
+                C[:, :M] -= C[:, :M].mean(axis=1, keepdims=True)
+            # Where answers were taken back, those that are left may be too few for all of it.
+            wider = widened(covariance, symmetrise(C @ self.dependence @ C.T))
+        if effects is not None:
+            known = covariance if wider is None else wider
+            effects = replace(effects, mean=mean[M:], covariance=known[M:, M:])
+        return replace(
+            self, mean=mean[:M], covariance=covariance[:M, :M], covariates=effects,
+            between_people=None if wider is None else wider[:M, :M], joint=None if effects is None else covariance,
+        )  # fmt: skip
+
+    def tie_factors_of_pairs(self, left: IntArray, right: IntArray) -> FloatArray | float:
+        return 1.0 if self.thresholds is None else self.thresholds.of_pairs(left, right)
+
+    def person(self, user: int = -1) -> Utilities:
+        """Utilities in the form that boards are made from."""
+        return self._plain().person()
+
+    def extended(self, A: FloatArray, R: FloatArray, *, consensus_variance: float) -> GaussianPosterior:
+        """With new items."""
+        return self._plain().extended(A, R, consensus_variance=consensus_variance)
+
+    def _plain(self) -> GaussianPosterior:
+        known = self.covariance if self.between_people is None else self.between_people
+        return GaussianPosterior(self.mean, known, self.Phi)
+
+    def prior(self) -> Utilities:
+        assert self.believed is not None
+        return GaussianPosterior(np.zeros(len(self.mean)), self.believed.covariance(), self.Phi).person()
+
 
 _GRID = {"consensus_variance": (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0), "feature_weight": (0.0, 0.5, 0.9, 0.98)}
+_FIRST_SCALE = 4.0  # prior variance of the utilities, where only the effects of covariates are wanted
+_MOST_ITEMS_DENSE = 5000
 _MIDDLE = 1.0  # of the variances
 _ITEMS_FOR_FEATURE_SEARCH = 1500
 
@@ -28,6 +140,7 @@ class Pooled:
     variance: float
     weight: float
     trials: list[dict[str, float]]
+    item_tie_spread: float = 0.0
 
 
 def search_pooled(
@@ -39,8 +152,12 @@ def search_pooled(
     watch: Watcher | None,
     functions: Functions | None = None,
     likelihood: type[PairLikelihood] = Probit,
+    item_tie_spread: float | None = 0.0,
 ) -> Pooled:
-    """Pooled model at the s_t and w of the largest Laplace evidence, unless ``given``: first s_t, then w."""
+    """Pooled model at the s_t and w of the largest Laplace evidence, unless ``given``: first s_t, then w.
+
+    ``item_tie_spread=None`` finds σ_ψ.
+    """
     rows = comparisons.pooled()
     Phi = None if functions is None else functions.rows(space)
     trials: list[dict[str, float]] = []
@@ -48,9 +165,9 @@ def search_pooled(
         delta = 0.0
 
     @cache
-    def run(scale: float, weight: float, delta: float | None) -> PooledState:
+    def run(scale: float, weight: float, delta: float | Thresholds | None, spread: float = 0.0) -> PooledState:
         K = functions.prior_covariance(weight) if functions else space.covariance(weight, start.length_scale)
-        state = fit_pooled(rows, K, scale, delta=delta, Phi=Phi, likelihood=likelihood)
+        state = fit_pooled(rows, K, scale, delta=delta, Phi=Phi, likelihood=likelihood, item_tie_spread=spread)
         trials.append({"consensus_variance": scale, "feature_weight": weight, "log_evidence": state.evidence})
         if watch:
             watch("fitting the pooled model", len(trials))
@@ -60,7 +177,12 @@ def search_pooled(
     searches_scale = "consensus_variance" not in given
     searches_weight = may_search_weight(comparisons, space, given) if functions is None else functions.has_weight
     # The threshold hardly depends on the prior, and takes ten fits: it is found before the search, and anew in the end.
-    middle = run(_MIDDLE if searches_scale else scale, weight, delta).delta
+    found = run(_MIDDLE if searches_scale else scale, weight, delta, item_tie_spread or 0.0)
+    if item_tie_spread is None:
+        item_tie_spread = 0.0 if delta is not None else spread_of_item_ties(rows, found)
+        if item_tie_spread:
+            found = run(_MIDDLE if searches_scale else scale, weight, delta, item_tie_spread)
+    middle = found.rows.thresholds or found.delta
     if searches_scale:
         # A weak prior about 1, a factor e² wide: three answers that agree should not select the largest scale.
         scale = max(
@@ -69,10 +191,132 @@ def search_pooled(
         )
     if searches_weight:
         weight = max(_GRID["feature_weight"], key=lambda w: run(scale, w, middle).evidence)
-    return Pooled(run(scale, weight, delta), scale, weight, trials)
+    return Pooled(run(scale, weight, delta, item_tie_spread), scale, weight, trials, item_tie_spread)
 
 
 def may_search_weight(comparisons: Comparisons, space: FeatureSpace, given: Mapping[str, float]) -> bool:
     """Whether w of a kernel is searched, where it is not given."""
     # Each further kernel costs a factorisation of all items; with very many the default must do.
     return "feature_weight" not in given and space.informative and comparisons.n_items <= _ITEMS_FOR_FEATURE_SEARCH
+
+
+_FIRST_VARIANCE = 4.0
+_MOST_ITEMS_FOR_CUTS = 3000  # a dense matrix; with more the cuts begin where shares of grades put them
+_FIRST_ITEM_SPREAD, _MOST_ROUNDS, _RESTING = 0.3, 10, 0.02
+_LEAST_GAIN = 3.0  # nats of evidence, below which items are taken to tie alike
+
+
+def pooled_thresholds(comparisons: Comparisons, delta: float | None, item_tie_spread: float = 0.0) -> Thresholds | None:
+    """Cuts of grades, and factors of items, from which the search of personal models begins; None without both.
+
+    Rows of a task count by themselves here, and in what else a search begins with: it takes a fraction of the time.
+    """
+    comparisons = replace(comparisons, joint=False)
+    first = first_thresholds(comparisons, delta, item_tie_spread)
+    if first is None or comparisons.n_items > _MOST_ITEMS_FOR_CUTS:
+        return first
+    K = np.eye(comparisons.n_items)
+    return fit_pooled(comparisons, K, _FIRST_VARIANCE, delta=delta, item_tie_spread=item_tie_spread).rows.thresholds
+
+
+def spread_of_item_ties(comparisons: Comparisons, state: PooledState | None = None) -> float:
+    """σ_ψ, by which thresholds of ties depend on the items, of largest evidence; 0 where that gains little.
+
+    population.md section 4. Laplace's evidence, with what answers say of the factors taken for independent; ``state``
+    is a pooled fit to these answers.
+    """
+    n = comparisons.n_items
+    if not comparisons.has_ties or n > _MOST_ITEMS_FOR_CUTS:
+        return 0.0
+    if state is None:
+        comparisons = replace(comparisons, joint=False)
+        state = fit_pooled(comparisons, np.eye(n), _FIRST_VARIANCE)
+    first = state.rows.thresholds or Thresholds(np.array([state.delta]))
+    rows = margins_without_each(state.rows, state.prior, state.mode, state.delta, comparisons.pooled().code)
+    plain = first.learned(rows, learn_scale=True)
+    found, spread = replace(plain, of_items=np.zeros(n)), _FIRST_ITEM_SPREAD
+    for _ in range(_MOST_ROUNDS):
+        found = found.learned(rows, spread, learn_scale=True)
+        information, before = found.information(rows), spread
+        spread = tie_spread_of(found.of_items, information, spread)
+        if abs(spread - before) < _RESTING * before:
+            break
+    gain = float(rows.weight @ (found.views(rows)[0] - plain.views(rows)[0]))
+    gain -= 0.5 * float(found.of_items @ found.of_items / spread**2 + np.log1p(spread**2 * information).sum())
+    return spread if gain > _LEAST_GAIN else 0.0
+
+
+def pooled_effects(rows: Comparisons, delta: float | None, likelihood: type[PairLikelihood]) -> FloatArray:
+    """Effects of covariates in the pooled model, where a search begins, (n_covariates,)."""
+    rows = replace(rows, joint=False)
+    if rows.covariates is None:
+        return np.zeros(0)
+    if rows.n_items > _MOST_ITEMS_DENSE:
+        return np.zeros(rows.covariates.shape[1])
+    state = fit_pooled(rows, np.eye(rows.n_items), _FIRST_SCALE, delta=delta, likelihood=likelihood)
+    return state.mode[rows.n_items :]
+
+
+class PooledRows(NamedTuple):
+    """Answers of a pooled model, without people: those of one row, and those about several alternatives."""
+
+    alone: Rows
+    key: IntArray  # of the rows of the others, (n,)
+    task: IntArray
+
+    @property
+    def keys(self) -> IntArray:
+        """Keys of all rows."""
+        return np.concatenate((self.alone.key, self.key))
+
+    @property
+    def weight(self) -> FloatArray:
+        """Weights of all rows."""
+        return np.append(self.alone.weight, np.ones(len(self.key)))
+
+    @property
+    def tasks(self) -> npt.NDArray[np.int32]:
+        """Number of the task of each row, -1 for those alone."""
+        return np.append(np.full(len(self.alone.key), -1), self.task).astype(np.int32)
+
+
+def pooled_rows(model: Any) -> PooledRows:
+    """All answers of a pooled model, without people."""
+    if model.pooled_rows_ is None:
+        rows = model.log_.comparisons.pooled()
+        key = keys_of(rows.left, rows.right, rows.code, variants_of(rows, model.posterior_.covariates))
+        task = joint_rows(rows).astype(np.int64)
+        alone, told = np.flatnonzero(task < 0), np.flatnonzero(task >= 0)
+        told = told[np.argsort(task[told], kind="stable")]
+        model.pooled_rows_ = PooledRows(Rows.of(key[alone], rows.weight[alone]), key[told], task[told])
+    held: PooledRows = model.pooled_rows_
+    return held
+
+
+def refitted_pooled(model: Any, held: PooledRows, effects: CovariateEffects | None) -> PooledState:
+    """Fit to other answers at the prior of a fitted model; ``effects`` has the patterns of their covariates."""
+    h = model.hyperparameters_
+    if model.pooled_prior_ is None:
+        functions = model.functions_
+        if functions is None:
+            K = model.space_.covariance(h.feature_weight, h.length_scale)
+        else:
+            K = functions.prior_covariance(h.feature_weight)
+        n_effects = 0 if effects is None else len(effects.mean)
+        model.pooled_prior_ = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi, n_effects)
+    left, right, code, variant = sides_of(held.keys)
+    x = None if effects is None else effects.patterns[variant]
+    orders = PooledOrders.of(held.tasks, left, right, code)
+    answers = PooledAnswers(left, right, code, held.weight, len(model.items_), model._likelihood, x, orders=orders)
+    thresholds = model.posterior_.thresholds
+    if thresholds is not None:
+        answers = answers.at(thresholds, code)
+    scale = model.tie_threshold_ if thresholds is None else thresholds.scale
+    with workers(model.n_jobs):
+        start = model.posterior_.mean
+        if effects is not None:
+            start = np.append(start, effects.mean)
+        state = refit_pooled(answers, model.pooled_prior_, scale, start)
+    if not state.report.converged:
+        state.report.require(model.strict)
+    return state

@@ -136,6 +136,8 @@ class Hyperparameters:
     calibration: Calibration = field(default_factory=Calibration)  # how probabilities of answers follow from margins
     # σ_δ: the logarithm of a person's own tie threshold is N(log δ, σ_δ²); 0 where all share one
     tie_spread: float = 0.0
+    # σ_ψ: logarithms of the factors by which items move the tie threshold are N(0, σ_ψ²); 0 where all tie alike
+    item_tie_spread: float = 0.0
     # σ_a: the logarithm of a person's consistency is N(0, σ_a²); 0 where all answer with the same care
     consistency_spread: float = 0.0
 
@@ -311,26 +313,31 @@ _RANGES = {
     "consensus_feature_weight": (0.0, 1.0),
     "length_scale": (1e-6, 1e6),
     "tie_spread": RANGES["tie_spread"],
+    "item_tie_spread": RANGES["tie_spread"],
     "consistency_spread": RANGES["consistency_spread"],
 }
 _PARAMETERS = {
-    "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "consistency_spread": "consistency",
+    "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "item_tie_spread": "tie_threshold",
+    "consistency_spread": "consistency",
 }  # fmt: skip
 _SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
 
 
-def threshold_and_spread(model: Any) -> tuple[Any, Any]:
-    """The tie threshold that is asked for, and the spread of people's own: none where one number is given."""
+def threshold_and_spreads(model: Any) -> tuple[Any, Any, Any]:
+    """The tie threshold that is asked for, and its spreads over people and items: none where they are not given."""
     delta = model.tie_threshold
-    return _pair("tie_threshold", delta, delta if _is_auto(delta) else 0.0)
+    if isinstance(delta, tuple) and len(delta) == 3:
+        return delta
+    delta, spread = _pair("tie_threshold", delta, delta if _is_auto(delta) else 0.0)
+    return delta, spread, delta if _is_auto(model.tie_threshold) else 0.0
 
 
 def given_hyperparameters(model: Any) -> dict[str, Any]:
     """Hyper-parameters that are given and not "auto"; ValueError if one is neither, or out of its range."""
     weights = _pair("feature_weight", model.feature_weight, model.feature_weight)
-    spread = threshold_and_spread(model)[1]
-    parts = dict(zip(("feature_weight", "consensus_feature_weight", "tie_spread"), (*weights, spread), strict=True))
-    parts["consistency_spread"] = model.consistency
+    _, spread, item_spread = threshold_and_spreads(model)
+    parts = dict(zip(("feature_weight", "consensus_feature_weight"), weights, strict=True))
+    parts |= {"tie_spread": spread, "item_tie_spread": item_spread, "consistency_spread": model.consistency}
     given: dict[str, Any] = {}
     for name, (low, high) in _RANGES.items():
         value = parts[name] if name in parts else getattr(model, name)
@@ -371,7 +378,7 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
             raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
     if not all(1.0 / LARGEST <= variance <= LARGEST for variance in found.segment_variances):
         raise ValueError(f"variances of segments must be positive numbers, not {found.segment_variances!r:.100}")
-    for name in ("tie_spread", "consistency_spread"):
+    for name in ("tie_spread", "item_tie_spread", "consistency_spread"):
         if 0.0 < getattr(found, name) < 1.0 / LARGEST:  # whose square is divided by
             raise ValueError(f"{name} must be 0, or more than {1.0 / LARGEST:g}, not {getattr(found, name)!r}")
     return found

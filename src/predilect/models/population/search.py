@@ -28,7 +28,8 @@ from predilect.people.empirical_bayes import (
     ties_step,
 )
 from predilect.people.expectation import Expectation, expectation
-from predilect.people.layout import Law, People, with_own
+from predilect.people.law import Law
+from predilect.people.layout import People, with_own
 
 Progress = Callable[[int, float], None]
 
@@ -88,8 +89,9 @@ class Search:
         self.progress = progress
         self.window = window
         self.learn_delta = learn_delta
-        # Without ties thresholds are not identified.
-        self.learn_ties = prior.tie_spread > 0.0 and bool(np.any(people.outcome == 0))
+        # Without ties and grades thresholds are not identified.
+        with_cuts = people.thresholds is not None or bool(np.any(people.outcome == 0))
+        self.learn_ties = prior.tie_spread > 0.0 and with_cuts
         self.learn_care = prior.consistency_spread > 0.0
         self.gamma_precision = 1.0 / prior.consensus_variance
         factor_K = factorise(prior.K)

@@ -28,8 +28,10 @@ from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.prior import PopulationPrior
 from predilect.people.expectation import expectation
-from predilect.people.layout import Effects, Law, People
-from predilect.people.posterior import PopulationPosterior, part_of
+from predilect.people.law import Effects, Law
+from predilect.people.layout import People
+from predilect.people.person import part_of
+from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle_all
 
 _FIRST_SHARE = 0.1  # of people's prior variance

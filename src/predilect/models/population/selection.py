@@ -20,9 +20,9 @@ import numpy as np
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, k_folds_answers
 from predilect.data.features import FeatureSpace
+from predilect.data.orders import weights_of_rows
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
-from predilect.latent.pooled import fit_pooled
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.evidence import rigid_hyperparameters
@@ -38,6 +38,7 @@ from predilect.models.population.held_out import (
     calibrated,
     is_better,
 )
+from predilect.models.population.pooled import pooled_effects, pooled_thresholds, spread_of_item_ties
 from predilect.models.population.prior import (
     ONE_MIND,
     Candidate,
@@ -75,7 +76,6 @@ _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-sta
 _LARGEST_SCALE_NEAR_POOLED = 0.5  # of a person's utility about the consensus, up to which none is worth a try
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
-_MOST_ITEMS_DENSE = 5000
 # A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some people
 # guess, and then the spread is large; but where people differ in taste a large one passes lapses off as care.
 _CONSISTENCY_SPREADS, _SPREADS_OF_ONE_MIND, _ERRORS_OF_SPREAD = (0.25, 0.5), (0.25, 0.5, 1.0, 2.0), 1.0
@@ -163,9 +163,14 @@ def select_model(
     if len(bases) > 1:
         n_seen = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_EVIDENCE))
         seen, _ = some_people(seen, np.random.default_rng(seeds[2]), n_seen)
-    gamma = _pooled_effects(seen, delta, likelihood)
+    gamma, thresholds = pooled_effects(seen, delta, likelihood), pooled_thresholds(seen, delta)
     people, some_answers = (
-        with_own(lay_out(rows, n_basis=n_basis, likelihood=likelihood), np.zeros(0), np.zeros(0), gamma)
+        with_own(
+            lay_out(rows, n_basis=n_basis, likelihood=likelihood, thresholds=thresholds),
+            np.zeros(0),
+            np.zeros(0),
+            gamma,
+        )
         for rows in (seen, _thinned(seen, seeds[6]))
     )
     best: _Found | None = None
@@ -189,6 +194,8 @@ def select_model(
         best = _Found(candidate, best.setting, search.run(candidate, best.setting, None, known))
     if "tie_spread" in free:
         best = search.with_own_thresholds(best)
+    if "item_tie_spread" in free:
+        best = search.with_item_ties(best, spread_of_item_ties(seen))
     if "consistency_spread" in free:
         best = search.with_consistency(best)
     nearly_rigid = best.setting.strength
@@ -244,7 +251,7 @@ class _Search:
     @property
     def n_held_out(self) -> float:
         """Answers held out over the folds."""
-        return sum(fold.test.n_answers for fold in self.folds)
+        return sum(float(weights_of_rows(fold.test).sum()) for fold in self.folds)
 
     def run(
         self, candidate: Candidate, setting: Hyperparameters, warm: Trial | None,
@@ -334,7 +341,8 @@ class _Search:
         if far or not {"strength", "variance"} <= set(self.free):
             return best
         # The pooled model itself takes a fraction of the passes to that limit, where all answer with the same care.
-        if best.candidate.functions is None and "consistency_spread" not in self.free:
+        apart = not self.folds[0].comparisons.joint  # ``predict_pooled`` asks for rows, not for whole answers
+        if apart and best.candidate.functions is None and "consistency_spread" not in self.free:
             start = replace(best.setting, feature_weight=best.setting.consensus_weight)
             fixed = {"feature_weight", "consensus_variance"} - (set(self.free) & {"consensus_variance"})
             given = {name: getattr(start, name) for name in fixed}
@@ -372,6 +380,14 @@ class _Search:
         trial = self.run(best.candidate, setting, trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
+    def with_item_ties(self, best: _Found, spread: float) -> _Found:
+        """The same with factors of items for the tie threshold, of a ``spread`` by the evidence, if that gains."""
+        if not spread:
+            return best
+        setting = replace(best.setting, item_tie_spread=spread)
+        trial = self.run(best.candidate, setting, best.trial)
+        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
+
     def with_consistency(self, best: _Found) -> _Found:
         """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
         one_mind = best.setting.variance <= ONE_MIND["variance"]
@@ -393,16 +409,6 @@ class _Search:
         setting = replace(setting, trait_scale=moment / state.B.size)
         trial = self.run(best.candidate, setting, trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
-
-
-def _pooled_effects(rows: Comparisons, delta: float | None, likelihood: type[PairLikelihood]) -> FloatArray:
-    """Effects of covariates in the pooled model, (n_covariates,)."""
-    if rows.covariates is None:
-        return np.zeros(0)
-    if rows.n_items > _MOST_ITEMS_DENSE:
-        return np.zeros(rows.covariates.shape[1])
-    state = fit_pooled(rows, np.eye(rows.n_items), DEFAULTS["consensus_variance"], delta=delta, likelihood=likelihood)
-    return state.mode[rows.n_items :]
 
 
 def _thinned(rows: Comparisons, seed: np.random.SeedSequence) -> Comparisons:

@@ -12,25 +12,26 @@ from predilect.data.features import Traits
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects
+from predilect.likelihoods.grades import MOST_GRADES, Thresholds
 from predilect.models.checks import LARGEST, check_choice
 from predilect.models.people_models import PEOPLE_ARRAYS, pack_crowd, unpack_crowd
-from predilect.models.population.posterior import Believed, PooledPosterior
+from predilect.models.population.pooled import Believed, PooledPosterior, PooledRows, pooled_rows
 from predilect.models.population.prior import BASES, Functions
 from predilect.models.population.segments import segment_columns
-from predilect.models.population.updates import pooled_rows
 from predilect.models.saving import (
     Fields,
     amounts,
     codes,
     covariance,
     flags,
+    graded,
     number_within,
     numbers,
     optional,
     outcomes,
     positive,
 )
-from predilect.people.layout import Basis, Effects
+from predilect.people.law import Basis, Effects
 from predilect.people.posterior import PopulationPosterior
 
 _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
@@ -41,6 +42,12 @@ def pack_population(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     posterior, functions = model.posterior_, model.functions_
     values: dict[str, Any] = {"basis": None if functions is None else _basis_to_dict(functions, posterior)}
     arrays: dict[str, Any] = {} if functions is None else {"points": functions.points}
+    thresholds = posterior.thresholds
+    if thresholds is not None:
+        values["grades"] = list(thresholds.names)
+        arrays |= {"cuts": thresholds.cuts}
+        if len(thresholds.of_items):
+            arrays["item_ties"] = thresholds.of_items
     effects = posterior.covariates
     if effects is not None:
         values["covariates"] = list(effects.names)
@@ -53,9 +60,12 @@ def pack_population(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         if posterior.dependence is not None:
             arrays["dependence"] = posterior.dependence
         rows = pooled_rows(model)
-        left, right, outcome, variant = sides_of(rows.key)
+        left, right, outcome, variant = sides_of(rows.keys)
         if effects is not None:
             arrays["variant"] = variant.astype(np.int32)
+        if len(rows.key):
+            number = np.unique(rows.task, return_inverse=True)[1]
+            arrays["task"] = np.append(np.zeros(len(rows.alone.key)), 1 + number).astype(np.int32)
         arrays |= {"left": left.astype(np.int32), "right": right.astype(np.int32), "outcome": outcome}
         return values, arrays | {"weight": rows.weight}
     arrays |= pack_crowd(posterior)
@@ -80,12 +90,18 @@ def population_fields(document: dict[str, Any]) -> Fields:
             "gamma": numbers("A"), "C_gamma": numbers("J A") if pooled else covariance("A A"),
             "covariate_rms": positive("A"), "patterns": numbers("V A"), "variant": codes("R", "V"),
         }  # fmt: skip
+    of_answers: Fields = {}
+    if "grades" in document["posterior"]:  # the cuts C, one for each grade
+        n_grades = len(document["posterior"]["grades"])
+        fields |= {"cuts": amounts("C"), "item_ties": optional(numbers("I"))}
+        of_answers = {"outcome": graded("R", n_grades)}
     if pooled:
         return fields | {
             "dependence": optional(numbers("J J" if "gamma" in fields else f"{M} {M}")),
             "left": codes("R", "I"), "right": codes("R", "I"), "outcome": outcomes("R"), "weight": positive("R"),
-        }  # fmt: skip
-    fields |= PEOPLE_ARRAYS | {"Sigma": covariance(f"{M} {M}"), "newcomers": optional(flags("U"))}
+            "task": optional(codes("R", "R")),
+        } | of_answers  # fmt: skip
+    fields |= PEOPLE_ARRAYS | of_answers | {"Sigma": covariance(f"{M} {M}"), "newcomers": optional(flags("U"))}
     if has_basis:
         fields |= {"rho": amounts("I|0"), "offset": numbers("I|0"), "offset_variance": amounts("I|0")}
     if "B" not in arrays:
@@ -111,13 +127,18 @@ def unpack_population(
         )  # fmt: skip
         if len(set(names)) != len(effects_of_answers.mean):
             raise ValueError(f"{len(effects_of_answers.mean)} effects of the covariates {names}")
+    thresholds = _thresholds(model, values, arrays)
     if not model.personal_:
         if (arrays["left"] >= arrays["right"]).any():
             raise ValueError("an answer compares an item with itself, or with one before it")
         keys = keys_of(arrays["left"], arrays["right"], arrays["outcome"], arrays.get("variant", 0))
-        if (np.diff(keys) <= 0).any():
+        task = arrays.get("task", np.zeros(len(keys), dtype=np.int32)).astype(np.int64)
+        n = int((task == 0).sum())
+        if (np.diff(keys[:n]) <= 0).any() or (np.diff(task) < 0).any():
             raise ValueError("the answers do not ascend")
-        model.pooled_rows_ = Rows.of(keys, arrays["weight"])
+        if (arrays["weight"][n:] != 1.0).any() or (arrays["outcome"][n:] == 0).any():
+            raise ValueError("an answer about several alternatives that is a tie, or counts more than once")
+        model.pooled_rows_ = PooledRows(Rows.of(keys[:n], arrays["weight"][:n]), keys[n:], task[n:])
         believed = Believed(model.hyperparameters_, model.space_, model.functions_)
         dependence = arrays.get("dependence")
         if dependence is not None and not np.array_equal(dependence, dependence.T):
@@ -129,7 +150,7 @@ def unpack_population(
             if len(cross) != len(mean):
                 raise ValueError(f"covariances of {len(cross)} parameters, for {len(mean)}")
             C = np.block([[C, cross[: len(C)]], [cross.T]])
-        return PooledPosterior.of(mean, C, Phi, believed, dependence, effects_of_answers)
+        return PooledPosterior.of(mean, C, Phi, believed, dependence, effects_of_answers, thresholds)
     if model.users_ is None:
         raise ValueError("a model of people without people")
     basis, effects = None, None
@@ -147,7 +168,20 @@ def unpack_population(
     people = replace(found.people, likelihood=model._likelihood)
     if effects_of_answers is not None:
         people = replace(people, offset=effects_of_answers.offsets[people.variant])
+    people = people.with_thresholds(thresholds)
     return replace(found, people=people, covariates=effects_of_answers)
+
+
+def _thresholds(model: Any, values: dict[str, Any], arrays: dict[str, Any]) -> Thresholds | None:
+    if "grades" not in values:
+        return None
+    cuts, names = arrays["cuts"], tuple(typed(str, name, "grade") for name in values["grades"])
+    without = not names and len(cuts) == 1 and "item_ties" in arrays
+    if not without and not 1 < len(names) == len(set(names)) == len(cuts) <= MOST_GRADES:
+        raise ValueError(f"{len(cuts)} cuts of the grades {names}")
+    if (np.diff(cuts) <= 0.0).any() or cuts[0] != model.tie_threshold_:
+        raise ValueError("the cuts do not ascend from the tie threshold")
+    return Thresholds(cuts, arrays.get("item_ties", np.zeros(0)), names)
 
 
 def _check_effects(model: Any, effects: Effects | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,14 +11,18 @@ import polars as pl
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._text import one_line, shortened
+from predilect._text import one_line, shortened, shown
 from predilect._types import FloatArray
 from predilect.data import build_frame
-from predilect.data.comparisons import SIDE
+from predilect.data.derived import SIDE
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
+from predilect.latent.sandwich import FEWEST_GROUPS
+from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.special import Z_95
 from predilect.models.estimator import Estimator
+from predilect.models.kit import Kit
+from predilect.models.population.kit import Draws, Rows, draws_of, rows_of_sets
 from predilect.models.population.segments import segment_boards
 from predilect.models.population.updates import Updating
 
@@ -26,7 +31,7 @@ _MOST_NAMED, _LONGEST_NAME = 3, 30
 _ALIKE = 0.98  # correlation of two effects
 
 
-class Tables(Updating, Estimator):  # type: ignore[override]  # answers come after the fit
+class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers come after the fit
     """Base of the population model: its tables besides boards."""
 
     def people(self) -> Any:
@@ -56,6 +61,48 @@ class Tables(Updating, Estimator):  # type: ignore[override]  # answers come aft
             raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
         return build_frame(people_columns(now), now.backend_)
 
+    def predict_grades(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+        """Probabilities of graded answers to pairs; arguments as of :meth:`predict_proba`.
+
+        Returns
+        -------
+        probabilities : array of float, shape (n, 2 G + 1)
+            Left better by the strongest of the G grades, ..., by the slightest, a tie, right better by the slightest,
+            ..., by the strongest; without grades those of :meth:`predict_proba`, to which those of a side add up.
+        """
+        now, mean, var, queries = self.margins_of(X, items, users)
+        posterior, sides = now.posterior_, now._chances(mean, var, queries)
+        thresholds = posterior.thresholds
+        if thresholds is None or not thresholds.n_grades:
+            return sides
+        mean, var = posterior.in_units_of_noise(mean, var, queries.users)
+        factor, _, kind = posterior._standing(queries.users, queries.left, queries.right)
+        scale, n = thresholds.scale * factor, thresholds.n_grades
+        left = np.zeros((len(mean), n))
+        right = np.zeros_like(left)
+        for share, v, noise in posterior.calibration.components(var, kind):
+            v = v + (noise - 1.0)  # a variance like the margin's own
+            for grade in range(n):
+                for side, chances in ((1, left), (-1, right)):
+                    ends = np.tile(thresholds.table[n + 1 + side * (2 + grade)], (len(mean), 1))
+                    chances[:, grade] += share * np.exp(Intervals.all_tilted(ends, mean, v, scale)[0])
+        # Those of sides know what is left open of somebody's thresholds.
+        left *= (sides[:, 0] / left.sum(axis=1))[:, None]
+        right *= (sides[:, 2] / right.sum(axis=1))[:, None]
+        return np.hstack([left[:, ::-1], sides[:, 1:2], right])
+
+    def _person_draws(self) -> Draws:
+        check_is_fitted(self, "posterior_")
+        return draws_of(self._snapshot())
+
+    def _columns_of_sets(self, sets: list[list[Any]], items: Any) -> list[Rows]:
+        return rows_of_sets(self, sets, items)
+
+    def _moved(self, rows: Rows, place: int, change: FloatArray) -> Rows:
+        columns = rows.columns.copy()
+        columns[place] += change
+        return rows._replace(columns=columns)
+
     def covariates(self) -> Any:
         """Effects of covariates of the answers: of the side on which an item was shown, and of those named at the fit.
 
@@ -83,6 +130,10 @@ class Tables(Updating, Estimator):  # type: ignore[override]  # answers come aft
         tables: dict[str, Callable[[], Any]] = {"people": self.people} if self.personal_ else {}
         return tables if self.posterior_.covariates is None else tables | {"covariates": self.covariates}
 
+    @property
+    def has_segments(self) -> bool:
+        return bool(self.hyperparameters_.segment_variances)
+
     def segments(self) -> Any:
         """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
 
@@ -101,7 +152,7 @@ class Tables(Updating, Estimator):  # type: ignore[override]  # answers come aft
         """
         check_is_fitted(self, "posterior_")
         now = self._snapshot()
-        if not now.hyperparameters_.segment_variances:
+        if not now.has_segments:
             raise DataError(
                 "this model knows no segments of people. Name them at the fit: "
                 "users=PersonFeatures.from_frame(answers, segments=COLUMN), or --segment COLUMN"
@@ -116,14 +167,15 @@ def people_columns(model: Any) -> dict[str, Any]:
     who = np.repeat(np.arange(people.n_users), np.diff(people.answer_ptr))
     own = people.item_ptr[who]
     gap = m[people.item_idx[own + people.left]] - m[people.item_idx[own + people.right]]
-    decided = (people.outcome != 0) & (gap != 0.0)
+    outcome = np.sign(people.outcome)
+    decided = (outcome != 0) & (gap != 0.0)
 
     def sums(weight: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(who, weight, people.n_users), dtype=float)
 
     n_answers, n_decided = sums(people.weight), sums(people.weight * decided)
-    agreeing = sums(people.weight * (decided & (np.sign(gap) == people.outcome)))
-    ties = sums(people.weight * (people.outcome == 0))
+    agreeing = sums(people.weight * (decided & (np.sign(gap) == outcome)))
+    ties = sums(people.weight * (outcome == 0))
     lower, upper = np.full(people.n_users, np.nan), np.full(people.n_users, np.nan)
     if model.hyperparameters_.consistency_spread:
         reach = np.exp(Z_95 * people.consistency_sd)
@@ -131,8 +183,8 @@ def people_columns(model: Any) -> dict[str, Any]:
     with np.errstate(invalid="ignore"):
         shares = {"agreement": agreeing / n_decided, "ties": ties / n_answers}
         if (side := _side_of_answers(posterior)) is not None:
-            seen = people.weight * ((people.outcome != 0) & (side != 0.0))
-            shares["chose_left"] = sums(seen * (side * people.outcome > 0.0)) / sums(seen)
+            seen = people.weight * ((outcome != 0) & (side != 0.0))
+            shares["chose_left"] = sums(seen * (side * outcome > 0.0)) / sums(seen)
     numbers = {"n": n_answers, "consistency": people.consistency, "lower": lower, "upper": upper, **shares}
     # Missing, and not NaN, where there is nothing to say.
     return {"user": model.users_.series()} | {name: pl.Series(x, nan_to_null=True) for name, x in numbers.items()}
@@ -167,6 +219,24 @@ def describe_consistency(model: Any) -> list[str]:
     return lines
 
 
+def describe_thresholds(model: Any) -> list[str]:
+    """Sentence on the cuts between grades."""
+    thresholds = model.posterior_.thresholds
+    if thresholds is None:
+        return []
+    lines = []
+    if thresholds.names:
+        steps = [f'"{shown(name)}" from {cut:.2f}' for name, cut in zip(thresholds.names, thresholds.cuts, strict=True)]
+        lines.append(f"Grades of answers, in units of the noise: {', '.join(steps)}.")
+    if len(psi := thresholds.of_items):
+        most, least = (shown(str(model.items_.ids[int(place)])) for place in (psi.argmax(), psi.argmin()))
+        lines.append(
+            f'Items tie differently: their factors of the threshold go from {math.exp(psi.min()):.2f} ("{least}") to '
+            f'{math.exp(psi.max()):.2f} ("{most}").'
+        )
+    return lines
+
+
 def describe_covariates(model: Any) -> list[str]:
     """Sentences on the effects of covariates of answers."""
     effects = model.posterior_.covariates
@@ -195,3 +265,23 @@ def describe_covariates(model: Any) -> list[str]:
             "same of these answers. Leave one of them out."
         )
     return lines
+
+
+def independence_lines(model: Any) -> list[str]:
+    """What intervals of the crowd's board take for independent."""
+    n_contexts = model.report_.get("contexts", 0)
+    people = "people and contexts" if n_contexts else "people"
+    if model.personal_:
+        if n_contexts < FEWEST_GROUPS:
+            return []
+        return [
+            f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not answers."
+        ]
+    if model.posterior_.dependence is not None:
+        return [
+            f"Intervals take {people} for independent of each other, and not their answers. Scores are the average "
+            "answer's: the more people differ, the closer together they are than the average person's."
+        ]
+    return [
+        "Intervals take all answers for independent: fewer than five people are named, or items are more than 3 000."
+    ]

@@ -21,14 +21,20 @@ from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
 from predilect.likelihoods.views import PairLikelihood, Probit
-from predilect.models.population.fit import PopulationState, fit_population
-from predilect.models.population.pooled import may_search_weight, search_pooled
-from predilect.models.population.posterior import Believed, PooledPosterior
+from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
+from predilect.models.population.pooled import (
+    Believed,
+    PooledPosterior,
+    may_search_weight,
+    pooled_thresholds,
+    search_pooled,
+)
 from predilect.models.population.prior import BASES, Functions, Hyperparameters, PopulationPrior, inducing_points
 from predilect.models.population.segments import Segments, fit_segments
 from predilect.models.population.selection import DEFAULTS, select_model
 from predilect.people.contexts import with_contexts
-from predilect.people.layout import Effects, People, lay_out
+from predilect.people.law import Effects
+from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report, Watcher
 
@@ -101,14 +107,19 @@ def train_personal(
         if "consensus_feature_weight" not in given and None in bases:
             weight = start.feature_weight
             if may_search_weight(comparisons, space, given):
-                weight = search_pooled(comparisons, space, start, given, delta, watch, None, likelihood).weight
+                apart = replace(comparisons, joint=False)
+                weight = search_pooled(apart, space, start, given, delta, watch, None, likelihood).weight
             start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
-    if comparisons.has_ties and delta is None:
+    if (comparisons.has_ties and delta is None) or comparisons.grades:
         searchable.append("tie_spread")
+    if comparisons.has_ties and delta is None:
+        searchable.append("item_tie_spread")
     searchable.append("consistency_spread")
-    if not comparisons.has_ties:  # thresholds are not identified
+    if not comparisons.has_ties and not comparisons.grades:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
+    if not comparisons.has_ties:
+        start = replace(start, item_tie_spread=0.0)
     selection = select_model(
         comparisons,
         space,
@@ -130,22 +141,36 @@ def train_personal(
     laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood)
     begin = selection.start
     fitting = None if watch is None else lambda done, _: watch("fitting", done)
+    thresholds = None if begin is None else begin.thresholds
+    if begin is None or chosen.item_tie_spread:
+        thresholds = pooled_thresholds(comparisons, delta, chosen.item_tie_spread)
     n_people, rng = _PEOPLE_TO_START, np.random.default_rng(random_state)
     while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
         some, codes = some_people(comparisons, rng, n_people)
         begin = fit_population(
-            laid_out(some, traits=None if traits is None else traits[codes]), prior, delta=delta,
+            laid_out(
+                some, traits=None if traits is None else traits[codes],
+                thresholds=thresholds,
+            ),
+            prior, delta=delta,
             tolerance=tolerance or _STAGE_TOLERANCE, max_iter=min(max_iter, _STAGE_PASSES), population=begin,
             n_closed_form=1, site_tolerance=1e-4, executor=executor, progress=fitting,
         )  # fmt: skip
         n_people *= _GROWTH
-    people = laid_out(comparisons, traits=traits)
+    people = laid_out(comparisons, traits=traits, thresholds=thresholds)
 
     def fit(people: People, prior: PopulationPrior, start: PopulationState | None = None) -> PopulationState:
-        return fit_population(
-            people, prior, delta=delta, tolerance=_tolerance(tolerance, comparisons.n_rows), max_iter=max_iter,
-            start=start, population=begin, n_closed_form=3 if begin is None and start is None else 1,
-            executor=executor, progress=fitting,
+        options: dict[str, Any] = {
+            "delta": delta, "tolerance": _tolerance(tolerance, comparisons.n_rows), "max_iter": max_iter,
+            "executor": executor, "progress": fitting,
+        }  # fmt: skip
+        known = start or begin
+        state = fit_population(
+            people if start is None else people.with_thresholds(start.thresholds), prior, start=start,
+            population=begin, n_closed_form=3 if known is None else 1, **options,
+        )  # fmt: skip
+        return state if thresholds is None else fit_thresholds(
+            people, prior, state, chosen.item_tie_spread, n_closed_form=1, **options
         )  # fmt: skip
 
     if segments is None:
@@ -156,7 +181,8 @@ def train_personal(
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
     posterior = with_contexts(posterior, comparisons)
     return Trained(
-        replace(posterior, calibration=chosen.calibration_of_predictions), chosen, state.delta, state.evidence,
+        replace(posterior, calibration=chosen.calibration_of_predictions), chosen,
+        posterior.people.tie_threshold(state.delta), state.evidence,
         state.report, selection.to_dict(), candidate.functions,
     )  # fmt: skip
 
@@ -221,11 +247,14 @@ def train_pooled(
     functions = _pooled_basis(basis, n_inducing, space, start.length_scale, comparisons, random_state)
     if functions is None:
         _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
-    found = search_pooled(comparisons, space, start, given, delta, watch, functions, likelihood)
+    found = search_pooled(
+        comparisons, space, start, given, delta, watch, functions, likelihood,
+        given.get("item_tie_spread") if comparisons.has_ties else 0.0,
+    )  # fmt: skip
     best = found.state
     chosen = replace(
         start, consensus_variance=found.variance, feature_weight=found.weight, consensus_feature_weight=None,
-        consistency_spread=0.0,
+        consistency_spread=0.0, item_tie_spread=found.item_tie_spread,
     )  # fmt: skip
     kind = {"kind": "items"} if functions is None else functions.to_dict()
     Phi = None if functions is None else functions.rows(space)
@@ -233,10 +262,11 @@ def train_pooled(
     if best.rows.covariates is not None:
         covariates = CovariateEffects(best.mode[len(best.m) :], C[len(best.m) :, len(best.m) :])
     posterior = PooledPosterior.of(
-        best.mode, C, Phi, Believed(chosen, space, functions), dependence(best, C, comparisons), covariates
-    )
+        best.mode, C, Phi, Believed(chosen, space, functions), dependence(best, C, comparisons), covariates,
+        best.rows.thresholds,
+    )  # fmt: skip
     return Trained(
-        posterior, chosen, best.delta, best.evidence, best.report,
+        posterior, chosen, best.tie_threshold, best.evidence, best.report,
         {"chosen": chosen.to_dict(), "basis": kind, "trials": found.trials}, functions,
     )  # fmt: skip
 

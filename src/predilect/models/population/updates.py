@@ -13,16 +13,19 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.data.keyed_rows import Rows, keys_of, sides_of
+from predilect.data.keyed_rows import Rows, sides_of
+from predilect.data.read.assemble import EVERYONE
 from predilect.errors import DataError
-from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, refit_pooled
+from predilect.latent.pooled import PooledState
 from predilect.models.estimator import Turn
-from predilect.models.population.batches import AnswerLog, Batch, read_batch, variants_of
+from predilect.models.population.batches import AnswerLog, Batch, read_batch
+from predilect.models.population.pooled import PooledRows, pooled_rows, refitted_pooled
 from predilect.models.reading import rows_of_features
 from predilect.people.layout import OF_PEOPLE
-from predilect.people.posterior import Person, PopulationPosterior, person_of
+from predilect.people.person import Person, TaskRows, person_of
+from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled
 from predilect.progress import Report
 from predilect.shards import workers
@@ -46,7 +49,7 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
     Changes the model in place, in one step; the caller holds ``turn_``. Raises DataError if a tie is impossible in the
     model, a weight is below 1, or an answer to remove is not held.
     """
-    if not len(batch.key):
+    if not len(batch.every_key):
         return
     if sign > 0 and model.tie_threshold_ == 0.0:
         _refuse_ties(model, batch)
@@ -62,13 +65,14 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
         posterior = model.posterior_.with_people(persons, len(batch.new), batch.effects)
         changed: dict[str, Any] = {"posterior_": posterior}
     else:
-        rows, state = _changed_crowd(model, batch, sign)
+        held, state = _changed_crowd(model, batch, sign)
         posterior = replace(model.posterior_, covariates=batch.effects).moved(state.mode, state.covariance())
-        changed = {"posterior_": posterior, "pooled_rows_": rows}
+        changed = {"posterior_": posterior, "pooled_rows_": held}
     if batch.new:
         n = len(model.users_) + len(model.added_users_)
         changed["added_users_"] = model.added_users_ | {user: code for code, user in enumerate(batch.new, n)}
-    changed |= {"log_": model.log_.plus(batch, sign), "verdict_": None, **_counts(model, batch, sign)}
+    who = [] if batch.orders is None else [_name_of(model, batch, code) for code in batch.orders.users.tolist()]
+    changed |= {"log_": model.log_.plus(batch, sign, who), "verdict_": None, **_counts(model, batch, sign)}
     vars(model).update(changed)
     if model.personal_:
         beside = len(model.posterior_.overlay)
@@ -76,8 +80,16 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
             consolidate(model)
 
 
+def _name_of(model: Any, batch: Batch, code: int) -> Any:
+    """Id of a person by code."""
+    if model.users_ is None:
+        return EVERYONE
+    n = len(model.users_)
+    return model.users_.ids[code] if code < n else [*model.added_users_, *batch.new][code - n]
+
+
 def _refuse_ties(model: Any, batch: Batch) -> None:
-    tie = (batch.key & 3) == 1
+    tie = sides_of(batch.key)[2] == 0
     if tie.any():
         raise DataError(
             f"{int(tie.sum())} of the answers are ties (first: {batch.describe(model, int(np.argmax(tie)))}), but the "
@@ -87,18 +99,27 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
 
 def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
     """The people touched, after EP on their new answers."""
-    posterior, delta, spread = model.posterior_, model.tie_threshold_, model.hyperparameters_.tie_spread
+    posterior, spread = model.posterior_, model.hyperparameters_.tie_spread
+    thresholds = posterior.people.thresholds
+    delta = model.tie_threshold_ if thresholds is None else thresholds.scale
     law, largest_state, n_known = posterior.law, posterior.people.largest_state, posterior.n_users
     traits = _new_traits(model, batch.new, users)
     persons: dict[int, Person] = {}
     offsets = np.zeros(1) if batch.effects is None else batch.effects.offsets
-    cuts = np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1
-    for start, stop in pairwise([0, *cuts.tolist(), len(batch.users)]):
-        code = batch.users[start].item()
+    cuts = (np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1).tolist()
+    parts = {batch.users[start].item(): (start, stop) for start, stop in pairwise([0, *cuts, len(batch.users)]) if stop}
+    if batch.orders is not None:
+        parts |= {code: (0, 0) for code in np.unique(batch.orders.users).tolist() if code not in parts}
+    for code, (start, stop) in parts.items():
         person = posterior.answers_of(code) if code < n_known else _newcomer(model, traits[code - n_known])
-        rows = _changed_rows(model, batch.rows(start, stop), sign, person.rows())
+        rows, tasks = person.rows(), person.tasks()
+        if stop:
+            rows = _changed_rows(model, batch.rows(start, stop), sign, rows)
+        if batch.orders is not None:
+            own = batch.orders.users == code
+            tasks = _changed_tasks(model, tasks, batch.orders.key[own], batch.orders.task[own], sign)
         of_person = {name: getattr(person, name) for name in OF_PEOPLE}
-        persons[code] = Person.of(rows, person.traits, offsets, **of_person)
+        persons[code] = Person.of(rows, person.traits, offsets, tasks, thresholds, **of_person)
     likelihood = posterior.people.likelihood
     settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread, likelihood=likelihood)
     # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
@@ -122,7 +143,7 @@ def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Per
     if code >= people.n_users or len(person.outcome) != people.answer_ptr[code + 1] - people.answer_ptr[code]:
         return person
     before = person_of(people, posterior.sites, code)
-    arrays: Any = zip(before[:6], person[:6], strict=True)  # all but the sites
+    arrays: Any = zip(before[:7], person[:7], strict=True)  # all but the sites
     same = all(old.tobytes() == new.tobytes() for old, new in arrays)
     return before if same else person
 
@@ -159,6 +180,31 @@ def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows) -> Rows:
     return rows.plus(batch.key, -wanted)
 
 
+def _changed_tasks(model: Any, held: TaskRows, key: IntArray, task: IntArray, sign: int) -> TaskRows:
+    """A person's tasks with, or without, more, of rows (n,); DataError where one is not held."""
+    if sign > 0:
+        above = int(held.task.max(initial=-1)) + 1 - int(task.min(initial=0))
+        flat = np.zeros(len(key))
+        return TaskRows._make(np.concatenate(pair) for pair in zip(held, (key, task + above, flat, flat), strict=True))
+    keep = np.ones(len(held.key), dtype=bool)
+    for number in np.unique(task).tolist():
+        rows = np.sort(key[task == number])
+        for other in np.unique(held.task[keep]).tolist():
+            same = keep & (held.task == other)
+            if np.array_equal(np.sort(held.key[same]), rows):
+                keep[same] = False
+                break
+        else:
+            left, right, outcome, _ = sides_of(rows[:1])
+            pair = [repr(model.items_.ids[int(side[0])]) for side in (left, right)]
+            first, second = pair if outcome[0] > 0 else pair[::-1]
+            raise DataError(
+                f"cannot take back an answer about several alternatives, {first} over {second} among them: the model "
+                "holds no such answer of this person. Was it taken back already? Nothing was changed"
+            )
+    return TaskRows._make(column[keep] for column in held)
+
+
 def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
     """Traits of new people; zeros, those of the average person, where nothing is known."""
     traits = np.zeros((len(new), model.posterior_.people.traits.shape[1]))
@@ -170,51 +216,30 @@ def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
     return traits
 
 
-def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[Rows, PooledState]:
+def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[PooledRows, PooledState]:
     """All answers of the pooled model, and its one utility function given them."""
     # Whoever gave or took back an answer, one row stands for all of it; one of them is named in messages.
     key, first, place = np.unique(batch.key, return_index=True, return_inverse=True)
     names = [batch.names[row] for row in first.tolist()] if batch.names else []
     weight = np.bincount(place, batch.weight).astype(np.float64)
     whole = batch._replace(users=batch.users[first], key=key, weight=weight, new=[], names=names)
-    rows = _changed_rows(model, whole, sign, pooled_rows(model))
-    h = model.hyperparameters_
-    if model.pooled_prior_ is None:
-        functions = model.functions_
-        if functions is None:
-            K = model.space_.covariance(h.feature_weight, h.length_scale)
-        else:
-            K = functions.prior_covariance(h.feature_weight)
-        n_effects = 0 if batch.effects is None else len(batch.effects.mean)
-        model.pooled_prior_ = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi, n_effects)
-    left, right, outcome, variant = sides_of(rows.key)
-    x = None if batch.effects is None else batch.effects.patterns[variant]
-    answers = PooledAnswers(left, right, outcome, rows.weight, len(model.items_), model._likelihood, x)
-    with workers(model.n_jobs):
-        start = model.posterior_.mean
-        if batch.effects is not None:
-            start = np.append(start, batch.effects.mean)
-        state = refit_pooled(answers, model.pooled_prior_, model.tie_threshold_, start)
-    if not state.report.converged:
-        state.report.require(model.strict)
-    return rows, state
-
-
-def pooled_rows(model: Any) -> Rows:
-    """All answers of a pooled model, without people."""
-    if model.pooled_rows_ is None:
-        rows = model.log_.comparisons.pooled()
-        key = keys_of(rows.left, rows.right, rows.outcome, variants_of(rows, model.posterior_.covariates))
-        model.pooled_rows_ = Rows.of(key, rows.weight)
-    rows_held: Rows = model.pooled_rows_
-    return rows_held
+    held = pooled_rows(model)
+    held = held._replace(alone=_changed_rows(model, whole, sign, held.alone))
+    if batch.orders is not None:
+        flat = np.zeros(len(held.key))
+        numbers = np.unique(np.stack([batch.orders.users, batch.orders.task]), axis=1, return_inverse=True)[1]
+        tasks = TaskRows(held.key, held.task, flat, flat)
+        tasks = _changed_tasks(model, tasks, batch.orders.key, numbers.reshape(-1), sign)
+        held = held._replace(key=tasks.key, task=tasks.task)
+    return held, refitted_pooled(model, held, batch.effects)
 
 
 def _counts(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     """The counts of a model, and its report without what was said of the answers before."""
-    left, right, _, _ = sides_of(batch.key)
-    n, total = len(model.n_by_item_), float(batch.weight.sum())
-    by_item = np.bincount(left, batch.weight, n) + np.bincount(right, batch.weight, n)
+    left, right, _, _ = sides_of(batch.every_key)
+    weight = batch.every_weight
+    n, total = len(model.n_by_item_), float(weight.sum())
+    by_item = np.bincount(left, weight, n) + np.bincount(right, weight, n)
     counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})
     counts["answers_added" if sign > 0 else "answers_taken_back"] += total
     counts["people_added"] += len(batch.new)
@@ -276,10 +301,11 @@ class Updating:
             Outcomes of the rows of a frame.
         user, left, right : id, optional
             One answer instead of a frame, within microseconds: who, and the two items.
-        outcome : {1, 0, -1}, optional
-            Of that one answer: left is better, a tie, right is better.
+        outcome : {1, 0, -1} or a grade, optional
+            Of that one answer: left is better, a tie, right is better; of a model with grades their number, from 1 for
+            the slightest, negative where right is better.
         winner : id or "tie", optional
-            Instead of ``outcome``: the better item, or the word tie.
+            Instead of ``outcome``: the better item, or the word tie; nothing is said of the grade then.
         weight : float, default 1
             How many identical answers the one stands for.
         users : data frame, optional
@@ -298,8 +324,9 @@ class Updating:
         -----
         population.md section 4, "Update": expectation propagation of the people touched, run to convergence. So the
         result is that of a person with all these answers, in whatever order they came; the same answer twice is one of
-        weight 2. Tasks make no difference. O(n_u min(n_u, k_u)²) for a person with n_u answers on k_u items, however
-        many answers the model holds; the pooled model O(pairs with answers + n_items³).
+        weight 2. Where rows of a task are one answer, it comes, or goes, as a whole. O(n_u min(n_u, k_u)²) for a person
+        with n_u answers on k_u items, however many answers the model holds; the pooled model O(pairs with answers +
+        n_items³).
 
         Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one runs at a time; predictions,
         boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all see the model as it was
@@ -373,7 +400,7 @@ class Updating:
 
     @property
     def comparisons_(self) -> Comparisons | None:
-        """The answers; None after :meth:`load`. New ones have no task."""
+        """The answers; None after :meth:`load`. New pairs have no task."""
         return self.log_.comparisons
 
     def _change(self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], users: Any = None) -> None:

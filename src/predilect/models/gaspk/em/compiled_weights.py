@@ -37,6 +37,7 @@ _RIDGE = 1e-9
 _SUFFICIENT = 1e-4  # share of the rise that the gradient promises, as usual
 _ROUNDING = 1e-14  # relative rounding error of L
 _SHORTEST = 1e-10
+_SHORT_OF_THE_EDGE = 0.9  # of a step that ends there
 _TAIL = -5.0  # where ρ + r loses digits
 _SMALL_VARIANCE = 0.01  # below it, -Σ ω x ℓ' / s has lost digits, and k_0 differs from it in none
 
@@ -214,10 +215,10 @@ def _direction(
 def climb(
     start: int, stop: int, user_ptr: IntArray, point: IntArray, outcome: OutcomeArray, weight: FloatArray,
     delta: float, F: FloatArray, V: FloatArray, rule: IntArray, nodes: FloatArray, omega: FloatArray,
-    counts: IntArray, tolerance: float, max_steps: int, gamma: FloatArray, value: FloatArray, gap: FloatArray,
-    vectors: FloatArray, matrices: FloatArray, codes: IntArray,
+    counts: IntArray, concentration: float, tolerance: float, max_steps: int, gamma: FloatArray, value: FloatArray,
+    gap: FloatArray, vectors: FloatArray, matrices: FloatArray, codes: IntArray,
 ) -> int:  # fmt: skip
-    """Maximum of L for people ``start`` to ``stop``; returns the most steps that anyone took.
+    """Maximum of L + α Σ_c log γ_c for people ``start`` to ``stop``; returns the most steps that anyone took.
 
     ``V`` is (n_points, n_c, n_c), or (0, n_c, n_c) where the characteristics are known; ``rule`` (n_points,) is the row
     of each point in the quadrature rules ``nodes`` and ``omega`` (n_rules, n), of ``counts`` nodes with weights that
@@ -250,6 +251,11 @@ def climb(
                 user_ptr[u], user_ptr[u + 1], point, outcome, weight, delta, F, V, rule, nodes, omega, counts,
                 candidate, new_g, new_H, b,
             )  # fmt: skip
+            if concentration > 0.0:
+                for c in range(n_c):
+                    new += concentration * math.log(candidate[c])
+                    new_g[c] += concentration / candidate[c]
+                    new_H[c, c] += concentration / candidate[c] ** 2
             if new >= value[u] + _SUFFICIENT * step * rise - _ROUNDING * abs(value[u]):
                 value[u] = new
                 g, new_g = new_g, g
@@ -268,6 +274,10 @@ def climb(
                 if not rise > 0.0:
                     break
                 step = 1.0
+                if concentration > 0.0:  # the prior keeps weights off the edge
+                    for c in range(n_c):
+                        if gamma[u, c] + d[c] <= 0.0:
+                            step = _SHORT_OF_THE_EDGE
             else:
                 step *= 0.5
             total = 0.0

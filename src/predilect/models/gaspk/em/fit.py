@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import pdist
 
-from predilect._types import FloatArray, IntArray
+from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
 from predilect.gaussian.kernels.stationary import drawn_rows
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
 from predilect.latent.scaled import best_threshold
-from predilect.likelihoods.probit import starting_threshold, tilted
+from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em.mode import Mode, Newton, TradeOffAnswers, curvature_at, find_mode, log_det_at, state_at
+from predilect.models.gaspk.em.mode import (
+    Mode,
+    Newton,
+    State,
+    TradeOffAnswers,
+    curvature_at,
+    find_mode,
+    log_det_at,
+    state_at,
+)
+from predilect.models.gaspk.em.prior import open_weights, weights_of_data
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
-from predilect.models.gaspk.posterior.curvature import in_parts
-from predilect.models.gaspk.posterior.grid import GridBasis
-from predilect.models.gaspk.posterior.low_rank import LowRank
+from predilect.models.gaspk.posterior.curvature import scatter
 from predilect.models.gaspk.posterior.scores import Basis
-from predilect.models.gaspk.posterior.solver import ByProducts
 from predilect.progress import Report
 
 Estimator = Literal["heuristic", "exact", "expected"]
@@ -37,6 +43,10 @@ _LAST = 1e-8  # tolerance of the final mode
 _SHORTER, _LONGER = 0.5, 1.2  # factors of a person's damping: of a step that turns back, of one that goes on
 _LONGEST = 1.5  # most over-relaxation: 1 goes to the new weights
 _COARSEST = 1e-2  # tolerance of earlier modes, relative to how much weights still move
+# Share of E fᵀ cov(γ) f/2 that characteristics pay: all of it is the variational bound, which on choices among cars
+# makes ten characteristics a few; without it characteristics follow the noise of people with few answers.
+_COUNTED = 0.5
+_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _FAR = 0.1  # weights that move by more need another mode anyway: its tolerance is up to ten times as large
 
 
@@ -48,6 +58,7 @@ class Settings:
     damping: float = 0.7  # first share of the new weights, in (0, 1]
     tolerance: float = 1e-2  # largest undamped change of a weight in the last round
     max_rounds: int = 100
+    concentration: float = 0.0  # α of the Dirichlet prior of people's weights; 0 is maximum likelihood
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +67,7 @@ class EM:
 
     mode: Mode
     gamma: FloatArray  # (n_users, n_c)
+    left_open: FloatArray | None  # (n_users, n_c, n_c), covariance of the weights; None without a prior
     delta: float  # tie threshold
     evidence: float  # Laplace's log evidence given the weights, nats; NaN if not asked for
     objectives: tuple[float, ...]  # ψ after each round; never falls with exact weights, no damping, δ given
@@ -84,7 +96,8 @@ def run(
     gaspk.md 3, steps 3 to 5. With exact weights this climbs the joint posterior of characteristics and weights; with
     the heuristic it is no ascent, and may cycle, which damping ends: a person's step is damped more where it turns back
     and forth, and grows to 1.5 where steps go on the same way (with damping 1 never above 1). Without such
-    over-relaxation 100 rounds were not enough for 20 000 people of 10 answers each; with it 70 were.
+    over-relaxation 100 rounds were not enough for 20 000 people of 10 answers each; with it 70 were. With a prior of
+    the weights characteristics pay for what answers leave open of these, step 3.0.
     """
     began = time.perf_counter()
     threshold = starting_threshold(answers.outcome, answers.weight, delta)
@@ -94,16 +107,21 @@ def run(
     change, rounds = np.inf, 0
     longest = _LONGEST if settings.damping < 1.0 else 1.0
     step, share = np.zeros_like(gamma), np.full(len(gamma), settings.damping)
+    penalty: FloatArray | None = None
+    if start is not None:
+        penalty = _penalty(state_at(basis, answers, gamma, Probit(threshold), start), basis.forward(start), settings)
     while True:
         likelihood = Probit(threshold)
         moved, last = min(1.0, change), change < settings.tolerance or rounds == settings.max_rounds
         tolerance = _LAST if last else max(_LAST, _COARSEST * moved * max(1.0, moved / _FAR))
         begin = start if mode is None else mode
-        mode = find_mode(basis, answers, gamma, likelihood, direction, start=begin, tolerance=tolerance)
+        mode = find_mode(
+            basis, answers, gamma, likelihood, direction, start=begin, penalty=penalty, tolerance=tolerance
+        )
         objectives.append(mode.psi)
         if rounds == settings.max_rounds:
             break
-        before, step = step, _weights(settings.estimator, answers, mode, gamma, threshold, executor) - gamma
+        before, step = step, _weights(settings, answers, mode, gamma, threshold, executor) - gamma
         change = float(np.abs(step).max(initial=0.0))
         if last and change < settings.tolerance:  # judged by an accurate mode, never by a coarse one
             break
@@ -114,11 +132,13 @@ def run(
             threshold = best_threshold(
                 answers.outcome, answers.weight, mode.margin, np.zeros(answers.n_rows), threshold
             )
+        penalty = _penalty(replace(mode.state, gamma=gamma), mode.F, settings)
         rounds += 1
         if progress is not None:
             progress(rounds / settings.max_rounds)
     # As computed from w when a model is loaded: the same bits.
     mode = replace(mode, state=state_at(basis, answers, gamma, likelihood, mode.w))
+    left_open = left_open_at(mode.state, mode.w, settings.estimator, settings.concentration)
     evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state) if with_evidence else np.nan
     report = Report(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
@@ -126,7 +146,7 @@ def run(
         seconds=time.perf_counter() - began, unit="of the largest difference between a weight and its next",
         advice="raise max_iter, or take fewer characteristics.",
     )  # fmt: skip
-    return EM(mode, gamma, threshold, evidence, tuple(objectives), report)
+    return EM(mode, gamma, left_open, threshold, evidence, tuple(objectives), report)
 
 
 def _furthest(gamma: FloatArray, step: FloatArray) -> FloatArray:
@@ -135,20 +155,65 @@ def _furthest(gamma: FloatArray, step: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(times.min(axis=1, initial=np.inf), 1.0))
 
 
+def left_open_at(state: State, w: FloatArray, estimator: str, concentration: float) -> FloatArray | None:
+    """Covariances (n_users, n_c, n_c) of the weights that a state is about; None without a prior of them."""
+    if concentration == 0.0 or state.gamma.shape[1] == 1:
+        return None
+    return left_open_of(state.answers, state.basis.forward(w), state.gamma, state.precision, estimator, concentration)
+
+
+def left_open_of(
+    answers: TradeOffAnswers, F: FloatArray, gamma: FloatArray, precision: FloatArray, estimator: str,
+    concentration: float,
+) -> FloatArray:  # fmt: skip
+    """Covariances (n_users, n_c, n_c) of the weights under their prior, given the characteristics at the points."""
+    if estimator != "heuristic":
+        return open_weights(answers, F, gamma, precision, concentration)
+    n_c = gamma.shape[1]
+    total = n_c * concentration + np.bincount(answers.user, answers.weight, answers.n_users)
+    out = gamma[:, :, None] * np.eye(n_c) - gamma[:, :, None] * gamma[:, None, :]
+    return np.asarray(out / (total + 1.0)[:, None, None])  # of a Dirichlet
+
+
+def _penalty(state: State, F: FloatArray, settings: Settings) -> FloatArray | None:
+    """Triangles of Σ over the answers about a trade-off of their curvature times half the covariance of the weights."""
+    n_c = state.gamma.shape[1]
+    if settings.concentration == 0.0 or n_c == 1:
+        return None
+    left_open = left_open_of(state.answers, F, state.gamma, state.precision, settings.estimator, settings.concentration)
+    triangles, rows = left_open[:, *np.tril_indices(n_c)], state.answers.by_point
+    return scatter(rows.user, rows.point, _COUNTED * state.by_point, triangles, state.basis.n_points)
+
+
 def _weights(
-    estimator: Estimator,
+    settings: Settings,
     answers: TradeOffAnswers,
     mode: Mode,
     gamma: FloatArray,
     delta: float,
     executor: ThreadPoolExecutor | None,
 ) -> FloatArray:
+    V = None
+    if settings.estimator == "expected" and gamma.shape[1] > 1:
+        V = curvature_at(mode.state).blocks(mode.state.basis.dense())
+    return weights_given(settings, answers, mode.F, V, gamma, delta, executor)
+
+
+def weights_given(
+    settings: Settings, answers: TradeOffAnswers, F: FloatArray, V: FloatArray | None, gamma: FloatArray, delta: float,
+    executor: ThreadPoolExecutor | None = None,
+) -> FloatArray:  # fmt: skip
+    """Weights (n_users, n_c) given the characteristics at the points, beginning at ``gamma``."""
     if gamma.shape[1] == 1:
         return gamma
-    if estimator == "heuristic":
-        return heuristic_weights(answers, mode.F, delta=delta)
-    V = curvature_at(mode.state).blocks(mode.state.basis.dense()) if estimator == "expected" else None
-    return likeliest_weights(answers, mode.F, V, start=gamma, delta=delta, executor=executor).weights
+    alpha = settings.concentration
+    if settings.estimator == "heuristic":
+        return heuristic_weights(answers, F, delta=delta, concentration=alpha)
+    # With a prior there is one maximum, and one Newton step more finds it to all digits.
+    return likeliest_weights(
+        answers, F, V, start=gamma, delta=delta, concentration=alpha, executor=executor,
+        tolerance=1e-6 if alpha == 0.0 else 1e-10,
+    ).weights  # fmt: skip
 
 
 LENGTH_RULES = ("median", "median-sqrt-half", "per-dimension")
@@ -211,126 +276,30 @@ def by_evidence(
     return EvidenceSearch(learned, found.fit, found.gradient[1:], found.at_bound, found.report)
 
 
-_WIDEST = math.log(100.0)
-_RATE = 1.0  # of an exponential prior of log T²: a handful of answers must not widen everything
-_TOLERANCE = 1e-3
-_NUMBERS_AT_ONCE = 20_000_000
+_FIRST_ROUNDS = 8  # of each start
 
 
-def held_out_margins(
-    found: EM, answers: TradeOffAnswers, n_eigenpairs: int | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance (n,) of the margins of answers at the points of a fit.
-
-    Where a curvature on a grid is not factorised, ``n_eigenpairs`` gives variances from so many eigenpairs of each
-    characteristic, as predictions do: 1 500 solutions of equations took 100 s where these take one. None is exact.
-    """
-    gamma, basis = found.gamma[answers.user], found.mode.state.basis
-    mean = np.einsum("ic,ic->i", gamma, found.mode.F[answers.point])
-    curvature = curvature_at(found.mode.state)
-    if n_eigenpairs is not None and isinstance(curvature, ByProducts) and isinstance(basis, GridBasis):
-        points, code = np.unique(answers.point, return_inverse=True)
-        low_rank = LowRank.of(basis, found.mode.state.B, n_eigenpairs)
-        return mean, low_rank.variances(basis.trade_offs(basis.places[points]), gamma, code)[0]
-    var = np.empty(answers.n_rows)
-    for some in in_parts(answers.n_rows, basis.rank, _NUMBERS_AT_ONCE):
-        var[some] = curvature.variances(_rows(basis, answers.point[some]), gamma[some])
-    return mean, var
+def weights_to_start(
+    basis: Basis, answers: TradeOffAnswers, n_c: int, settings: Settings, delta: float | None, random_state: int,
+    number: int,
+) -> FloatArray:  # fmt: skip
+    """Weights of a start: with a prior of the weights number 0 is that of the answers, without a seed."""
+    if number == 0 and settings.concentration > 0.0 and n_c > 1:
+        threshold = starting_threshold(answers.outcome, answers.weight, delta)
+        return weights_of_data(basis, answers, n_c, settings.concentration, threshold)
+    alike, kind = np.unique(_by_content(answers), return_inverse=True)
+    return random_weights(len(alike), n_c, np.random.default_rng([number, random_state]))[kind]
 
 
-def _rows(basis: Basis, points: IntArray) -> FloatArray:
-    """Rows of Φ, without ever forming all of it on a large grid."""
-    if isinstance(basis, GridBasis) and basis.Phi is None:
-        return basis.at(basis.places[points])
-    return basis.dense()[points]
-
-
-def spread_factor(
-    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: float
-) -> float:
-    """Calibration of Φ(mean / (T √(1 + var))) on held-out answers: mode of T² ≥ 1 under an exponential prior of log T².
-
-    Characteristics and weights are fitted to each other, and weights are then taken as known: margins come out too
-    sure. Some 20 passes over the answers.
-    """
-
-    def loss(log_factor: float) -> float:
-        wider = math.exp(log_factor) * (1.0 + var) - 1.0
-        return float(-weight @ tilted(outcome, mean, wider, delta)[0]) + _RATE * log_factor
-
-    found = minimize_scalar(loss, bounds=(0.0, _WIDEST), method="bounded", options={"xatol": _TOLERANCE})
-    return math.exp(float(found.x)) if found.fun < loss(0.0) else 1.0
-
-
-def log_loss(
-    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, weight: FloatArray, delta: float, spread: float
-) -> float:
-    """Mean log loss in nats an answer, with 1 + var multiplied by T²."""
-    value = tilted(outcome, mean, spread * (1.0 + var) - 1.0, delta)[0]
-    return float(-(weight @ value) / weight.sum())
-
-
-_TRIAL_ROUNDS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A kernel of the characteristics and their number."""
-
-    kernel: Kernel
-    n_c: int
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Held-out log loss of a candidate (nats an answer), at its ``spread`` T²."""
-
-    candidate: Candidate
-    log_loss: float
-    spread: float
-
-
-def try_candidates(
-    candidates: Sequence[Candidate],
-    basis_of: Callable[[Kernel], Basis],
-    folds: Sequence[tuple[TradeOffAnswers, TradeOffAnswers]],
-    settings: Settings,
-    *,
-    delta: float | None,
-    random_state: int,
-    n_eigenpairs: int | None = None,
-    executor: ThreadPoolExecutor | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> list[Trial]:
-    """Cross-validated log loss of each candidate over ``folds`` of (kept, held out); at most 8 rounds a trial.
-
-    The evidence takes weights as known, and prefers amplitudes that fit them too well: on choices among cars it rises
-    to an amplitude of 155, where held-out answers have a log loss of .30, against .25 at 20.
-    """
-    short = replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS))
-    trials = []
-    for number, candidate in enumerate(candidates):
-        basis = basis_of(candidate.kernel)
-        said: list[npt.NDArray[np.int8]] = []
-        columns: tuple[list[FloatArray], ...] = ([], [], [])
-        deltas = []
-        for kept, out in folds:
-            gamma = random_weights(kept.n_users, candidate.n_c, np.random.default_rng(random_state))
-            found = run(
-                basis, kept, gamma, short, delta=delta, executor=executor, random_state=random_state,
-                with_evidence=False,
-            )  # fmt: skip
-            said.append(out.outcome)
-            for column, part in zip(columns, (*held_out_margins(found, out, n_eigenpairs), out.weight), strict=True):
-                column.append(part)
-            deltas.append(found.delta)
-        outcome, (mean, var, weight) = np.concatenate(said), (np.concatenate(column) for column in columns)
-        threshold = float(np.mean(deltas))
-        spread = spread_factor(outcome, mean, var, weight, threshold)
-        trials.append(Trial(candidate, log_loss(outcome, mean, var, weight, threshold, spread), spread))
-        if progress is not None:
-            progress((number + 1) / len(candidates))
-    return trials
+def _by_content(answers: TradeOffAnswers) -> npt.NDArray[np.uint64]:
+    """A number of each person, (n_users,), that depends on nothing but the person's answers: on no id."""
+    weight = np.ascontiguousarray(answers.weight).view(np.uint64)
+    row = (answers.point.astype(np.uint64) * np.uint64(3) + (answers.outcome + 1).astype(np.uint64)) ^ weight
+    for shift, factor in _MIXING:  # of SplitMix64
+        row = (row ^ (row >> np.uint64(shift))) * np.uint64(factor)
+    out = np.zeros(answers.n_users, dtype=np.uint64)
+    np.add.at(out, answers.user, row ^ (row >> np.uint64(31)))
+    return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -354,18 +323,18 @@ def best_start(
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Fitted:
-    """Restarts from random weights, 8 rounds each, of which the one with the highest evidence is continued.
+    """Starts of 8 rounds each, of which the one with the highest evidence is continued.
 
-    Start r has the seed ``random_state`` + r. gaspk.md 2.1: uniform weights are a saddle where all characteristics are
-    one, hence random ones.
+    With a prior of the weights the first start is that of the answers, without a seed; others are random, each from a
+    stream of its own. gaspk.md 2.1: uniform weights are a saddle where all characteristics are one.
     """
     began = time.perf_counter()
     n_starts = 1 if n_c == 1 else n_starts
-    first = settings if n_starts == 1 else replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS))
+    first = settings if n_starts == 1 else replace(settings, max_rounds=min(settings.max_rounds, _FIRST_ROUNDS))
     best: EM | None = None
     evidences, rounds = [], 0
     for start in range(n_starts):
-        gamma = random_weights(answers.n_users, n_c, np.random.default_rng(random_state + start))
+        gamma = weights_to_start(basis, answers, n_c, settings, delta, random_state, start)
         found = run(basis, answers, gamma, first, delta=delta, executor=executor, random_state=random_state)
         evidences.append(found.evidence)
         rounds += found.report.iterations

@@ -13,7 +13,16 @@ import numpy.typing as npt
 from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.likelihoods.views import Likelihood
-from predilect.models.gaspk.posterior.curvature import Curvature, factorised, gather, packed_blocks, scatter, unpacked
+from predilect.models.gaspk.posterior.curvature import (
+    ByCoordinates,
+    Curvature,
+    factorised,
+    gather,
+    packed_blocks,
+    packed_product,
+    scatter,
+    unpacked,
+)
 from predilect.models.gaspk.posterior.scores import Basis
 from predilect.models.gaspk.posterior.solver import ByProducts, Preconditioner, log_determinant, solve
 from predilect.progress import Report
@@ -113,6 +122,7 @@ class State:
     answers: TradeOffAnswers
     gamma: FloatArray  # (n_users, n_c)
     by_point: FloatArray  # (n,), curvature of each answer times its weight, in the order of answers.by_point
+    penalty: FloatArray | None = None  # (n_points, n_c (n_c + 1)/2), triangles that are added to those of the answers
 
     @cached_property
     def B(self) -> FloatArray:
@@ -123,7 +133,8 @@ class State:
     def packed(self) -> FloatArray:
         """The lower triangles of ``B``, shape (n_points, n_c (n_c + 1)/2)."""
         rows = self.answers.by_point
-        return packed_blocks(rows.user, rows.point, self.by_point, self.gamma, self.basis.n_points)
+        packed = packed_blocks(rows.user, rows.point, self.by_point, self.gamma, self.basis.n_points)
+        return packed if self.penalty is None else packed + self.penalty
 
     @cached_property
     def precision(self) -> FloatArray:
@@ -142,7 +153,7 @@ class Mode:
     w: FloatArray  # (rank, n_c), coordinates
     F: FloatArray  # (n_points, n_c), the characteristics at the points
     z: FloatArray  # (n,), γ_uᵀ F_t of each answer, in the order of answers.by_point
-    psi: float  # Σ weight log p - |w|²/2, nats
+    psi: float  # Σ weight log p - |w|²/2 - Σ_t F_tᵀ Q_t F_t/2, nats
     state: State
     report: Report
 
@@ -167,11 +178,13 @@ def find_mode(
     direction: Direction,
     *,
     start: Mode | FloatArray | None = None,
+    penalty: FloatArray | None = None,
     tolerance: float = 1e-8,
     max_iter: int = 100,
 ) -> Mode:
     """Maximum of ψ(w) = Σ_i weight_i log p(y_i | γ_uᵀ F_t) - |w|²/2 with F = Φ w, which is concave.
 
+    ``penalty`` holds the lower triangles of Q_t, (n_points, n_c (n_c + 1)/2): Σ_t F_tᵀ Q_t F_t/2 is subtracted.
     ``start`` is coordinates (rank, n_c) or a mode under other weights. ``tolerance`` bounds a margin's distance from
     the mode, relative to 1 + the largest margin.
 
@@ -191,11 +204,12 @@ def find_mode(
     y, weight = rows.outcome, rows.weight
     z = gather(rows.user, rows.point, gamma, F)
     value, slope, curvature = _weighted(likelihood, y, z, weight)
-    psi = value - 0.5 * float(np.vdot(w, w))
+    against, cost = _cost(penalty, F)
+    psi = value - 0.5 * float(np.vdot(w, w)) - cost
     iterations, error, exact = 0, np.inf, _FIRST
-    state = State(basis, answers, gamma, curvature)
+    state = State(basis, answers, gamma, curvature, penalty)
     while error > tolerance and iterations < max_iter:
-        gradient = basis.backward(scatter(rows.user, rows.point, slope, gamma, basis.n_points)) - w
+        gradient = basis.backward(scatter(rows.user, rows.point, slope, gamma, basis.n_points) - against) - w
         step_w = direction(state, gradient, exact)
         step_F = basis.forward(step_w)
         step_z = gather(rows.user, rows.point, gamma, step_F)
@@ -204,13 +218,15 @@ def find_mode(
         for _ in range(_MAX_HALVINGS):
             new_w, new_z = _along(w, step, step_w), _along(z, step, step_z)
             value, slope, curvature = _weighted(likelihood, y, new_z, weight)
-            new_psi = value - 0.5 * float(np.vdot(new_w, new_w))
+            new_F = _along(F, step, step_F)
+            against, cost = _cost(penalty, new_F)
+            new_psi = value - 0.5 * float(np.vdot(new_w, new_w)) - cost
             if new_psi >= psi - 1e-12 * abs(psi):  # rounding alone may lower it at the mode
                 break
             step *= 0.5
-        w, F, z, psi = new_w, _along(F, step, step_F), new_z, new_psi
+        w, F, z, psi = new_w, new_F, new_z, new_psi
         iterations += 1
-        state = State(basis, answers, gamma, curvature)
+        state = State(basis, answers, gamma, curvature, penalty)
         error = max(reach, exact) * reach if step == 1.0 else reach
         # The next step has about the size ``error``, and itself leaves an error of about its square.
         exact = min(_FIRST, max(_MORE * error, 0.5 * tolerance / max(error, tolerance), _FINEST))
@@ -228,6 +244,14 @@ def _weighted(
     """Σ weight log p, and each answer's slope and curvature times its weight."""
     value, slope, curvature = likelihood.at(outcome, z)
     return float(weight @ value), slope * weight, curvature * weight
+
+
+def _cost(penalty: FloatArray | None, F: FloatArray) -> tuple[FloatArray | float, float]:
+    """Q_t F_t at every point, and Σ_t F_tᵀ Q_t F_t/2."""
+    if penalty is None:
+        return 0.0, 0.0
+    product = packed_product(penalty, F)
+    return product, 0.5 * float(np.vdot(F, product))
 
 
 def _along(x: FloatArray, step: float, direction: FloatArray) -> FloatArray:
@@ -267,7 +291,7 @@ class Newton:
     def __call__(self, state: State, gradient: FloatArray, accuracy: float) -> FloatArray:
         """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
         if _rows(state) <= _FACTORISED_STEP:
-            return curvature_at(state).solve(gradient)
+            return ByCoordinates.of(state.basis.dense(), state.B).solve(gradient)
         # No entry of a block exceeds the root of the product of its two diagonal ones, so the diagonal suffices.
         n_c = state.gamma.shape[1]
         size, before = state.packed[:, np.arange(n_c) * (np.arange(n_c) + 3) // 2], self._made_of

@@ -35,6 +35,7 @@ def _mirrored(x: FloatArray, omega: FloatArray, counts: IntArray) -> tuple[Float
 _ANSWERS_PER_SHARD = 20_000.0
 _MOST_SHARDS = 64
 _ON_SIMPLEX = 1e-8  # how far a start may be from it
+_OFF_THE_EDGE = 1e-12
 # One node, at the mean: characteristics that are known. Else nodes on both sides of it.
 _NO_RULE = np.zeros((1, 1)), np.ones((1, 1)), np.ones(1, dtype=np.int64)
 _BOTH_SIDES = _mirrored(*RULES)
@@ -56,8 +57,12 @@ def random_weights(n_users: int, n_c: int, rng: np.random.Generator) -> FloatArr
     return np.asarray(draws / draws.sum(axis=1, keepdims=True))
 
 
-def heuristic_weights(answers: TradeOffAnswers, F: FloatArray, *, delta: float = 0.0) -> FloatArray:
+def heuristic_weights(
+    answers: TradeOffAnswers, F: FloatArray, *, delta: float = 0.0, concentration: float = 0.0
+) -> FloatArray:
     """Softmax over characteristics of the log-likelihood that each by itself gives to a person's answers.
+
+    With ``concentration`` α their average with equal weights, which count as n_c α answers.
 
     ``F`` (n_points, n_c) are the characteristics in units of the answer noise. Raises DataError for columns that do not
     fit together or ties with delta = 0, PredilectError if ``F`` is not finite.
@@ -73,7 +78,11 @@ def heuristic_weights(answers: TradeOffAnswers, F: FloatArray, *, delta: float =
         _plain(at.user, np.int64), _plain(at.point, np.int64), _plain(at.outcome, np.int8),
         _plain(at.weight, np.float64), float(delta), F, total,
     )  # fmt: skip
-    return np.asarray(softmax(total, axis=1))
+    n_c, found = F.shape[1], np.asarray(softmax(total, axis=1))
+    if concentration == 0.0:
+        return found
+    n_answers = np.bincount(answers.user, answers.weight, answers.n_users)[:, None]
+    return np.asarray((concentration + n_answers * found) / (n_c * concentration + n_answers))
 
 
 def likeliest_weights(
@@ -83,14 +92,16 @@ def likeliest_weights(
     *,
     start: FloatArray,
     delta: float = 0.0,
+    concentration: float = 0.0,
     tolerance: float = 1e-6,
     max_steps: int = 100,
     executor: ThreadPoolExecutor | None = None,
 ) -> Climb:
-    """Each person's weights on the simplex of largest Σ_i weight_i E log p(y_i | γᵀf(t_i)), f(t_i) ~ N(F_i, V_i).
+    """Each person's weights on the simplex of largest Σ_i weight_i E log p(y_i | γᵀf(t_i)) + α Σ_c log γ_c.
 
-    ``F`` (n_points, n_c), ``V`` (n_points, n_c, n_c); without ``V`` the characteristics are known, and the weights
-    those of maximum likelihood. ``start`` (n_users, n_c): whoever is within the tolerance (nats an answer) there stays;
+    f(t_i) ~ N(F_i, V_i), ``F`` (n_points, n_c), ``V`` (n_points, n_c, n_c), α = ``concentration``; without ``V`` the
+    characteristics are known, and the weights those of maximum likelihood, or the mode under a Dirichlet(α, ..., α)
+    prior, in the softmax basis. ``start`` (n_users, n_c): whoever is within the tolerance (nats an answer) there stays;
     where answers do not determine the weights, the result is near it. Raises as :func:`heuristic_weights`, for
     ``start`` too.
 
@@ -114,6 +125,9 @@ def likeliest_weights(
     if n_users and not off.max() <= _ON_SIMPLEX:
         user = int(np.argmax(~(off <= _ON_SIMPLEX)))
         raise DataError(f"weights must not be negative and add up to 1; those of person {user} are {weights[user]}.")
+    if concentration > 0.0:  # off the edge, where the prior has no slope
+        weights = np.maximum(weights, _OFF_THE_EDGE)
+        weights /= weights.sum(axis=1, keepdims=True)
     # The variance γᵀVγ is convex in γ, so none on the simplex is above the largest of V's diagonal: one rule a point.
     largest = np.zeros(len(F)) if V is None else np.diagonal(C, axis1=1, axis2=2).max(axis=1)
     rule = np.minimum(np.searchsorted(BOUNDS, largest), len(BOUNDS) - 1).astype(np.int64)
@@ -125,7 +139,7 @@ def likeliest_weights(
     def work(shard: Shard) -> int:
         steps: int = climb(
             *shard, rows.user_ptr, rows.point, rows.outcome, rows.weight, float(delta), F, C, rule,
-            *(_NO_RULE if V is None else _BOTH_SIDES), tolerance, max_steps, weights, value, gap,
+            *(_NO_RULE if V is None else _BOTH_SIDES), concentration, tolerance, max_steps, weights, value, gap,
             np.empty((7, n_c)), np.empty((3, n_c, n_c)), np.empty((2, n_c), dtype=np.int64),
         )  # fmt: skip
         return steps

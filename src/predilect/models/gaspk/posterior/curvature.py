@@ -318,7 +318,7 @@ class ByCoordinates:
         """Variances of mixtures; q (rank n_c)² operations."""
         out = np.empty(len(rows))
         for part in in_parts(len(rows), 2 * self.rank * self.n_c):
-            directions = (rows[part][:, :, None] * gamma[part][:, None, :]).reshape(-1, self.rank * self.n_c)
+            directions = directions_of(rows[part], gamma[part])
             out[part] = np.einsum("ij,ij->j", *(2 * (self.factor.solve_lower(directions.T),)))
         return out
 
@@ -327,6 +327,11 @@ class ByCoordinates:
 
     def mixed(self, gamma: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
+
+
+def directions_of(rows: FloatArray, gamma: FloatArray) -> FloatArray:
+    """Rows Φ_t ⊗ γ_u (q, rank n_c), of which the product with the coordinates is γ_uᵀ F_t."""
+    return np.asarray((rows[:, :, None] * gamma[:, None, :]).reshape(len(rows), -1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import eigenpairs, symmetrise
 from predilect.gaussian.kernels import Kernel
+from predilect.models.gaspk.posterior.covariance import ByCovariance
 from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, Curvature
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.solver import ByProducts, solve
@@ -163,6 +164,8 @@ def from_noise(curvature: Curvature, noise: Noise) -> FloatArray:
     if isinstance(curvature, ByCoordinates):
         flat = curvature.factor.lower @ z.reshape(-1, z.shape[2])
         return np.asarray(curvature.factor.solve(flat).reshape(z.shape))
+    if isinstance(curvature, ByCovariance):
+        return np.asarray((_root(curvature.matrix, 1.0) @ z.reshape(-1, z.shape[2])).reshape(z.shape))
     if isinstance(curvature, ByAnswers):
         # M = I + T^½ A Aᵀ T^½, and H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x.
         Phi, scaled = curvature.Phi, curvature.root[:, None] * curvature.gamma

@@ -50,6 +50,7 @@ class GaSPKPosterior(Posterior):
 
     low_rank: LowRank | None = None  # source of variances on a grid; None where H is factorised
     exact_up_to: float = math.inf  # so many variances at once are exact all the same
+    left_open: FloatArray | None = None  # (n_users, n_c, n_c), covariance of people's weights, where they have a prior
 
     def at(self, trade_offs: FloatArray) -> Characteristics:
         """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations, or as ``LowRank`` has it."""
@@ -76,6 +77,7 @@ class GaSPKPosterior(Posterior):
         mean, var = np.empty(len(users)), np.empty(len(users))
         if len(trade_offs) * n_c <= len(users) or not known.all() or not exactly:
             found = self.at(trade_offs)
+            value = found.mean
             mean, var = mixed(users, codes, self.gamma, found.mean, found.covariance)
             if not known.all():
                 mean[~known], var[~known] = (part[codes[~known]] for part in self._unseen(found))
@@ -93,20 +95,28 @@ class GaSPKPosterior(Posterior):
         if self.low_rank is not None and self.low_rank.form == "paper":
             prior = self.low_rank.basis.prior_variance(trade_offs)[codes]
             var[known] = _clamped(var[known], prior[known] * np.einsum("qc,qc->q", *2 * (self.gamma[users[known]],)))
+        if self.left_open is not None:
+            # Σ m_c C_cd m_d is a mixture of the people's covariances by the characteristics at the trade-offs.
+            var[known] += mixed(codes[known], users[known], value, self.gamma, self.left_open)[1]
         return mean, self.spread * (1.0 + np.maximum(var, 0.0)) - 1.0
 
     def _unseen(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(t) of an unseen user: one of the people, drawn at random."""
-        second = self.second_moment
-        mean = found.mean @ self.gamma.mean(axis=0)
-        var = np.einsum("qcd,cd->q", found.covariance, second)
-        var += np.einsum("qc,cd,qd->q", found.mean, second, found.mean, optimize=True) - mean**2
-        return mean, var
+        var = np.einsum("qcd,cd->q", found.covariance, self.second_moment)
+        var += np.einsum("qc,cd,qd->q", found.mean, self.between, found.mean, optimize=True)
+        return found.mean @ self.gamma.mean(axis=0), var
 
     @property
     def second_moment(self) -> FloatArray:
         """Mean over people of γ γᵀ, shape (n_c, n_c)."""
         return np.asarray(self.gamma.T @ self.gamma / len(self.gamma))
+
+    @property
+    def between(self) -> FloatArray:
+        """Covariance of the weights of a person drawn at random, shape (n_c, n_c)."""
+        average = self.gamma.mean(axis=0)
+        found = self.second_moment - np.outer(average, average)
+        return found if self.left_open is None else found + self.left_open.mean(axis=0)
 
     # Boards
 
@@ -125,20 +135,23 @@ class GaSPKPosterior(Posterior):
 
     def person(self, user: int = -1) -> Utilities:
         if user >= 0:
-            return self._utilities(self.gamma[user], self.gamma[user][None, :], None, self.spread)
-        average, second = self.gamma.mean(axis=0), self.second_moment
-        return self._utilities(average, semidefinite_root(second).T, second - np.outer(average, average), self.spread)
+            between = None if self.left_open is None else self.left_open[user]
+            return self._utilities(self.gamma[user], self.gamma[user][None, :], between, self.spread)
+        root = semidefinite_root(self.second_moment)
+        return self._utilities(self.gamma.mean(axis=0), root.T, self.between, self.spread)
 
     def crowd(self) -> Utilities:
         """Scores by the average of the people's evaluations; ``spread``, independent over people, averages out."""
-        average = self.gamma.mean(axis=0)
-        return self._utilities(average, average[None, :], None, 1.0 + (self.spread - 1.0) / len(self.gamma))
+        average, n = self.gamma.mean(axis=0), len(self.gamma)
+        between = None if self.left_open is None else self.left_open.mean(axis=0) / n
+        return self._utilities(average, average[None, :], between, 1.0 + (self.spread - 1.0) / n)
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of people's scores, centred over the items; shapes (n_users, n_items)."""
-        return centred_scores(self._centred, self.w, self.gamma[users], self.spread)
+        left_open = None if self.left_open is None else self.left_open[users]
+        return centred_scores(self._centred, self.w, self.gamma[users], self.spread, left_open)
 
     @cached_property
     def _centred(self) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -98,6 +98,29 @@ class DenseBasis:
         scale = math.sqrt(factor)
         return DenseBasis(kernel, self.pivots, self.root * scale, self.back / scale, self.left_out)
 
+    def extended(self, points: FloatArray, moved: IntArray) -> DenseBasis:
+        """The basis at more points, exact at the new ones: further coordinates are independent of those there are.
+
+        ``points`` (n, d) are all of them, and ``moved`` says where those of this basis are among them.
+        """
+        fresh = np.setdiff1d(np.arange(len(points)), moved)
+        rows, left = self.rows(points[fresh])
+        K = symmetrise(self.kernel(points[fresh]) - rows @ rows.T)
+        lower, pivots = pivoted_cholesky(left, lambda i: K[i], len(fresh), _SMALL)
+        added, more = points[fresh][pivots], lower.shape[1]
+        # The residual of the pivots is lower lowerᵀ; that of any trade-off with them, times this, are the new columns.
+        turn = solve_triangular(lower[pivots], np.eye(more), trans="T", lower=True, check_finite=False)
+        root = np.zeros((len(points), self.rank + more))
+        root[moved, : self.rank], root[fresh, : self.rank], root[fresh, self.rank :] = self.root, rows, lower
+        if self.left_out > 0.0:
+            cross = self.kernel(points[moved], added) - self.root @ rows[pivots].T
+            root[moved, self.rank :] = cross @ turn
+        back = np.zeros((self.rank + more, self.rank + more))
+        back[: self.rank, : self.rank] = self.back
+        back[: self.rank, self.rank :] = -self.back @ rows[pivots].T @ turn
+        back[self.rank :, self.rank :] = turn
+        return DenseBasis(self.kernel, np.vstack([self.pivots, added]), root, back, self.left_out)
+
     @property
     def n_points(self) -> int:
         return len(self.root)
@@ -214,15 +237,21 @@ def centred_blocks(curvature: Curvature, scores: ItemScores) -> tuple[FloatArray
 
 
 def centred_scores(
-    parts: tuple[FloatArray, FloatArray, FloatArray], w: FloatArray, gamma: FloatArray, spread: float
-) -> tuple[FloatArray, FloatArray]:
+    parts: tuple[FloatArray, FloatArray, FloatArray], w: FloatArray, gamma: FloatArray, spread: float,
+    left_open: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Mean and variance (n_users, n_items) of people's scores, centred over the items, from :func:`centred_blocks`.
 
-    Equals ``GaSPKPosterior.person`` of each; ``spread`` is T². n_users n_items n_c² operations.
+    Equals ``GaSPKPosterior.person`` of each; ``spread`` is T², ``left_open`` covariances of weights. Operations:
+    n_users n_items n_c².
     """
     rows, blocks, own = parts
     n = len(rows)
-    mean = gamma @ (rows @ w).T
+    at_items = rows @ w
+    mean = gamma @ at_items.T
     pairs = np.einsum("uc,ud->ucd", gamma, gamma).reshape(len(gamma), -1)
     var = pairs @ blocks.reshape(n, -1).T + np.einsum("uc,uc->u", gamma, gamma)[:, None] * own
+    if left_open is not None:
+        squares = np.einsum("ic,id->icd", at_items, at_items).reshape(n, -1)
+        var += left_open.reshape(len(gamma), -1) @ squares.T
     return mean, spread * np.maximum(var, 0.0) + 0.5 * (spread - 1.0) * (1.0 - 1.0 / n)

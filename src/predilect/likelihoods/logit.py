@@ -1,11 +1,9 @@
-"""Logistic likelihood of pairs: all that a second likelihood takes."""
+"""Logistic likelihood of pairs, by the trapezoid rule."""
 
 from __future__ import annotations
 
 import math
 from typing import ClassVar
-
-import numpy as np
 
 from predilect._compile import kernel
 from predilect.likelihoods.views import PairLikelihood
@@ -15,7 +13,7 @@ _STEP = 0.25
 
 
 @kernel
-def tilted_scalar(outcome, m, v, delta):
+def tilted_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[float, float, float, float, float]:
     """(log Ẑ, ∂/∂m, -∂²/∂m², ∂/∂δ, ∂²/∂δ²) of log E P(outcome | z), z ~ N(m, v), by the trapezoid rule.
 
     P(left) = σ(z - δ), P(right) = σ(-z - δ), and P(tie) = (1 - exp(-2δ)) σ(δ + z) σ(δ - z) is the rest.
@@ -59,9 +57,5 @@ class Logit(PairLikelihood):
 
     __slots__ = ()
     name: ClassVar[str] = "logit"
+    unit: ClassVar[str] = "log-odds"
     tilted_scalar = tilted_scalar
-
-
-def expit(z):
-    """σ(z)."""
-    return 1.0 / (1.0 + np.exp(-np.asarray(z)))

@@ -1,0 +1,1 @@
+"""Charts as inline SVG, drawn from plain values and tables without any dependency."""

@@ -1,0 +1,200 @@
+"""Answers about several alternatives: rows of one task as a partial order."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predilect._text import option
+from predilect.data.canonical import ALONE, canonical_answers
+from predilect.errors import DataError, DataWarning
+
+if TYPE_CHECKING:
+    from predilect.data.comparisons import Comparisons
+
+_FEW = 0.05  # of the tasks
+_MOST_COPIES = 1000  # of one task: each is a row of its own
+
+
+def joint_rows(answers: Comparisons) -> NDArray[np.int32]:
+    """Number of the task that a row shares noise with, (n_rows,); -1 for a row that is an answer by itself."""
+    if answers.task is None or not answers.joint:
+        return np.full(len(answers.left), ALONE, dtype=np.int32)
+    size = np.bincount(answers.task + 1)
+    return np.where((answers.task >= 0) & (size[answers.task + 1] > 1), answers.task, np.int32(ALONE))
+
+
+def n_joint(answers: Comparisons) -> int:
+    """Number of tasks of several rows that are one answer each."""
+    task = joint_rows(answers)
+    return len(np.unique(task[task >= 0]))
+
+
+def rows_by_answer(task: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows that are answers by themselves, and then those of each task (see :func:`joint_rows`); where each begins.
+
+    The second, (n_tasks + 1,), counts from the first row of a task on.
+    """
+    rows, told = np.flatnonzero(task < 0), np.flatnonzero(task >= 0)
+    told = told[np.argsort(task[told], kind="stable")]
+    return np.concatenate((rows, told)), np.append(np.flatnonzero(np.diff(task[told], prepend=-1)), len(told))
+
+
+def weights_of_rows(answers: Comparisons) -> NDArray[np.float64]:
+    """Weights by which each answer counts once, though it may have several rows; (n_rows,)."""
+    task = joint_rows(answers)
+    size = np.bincount(task + 1)
+    size[0] = 1
+    return np.asarray(answers.weight / size[task + 1])
+
+
+def choices_in(answers: Comparisons) -> Comparisons | None:
+    """The answers with tasks of several rows as choices, if in each of them one item wins over others; else None.
+
+    An item that stands twice among the others of a task counts once, with a warning, where that is so in few tasks.
+    """
+    task = joint_rows(replace(answers, joint=True))
+    rows = np.flatnonzero(task >= 0)
+    if not len(rows) or (answers.outcome[rows] == 0).any() or answers.grade is not None:
+        return None
+    up = answers.outcome[rows] > 0
+    winner, loser = (np.where(side, answers.left[rows], answers.right[rows]) for side in (up, ~up))
+    n_tasks = len(np.unique(task[rows]))
+    with_winner, with_loser = (np.unique(np.stack([task[rows], column]), axis=1).shape[1] for column in (winner, loser))
+    if with_winner != n_tasks or with_loser != len(rows):
+        return None
+    n_all = int(task.max()) + 1
+    least, most = np.full(n_all, np.inf), np.zeros(n_all)
+    np.minimum.at(least, task[rows], answers.weight[rows])
+    np.maximum.at(most, task[rows], answers.weight[rows])
+    odd = int((most > least).sum())
+    if odd > _FEW * n_tasks:
+        return None
+    if odd:
+        warnings.warn(
+            f"{odd} of {n_tasks} tasks hold an alternative twice: it counts once in each", DataWarning, stacklevel=3
+        )
+        weight = answers.weight.copy()
+        weight[rows] = least[task[rows]]
+        sides = None if answers.sides is None else answers.sides * (weight / answers.weight)[:, None]
+        answers = replace(answers, weight=weight, sides=sides)
+    return replace(answers, joint=True)
+
+
+def as_orders(answers: Comparisons) -> Comparisons:
+    """Answers whose tasks have only the rows that nothing else implies, each of weight 1.
+
+    A task is "winner over loser", row by row, and says no more if "a over c" is left out where it has "a over b" and "b
+    over c". One of weight 3 becomes three tasks. O(n log n), and the cube of a task's items if it is no choice of one.
+
+    Raises
+    ------
+    DataError
+        If rows of one task contradict each other, are ties, or have weights that are not one whole number.
+    """
+    task = joint_rows(answers)
+    rows, ptr = rows_by_answer(task)
+    alone, rows = np.split(rows, [len(rows) - ptr[-1]])
+    if not len(rows):
+        return answers
+    group = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    first = rows[ptr[:-1]]
+    weight, of_task = answers.weight[rows], answers.weight[first]
+    odd = (weight != of_task[group]) | (weight != np.round(weight)) | (weight > _MOST_COPIES)
+    for wrong, what in (
+        (answers.outcome[rows] == 0, "a tie in a task of several rows"),
+        (np.zeros(len(rows), bool) if answers.grade is None else answers.grade[rows] > 0, "a grade in such a task"),
+        (odd, f"a weight that is not the task's, or no whole number up to {_MOST_COPIES},"),
+    ):
+        if wrong.any():
+            raise _refused(answers, rows[int(np.argmax(wrong))], what)
+    implied, wrong = implied_rows(group, answers.left[rows], answers.right[rows], answers.outcome[rows])
+    if wrong >= 0:
+        raise _refused(answers, rows[wrong], "a task that contradicts itself, or says a thing twice,")
+    keep = ~implied
+    if keep.all() and (of_task == 1.0).all():
+        return answers
+    columns = answers._answers()
+    kept = columns.at(rows[keep])
+    copies = kept.weight.astype(np.int64)
+    index = np.repeat(np.arange(len(copies)), copies)
+    copy = np.arange(len(index)) - np.repeat(np.cumsum(copies) - copies, copies)
+    n_tasks = int(answers.task.max()) + 1  # type: ignore[union-attr]
+    told = kept.at(index)
+    sides = None if told.sides is None else told.sides / told.weight[:, None]
+    assert told.task is not None
+    told = told._replace(
+        weight=np.ones(len(index)), sides=sides, task=(told.task + n_tasks * copy).astype(np.int32)
+    )  # fmt: skip
+    together = type(columns)._make(
+        None if one is None else np.concatenate([one, other])
+        for one, other in zip(columns.at(alone), told, strict=True)
+    )
+    return replace(answers, **canonical_answers(together)._asdict())
+
+
+def implied_rows(
+    group: NDArray[np.int64], left: NDArray[np.int32], right: NDArray[np.int32], outcome: NDArray[np.int8]
+) -> tuple[NDArray[np.bool_], int]:
+    """Which rows follow from others of their group, (n_rows,), and a row of a group that contradicts itself, or -1.
+
+    Groups are 0, 1, ..., one after the other; outcomes are strict.
+    """
+    implied = np.zeros(len(group), dtype=bool)
+    winner, loser = np.where(outcome > 0, left, right), np.where(outcome > 0, right, left)
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    stops = np.append(starts[1:], len(group))
+    # Most are choices of one item over different others.
+    once = np.unique(np.stack([group, loser]), axis=1).shape[1] == len(group)
+    chosen = np.bincount(group, winner != winner[starts][group], len(starts)) == 0
+    for number in np.flatnonzero(~chosen if once else np.ones_like(chosen)).tolist():
+        part = slice(starts[number], stops[number])
+        found = _implied(winner[part].tolist(), loser[part].tolist())
+        if found is None:
+            return implied, int(starts[number])
+        implied[part] = found
+    return implied, -1
+
+
+def _implied(winner: list[int], loser: list[int]) -> NDArray[np.bool_] | None:
+    """Which of "winner over loser" follow from the others; None if they contradict or repeat each other."""
+    over: dict[int, set[int]] = defaultdict(set)
+    for one, other in zip(winner, loser, strict=True):
+        over[one].add(other)
+    if sum(map(len, over.values())) < len(winner):
+        return None
+    below: dict[int, set[int]] = {}
+
+    def all_below(item: int, above: frozenset[int]) -> set[int] | None:
+        if item in above:
+            return None
+        if item not in below:
+            found: set[int] = set()
+            for other in over.get(item, ()):
+                rest = all_below(other, above | {item})
+                if rest is None:
+                    return None
+                found |= rest | {other}
+            below[item] = found
+        return below[item]
+
+    if any(all_below(item, frozenset()) is None for item in list(over)):
+        return None
+    return np.array([
+        any(other in below.get(between, ()) for between in over[one] if between != other)
+        for one, other in zip(winner, loser, strict=True)
+    ])  # fmt: skip
+
+
+def _refused(answers: Comparisons, row: int, what: str) -> DataError:
+    names = [repr(answers.items.ids[side[row]]) for side in (answers.left, answers.right)]
+    who = f" of user {answers.users.ids[answers.user[row]]!r}" if answers.has_users else ""
+    return DataError(
+        f"{what} cannot be one answer about several alternatives (first: {names[0]} and {names[1]}{who}). If pairs "
+        f"were only asked together, each an answer by itself, say so: {option('kind', 'pairs')}"
+    )

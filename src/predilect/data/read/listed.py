@@ -1,0 +1,394 @@
+"""Tables with one row a task that name items: orders, the best, or best and worst, of those shown, ranks by column."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from predilect._text import option, shown
+from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.data.frames import as_text, clean_ids
+from predilect.data.intake import TWICE, UNCLEAR
+from predilect.data.read.assemble import ReadOptions
+from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
+from predilect.data.read.long import keep_rated, levels_of_ranks
+from predilect.data.read.set_columns import CHOSEN, KIND_OF, RANKED, RATED, TASKS, WHO, numbers_of
+from predilect.data.read.sets import Sets, context_of
+from predilect.data.tasks import best_worst_levels, chosen_levels, rated_levels
+from predilect.data.vocabulary import Vocabulary
+from predilect.errors import DataError
+
+_SHOWN = ("alternatives", "items", "options", "shown", "candidates", "choices", "choice_set", "models", "set")
+_EACH = (
+    "item", "alt", "alternative", "option", "candidate", "model", "product", "object", "concept", "shown", "stimulus",
+    "statement", "feature", "message",
+)  # fmt: skip
+_ORDER = ("order", "ranking", "ranked", "ballot", "preferences", "preference", "ranks", "vote", "answer", "response")
+_PLACES = ("rank", "ranked", "place", "position", "pos", "choice", "pref", "preference", "top", "order")
+_NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_NUMBERED = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th")
+_BEST, _WORST = ("best", "most", "best_item", "most_important"), ("worst", "least", "worst_item", "least_important")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Columns of a table of items by role: those shown, and those of the answer, the best first."""
+
+    kind: str
+    alternatives: tuple[str, ...]
+    answer: tuple[str, ...]
+    columns: dict[str, str] = field(default_factory=dict)
+    items: tuple[str, ...] = ()  # what the columns of the answer are about, where they hold ranks or ratings
+
+
+def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
+    """Columns of a table of orders or of choices from listed items, or None if these are none of one."""
+    kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
+    roles: dict[str, str] = {}
+    able = [name for name in names if not _is_order(raw[name])]
+    for role, said, words in (("user", options.get("user"), WHO), ("task", options.get("task"), TASKS),
+                              ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
+        name = said if isinstance(said, str) else None if said is False else guess_one(able, words)
+        if name is not None and name not in roles.values():
+            roles[role] = name
+    free = [name for name in names if name not in roles.values()]
+    in_columns = not isinstance(given, str) and given is not None and all(name in names for name in given)
+    if kind in ("rank", "rating") and in_columns and given is not None:
+        return Listed(kind, (), tuple(given), roles, tuple(given))
+    shown_in = tuple(given or ()) if in_columns else (given,) if isinstance(given, str) and given in names else ()
+    shown_in = shown_in or _alternatives(free, raw)
+    rest = [name for name in free if name not in shown_in]
+    best, worst = guess_one(rest, _BEST), guess_one(rest, _WORST)
+    if best is not None and worst is not None and kind in (None, "best_worst") and winner is None:
+        if shown_in:
+            return Listed("best_worst", shown_in, (best, worst), {**roles, "best": best, "worst": worst})
+        return None
+    if kind in (None, "rank", "rating"):
+        found = _ranks_by_column(rest, raw, kind, roles)
+        if found is None and kind is not None and guess_one(rest, (*KIND_OF[kind], *CHOSEN)) is None and winner is None:
+            several = _any_family(rest)
+            found = Listed(kind, (), several, roles, several) if several else None
+        if found is not None:
+            return found
+    if kind in (None, "order"):
+        order = _order_columns(rest, raw)
+        if kind == "order" and winner is not None:
+            # Numbers are the ranks of a long table.
+            order = (winner,) if raw[winner].dtype == pl.String or _lists(raw[winner]) is not None else ()
+        elif kind == "order" and not order:
+            order = _any_family(rest)
+        if order:
+            return Listed("order", shown_in, order, {**roles, "order": order[0]} if len(order) == 1 else roles)
+    chosen = winner or guess_one(rest, CHOSEN)
+    if chosen is None or not shown_in or kind not in (None, "best", "approval"):
+        return None
+    in_list = _lists(raw[chosen]) is not None
+    if in_list and kind == "best":
+        return None
+    return Listed(
+        "approval" if in_list or kind == "approval" else "best", shown_in, (chosen,), {**roles, "winner": chosen}
+    )
+
+
+def _alternatives(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+    """One column with the list of all that was shown, or a column for each."""
+    one = guess_one(names, _SHOWN)
+    if one is not None and _lists(raw[one], separated=True) is not None:
+        return (one,)
+    found = {word: columns for word in _EACH if len(columns := _family(names, word)) > 1}
+    return max(found.values(), key=len, default=())
+
+
+def _family(names: Sequence[str], word: str) -> tuple[str, ...]:
+    """Columns of a word and a number, or a letter, in their order."""
+    numbered = {int(match[1]): name for name in names if (match := re.fullmatch(rf"{word}(\d+)", plain(name)))}
+    lettered = {
+        match[1]: name for name in names if (match := re.fullmatch(rf"{word}[_ .-]([a-z])", name.strip().lower()))
+    }
+    return tuple(numbered[key] for key in sorted(numbered)) or tuple(lettered[key] for key in sorted(lettered))
+
+
+def _any_family(names: Sequence[str]) -> tuple[str, ...]:
+    """Most columns of one word and a number, in their order."""
+    words = dict.fromkeys(match[1] for name in names if (match := re.fullmatch(r"(\D*)\d+", plain(name))))
+    return max((family for word in words if len(family := _family(names, re.escape(word))) > 1), key=len, default=())
+
+
+def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+    named = [name for word in _ORDER if (name := guess_one(names, [word])) is not None and _is_order(raw[name])]
+    if named:
+        return (named[0],)
+    # First and second are the two of a pair, and text with a > is any text, where another column answers.
+    if guess_one(names, (*CHOSEN, *RATED, *RANKED, *_BEST)) is not None:
+        return ()
+    for words in (_NTH, _NUMBERED):
+        found = tuple(name for word in words if (name := guess_one(names, [word])) is not None)
+        if len(found) > 1:
+            return found
+    for word in _PLACES:
+        family = _family(names, word)
+        if len(family) > 1:
+            return family
+    return tuple(name for name in names if raw[name].dtype == pl.String and _is_order(raw[name]))[:1]
+
+
+def _is_order(series: pl.Series) -> bool:
+    if series.dtype == pl.String:
+        text = series.drop_nulls()
+        text = text.filter(text.str.strip_chars() != "")
+        if not len(text) or not text.str.contains("[>\\[]").any():
+            return False
+        return bool((text.str.contains(">", literal=True) | text.str.starts_with("[")).mean() > 0.5)  # type: ignore
+    return _lists(series) is not None
+
+
+def _ranks_by_column(
+    names: Sequence[str], raw: Mapping[str, pl.Series], kind: str | None, roles: dict[str, str]
+) -> Listed | None:
+    """Columns that hold each item's rank or rating, such as rank_tea or rating.milk; DataError if two readings fit."""
+    for one, words in (("rank", RANKED), ("rating", RATED)):
+        if kind not in (None, one):
+            continue
+        pattern = rf"(?:{'|'.join(words)})[_. ]?(?P<a>.+)|(?P<b>.+?)[_. ](?:{'|'.join(words)})"
+        found = {name: (match["a"] or match["b"]) for name in names if (match := re.fullmatch(pattern, name, re.I))}
+        if len(found) < 2 or not all(_whole(raw[name]) for name in found):
+            continue
+        if kind is None and one == "rank" and all(item.isdecimal() for item in found.values()):
+            if _could_be_either([raw[name] for name in found]):
+                raise DataError(
+                    f"the columns {listed(list(found)[:3])} ... could say which item has each rank, or which rank each "
+                    f"item has. For the first say {option('kind', 'order')}, for the second {option('kind', 'rank')}."
+                )
+            continue
+        return Listed(one, (), tuple(found), roles, tuple(found.values()))
+    return None
+
+
+def _whole(series: pl.Series) -> bool:
+    if series.dtype.is_nested():
+        return False
+    text = as_text(series).drop_nulls()
+    return bool(text.str.contains(r"^\s*\d+(\.0*)?\s*$").all())
+
+
+def _could_be_either(columns: list[pl.Series]) -> bool:
+    """Whether all values are within 0 ... k, as ranks are: then the items may be numbers too."""
+    return max(float(np.nanmax(numbers_of(column, column.name, "rank"), initial=0)) for column in columns) <= len(
+        columns
+    )
+
+
+def read_listed(names: Sequence[str], raw: Mapping[str, pl.Series], found: Listed, options: ReadOptions) -> Sets:
+    """Answers of a table of items; raises DataError."""
+    n = len(raw[found.answer[0]])
+    rows = np.arange(n)
+    columns = dict(found.columns)
+    for role, used in (("shown", found.alternatives), ("place", found.answer)):
+        columns.update({f"{role} {nth}": name for nth, name in enumerate(used, 1) if name not in columns.values()})
+    sets = Sets(found.kind, rows[:0], pl.Series(), rows[:0], rows, np.ones(n, dtype=int), columns)
+    if "user" in columns:
+        sets.person = raw[columns["user"]]
+    if "weight" in columns:
+        sets.weight = raw[columns["weight"]]
+    if found.items:
+        _read_ranks(raw, found, sets)
+    else:
+        _read_items(raw, found, sets, options)
+    sets.context = context_of(raw, options, columns, rows)
+    return sets
+
+
+def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
+    n, k = sets.n_tasks, len(found.items)
+    what = "rank" if found.kind == "rank" else "rating"
+    values: FloatArray = np.concatenate([numbers_of(raw[name], name, what) for name in found.answer])
+    sets.task, sets.item = np.tile(np.arange(n), k), pl.Series(found.items).gather(np.repeat(np.arange(k), n))
+    if found.kind == "rating":
+        sets.level = rated_levels(values)
+        keep_rated(sets, ~np.isnan(values))
+        return
+    sets.kind = "order"
+    sets.level = levels_of_ranks(values, RANKED[0], sets)
+
+
+def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options: ReadOptions) -> None:
+    """Items that are shown, and the levels that the answer gives them."""
+    n = sets.n_tasks
+    if found.kind in ("best", "best_worst"):
+        said = [(np.arange(n), np.full(n, place), raw[name]) for place, name in enumerate(found.answer)]
+        task, level = (np.concatenate([part[k] for part in said]) for k in (0, 1))
+        items = _joined([part[2] for part in said])
+    elif len(found.answer) > 1:
+        task, level, items = _in_columns([raw[name] for name in found.answer])
+        filled = np.stack([clean_ids(raw[name], name).is_not_null().to_numpy() for name in found.answer])
+        gap: BoolArray = np.logical_or.reduce(filled[1:] & ~np.logical_and.accumulate(filled)[:-1])
+        message = (
+            f"an order leaves a gap before a later place (columns {listed(found.answer)}) in {{where}}. Fill it in."
+        )
+        sets.unusable.append((UNCLEAR, gap, message))
+    else:
+        task, level, items = _order_of(raw[found.answer[0]], found.kind)
+    items = clean_ids(items, found.answer[0])
+    there = items.is_not_null().to_numpy()
+    task, level, items = task[there], level[there], items.filter(pl.Series(there))
+    if not found.alternatives:
+        sets.task, sets.level, sets.item = task, level, items
+        return
+    shown_task, place, shown_items = _in_columns([raw[name] for name in found.alternatives])
+    if len(found.alternatives) == 1:
+        shown_task, place, shown_items = _listed_in(raw[found.alternatives[0]])
+    shown_items = clean_ids(shown_items, found.alternatives[0])
+    there = shown_items.is_not_null().to_numpy()
+    shown_task, place, shown_items = shown_task[there], place[there], shown_items.filter(pl.Series(there))
+    if shown_items.dtype != items.dtype:
+        shown_items, items = as_text(shown_items), as_text(items)
+    known = Vocabulary(shown_items)
+    code, said_code = known.codes(shown_items), known.codes(items, unknown="minus_one")
+    key = shown_task * (len(known) + 1) + code
+    said_key = task * (len(known) + 1) + said_code
+    ok = np.isin(said_key, key) & (said_code >= 0)
+    if found.kind in ("best", "best_worst") and len(key) and not ok.any():
+        number = as_text(items).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        by_place = task * (place.max(initial=0) + 2.0) + number - 1
+        places = shown_task * (place.max(initial=0) + 2.0) + place
+        order = np.argsort(places)
+        where = np.minimum(np.searchsorted(places[order], by_place), len(places) - 1)
+        hit = places[order][where] == by_place
+        if hit.any():
+            said_key, ok = np.where(hit, key[order][where], -1), hit
+            sets.notes.append("The answers are the numbers of those shown, from 1.")
+    unknown = np.bincount(task[~ok], minlength=n) > 0
+    if unknown.any():
+        example = shown(items[int(np.flatnonzero(~ok)[0])])
+        message = (
+            f'the answer names an item that was not shown in {{where}}, such as "{example}": it must be one of those '
+            f"in {_columns_of(found.alternatives)}."
+        )
+        sets.unusable.append((UNCLEAR, unknown, message))
+    if found.kind == "order":
+        ordered = np.sort(said_key[ok])
+        again = np.bincount(ordered[1:][np.diff(ordered) == 0] // (len(known) + 1), minlength=n) > 0
+        sets.unusable.append((TWICE, again, "an order names the same item twice in {where}."))
+    sets.task, sets.item = shown_task, shown_items
+    sets.level = _levels(found.kind, key, said_key[ok], level[ok])
+
+
+def _levels(kind: str, key: IntArray, said: IntArray, level: IntArray) -> IntArray:
+    """Level of each alternative that was shown, by the keys of those that the answer names."""
+    if kind in ("best", "approval"):
+        return chosen_levels(np.isin(key, said))
+    if kind == "best_worst":
+        return best_worst_levels(np.isin(key, said[level == 0]), np.isin(key, said[level == 1]))
+    order = np.argsort(said, kind="stable")
+    if not len(order):
+        return np.zeros(len(key), dtype=np.int64)
+    place = np.minimum(np.searchsorted(said[order], key), len(said) - 1)
+    named: BoolArray = said[order][place] == key
+    return np.where(named, level[order][place], level.max() + 1)
+
+
+def _columns_of(names: Sequence[str]) -> str:
+    return listed(names[:3]) + (" ..." if len(names) > 3 else "")
+
+
+def _joined(columns: Sequence[pl.Series]) -> pl.Series:
+    """Ids of several columns under each other, as text unless all are of one type."""
+    columns = [clean_ids(column, column.name) for column in columns]
+    if len({column.dtype for column in columns}) > 1:
+        columns = [as_text(column) for column in columns]
+    return pl.concat([column.alias("") for column in columns])
+
+
+def _in_columns(columns: Sequence[pl.Series]) -> tuple[IntArray, IntArray, pl.Series]:
+    """Row, place and id of items that stand in a column each."""
+    if len(columns) == 1 and (columns[0].dtype.is_nested() or columns[0].dtype == pl.Object):
+        return np.zeros(0, dtype=int), np.zeros(0, dtype=int), pl.Series()
+    n, k = len(columns[0]), len(columns)
+    return np.tile(np.arange(n), k), np.repeat(np.arange(k), n), _joined(columns)
+
+
+def _exploded(lists: pl.Series) -> tuple[IntArray, IntArray, pl.Series]:
+    """Row, place in it and value of the members of lists."""
+    length = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
+    row = np.repeat(np.arange(len(lists)), length)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
+    return row, place, lists.filter(pl.Series(length > 0)).explode()
+
+
+def _order_of(series: pl.Series, kind: str) -> tuple[IntArray, IntArray, pl.Series]:
+    """Row, level and id of the items of orders: lists, of items or of lists of equals, or text as "a > b = c".
+
+    A choice of any number is a list, or text with | ; or commas, whose levels mean nothing.
+    """
+    lists = _lists(series)
+    if lists is None and series.dtype != pl.String:
+        series = as_text(series)
+    if lists is None and (kind == "approval" or not series.str.contains(">", literal=True).any()):
+        separator = next((one for one in "|;," if series.str.contains(one, literal=True).any()), "|")
+        lists = series.str.split(separator)
+    if lists is None:
+        text = series.str.strip_chars().str.replace_all("~", "=", literal=True)
+        row, level, group = _exploded(text.str.split(">"))
+        inner, _, items = _exploded(group.str.strip_chars(" {}()").str.split("="))
+        return row[inner], level[inner], items.str.strip_chars()
+    row, level, members = _exploded(lists)
+    if isinstance(members.dtype, pl.List):
+        inner, _, items = _exploded(members)
+        return row[inner], level[inner], items
+    return row, level, members.str.strip_chars() if members.dtype == pl.String else members
+
+
+def _listed_in(series: pl.Series) -> tuple[IntArray, IntArray, pl.Series]:
+    lists = _lists(series, separated=True)
+    if lists is None:
+        raise DataError(
+            f'column "{shown(series.name)}" must list what was shown, such as "tea|milk|juice"; it holds values '
+            f"of type {series.dtype}."
+        )
+    row, place, items = _exploded(lists)
+    return row, place, items.str.strip_chars() if items.dtype == pl.String else items
+
+
+def _lists(series: pl.Series, separated: bool = False) -> pl.Series | None:
+    """Lists of a column: its own, or those that text writes in JSON or, if ``separated``, with | ; or commas."""
+    if isinstance(series.dtype, pl.List | pl.Array):
+        return series.cast(pl.List(series.dtype.inner)) if isinstance(series.dtype, pl.Array) else series
+    if series.dtype == pl.Object:
+        values = series.to_list()
+        if not all(value is None or isinstance(value, list | tuple | np.ndarray) for value in values):
+            return None
+        return _of_python([None if value is None else list(value) for value in values], series.name)
+    if series.dtype != pl.String:
+        return None
+    text = series.drop_nulls().str.strip_chars()
+    if len(text) and text.str.starts_with("[").all():
+        try:
+            return _of_python([None if value is None else json.loads(value) for value in series], series.name)
+        except json.JSONDecodeError as error:
+            raise DataError(
+                f'column "{shown(series.name)}" holds a list that cannot be read: {error}. Expected JSON, such as '
+                '["a", "b"].'
+            ) from error
+    for separator in "|;," if separated else "":
+        if text.str.contains(separator, literal=True).mean() == 1:
+            return series.str.split(separator)
+    return None
+
+
+def _of_python(values: list[list[object] | None], name: str) -> pl.Series:
+    """Lists as a column; a member that is not in a list among those that are is one by itself."""
+    nested = any(isinstance(member, list) for value in values for member in value or ())
+    if nested:
+        values = [None if value is None else [m if isinstance(m, list) else [m] for m in value] for value in values]
+    try:
+        return pl.Series(name, values)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise DataError(
+            f'column "{shown(name)}" holds lists whose members are of several kinds ({error}). Ids must be all text or '
+            "all integers."
+        ) from error

@@ -1,0 +1,112 @@
+"""Which layout a table has: pairs, or answers about sets of alternatives in long, wide or listed form."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+from predilect._text import option, shown
+from predilect.data.frames import column_names, index_names, to_columns
+from predilect.data.read.assemble import Assembled, Kind, ReadOptions, assemble, columns_of
+from predilect.data.read.columns import WINNER, guess_one, guess_pair, listed
+from predilect.data.read.covariates import flat
+from predilect.data.read.listed import find_listed, read_listed
+from predilect.data.read.long import find_long, read_long
+from predilect.data.read.pair_forms import one_hot, pair_options, won_and_lost
+from predilect.data.read.sets import Sets, assemble_sets
+from predilect.data.read.wide import find_wide, read_wide
+from predilect.errors import DataError
+
+_SET_OPTIONS = ("user", "task", "weight", "winner", "context")
+
+
+def assembled(table: Any, options: ReadOptions) -> Assembled:
+    """As ``assemble``, for answers of every kind: ``table`` is what ``frames.open_frame`` returned.
+
+    Raises DataError if the table cannot be read in one clear way, or nothing usable remains.
+    """
+    names, kind = column_names(table), options.get("kind")
+    if kind is not None and kind not in get_args(Kind):
+        raise DataError(f"kind must be one of {', '.join(get_args(Kind))}, got {shown(kind)}.")
+    index = [name for name in index_names(table) if name not in names]
+    if index and not {None, *names} >= {*guess_pair([*names, *index], options.get("left"), options.get("right"))}:
+        return assemble(table, options)  # refuses an index that holds what was answered on
+    if _is_pairs(names, options):
+        said, used = pair_options(names, table, options)
+        users, items, contexts, answers, covariates, grades, has_users, intake, _ = assemble(table, said)
+        rest = tuple(name for name in intake.ignored_columns if name not in used.values())
+        intake = replace(intake, columns={**intake.columns, **used}, ignored_columns=rest)
+        return users, items, contexts, answers, covariates, grades, has_users, intake, None
+    sets, n_read = _sets(table, names, options)
+    if sets is not None:
+        return assemble_sets(sets, options, names, n_read)
+    if kind not in (None, "pairs"):
+        raise DataError(
+            f"found no columns that hold answers of kind {kind}; the columns are {listed(names)}. Name that of the "
+            f"answer with {option('winner', 'NAME')}, that of the alternatives with {option('alternatives', 'NAME')}."
+        )
+    return assemble(table, options)
+
+
+def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
+    """Columns that are read of a table with some ``names``: all where only values tell which; raises DataError."""
+    if options.get("kind") in (None, "pairs") and _is_plain(names, options):
+        roles, covariates = columns_of(names, options)
+        return [*roles.values(), *flat(covariates)]
+    return list(names)
+
+
+def _is_plain(names: Sequence[str], options: ReadOptions) -> bool:
+    """Whether pairs and a winner stand in columns of their own."""
+    left, right = guess_pair(names, options.get("left"), options.get("right"))
+    if options.get("left") is None and options.get("right") is None:
+        if left is None or right is None or options.get("alternatives") is not None:
+            return False
+        if _third(names, right) is not None:
+            return False
+    answered = options.get("winner") is not None or options.get("outcome") is not None
+    return answered or guess_one(names, WINNER) is not None or options.get("left") is not None
+
+
+def _is_pairs(names: Sequence[str], options: ReadOptions) -> bool:
+    kind = options.get("kind")
+    if kind is not None:
+        return kind == "pairs"
+    if _is_plain(names, options):
+        return True
+    left, right = guess_pair(names, options.get("left"), options.get("right"))
+    if left is not None and right is not None:
+        return one_hot(names, left, right) is not None
+    return left is None and right is None and options.get("winner") is None and None not in won_and_lost(names)
+
+
+def _third(names: Sequence[str], right: str) -> str | None:
+    """The column after item2 or model_b, if there is one: then more than two were shown."""
+    match = re.fullmatch(r"(.*[^\d])2|(.+[_ .-])b", right.strip(), re.I)
+    return match and guess_one(names, [f"{match[1]}3" if match[1] else f"{match[2]}c"])
+
+
+def _sets(table: Any, names: list[str], options: ReadOptions) -> tuple[Sets | None, int]:
+    for role in _SET_OPTIONS:
+        given = options.get(role)
+        if isinstance(given, str) and given not in names:
+            raise DataError(f'there is no column "{shown(given)}" (given as {role}); the columns are {listed(names)}.')
+    if any(count > 1 for count in Counter(names).values()) or options.get("outcome") is not None:
+        return None, 0
+    raw = to_columns(table, names)
+    n_read = len(next(iter(raw.values()), ()))
+    if not n_read:
+        return None, 0
+    found_listed = find_listed(names, raw, options)
+    if found_listed is not None:
+        return read_listed(names, raw, found_listed, options), n_read
+    wide = find_wide(names, raw, options)
+    if wide is not None:
+        return read_wide(names, raw, wide, options), n_read
+    long = find_long(names, raw, options)
+    if long is not None:
+        return read_long(names, raw, long, options), n_read
+    return None, n_read

@@ -1,0 +1,83 @@
+"""Names in use for the columns of answers about sets of alternatives, and what their values mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from predilect._text import shown
+from predilect._types import BoolArray, FloatArray
+from predilect.data.frames import as_text
+from predilect.data.read.assemble import Kind
+from predilect.data.read.columns import TASK, USER, WINNER
+from predilect.errors import DataError
+
+WHO = (
+    *USER, "sys_respnum", "respnum", "resp_id", "respid", "resp", "hhid", "household", "household_id", "individual",
+    "individual_id", "panelist", "panelist_id", "customer", "customer_id", "uid", "id",
+)  # fmt: skip
+TASKS = (
+    *TASK, "chid", "obs_id", "obs", "observation", "question", "question_id", "ques", "qes", "qid", "scenario",
+    "situation", "choice_situation", "occasion", "case", "case_id", "set", "set_id", "sp_task", "block_task", "ballot",
+)  # fmt: skip
+# Names of things with an id of their own, and of places in a task.
+IDENTIFIED = (
+    "item", "item_id", "product", "product_id", "model", "candidate", "candidate_id", "movie", "movie_id", "movieid",
+    "title", "object", "stimulus", "name", "brand_id",
+)  # fmt: skip
+PLACED = (
+    "alternative",
+    "alternative_id",
+    "alt",
+    "alt_id",
+    "altid",
+    "option",
+    "option_id",
+    "concept",
+    "profile",
+    "mode",
+)
+AVAILABLE = ("available", "availability", "avail", "av")
+CHOSEN = (
+    "chosen", "choice", "is_chosen", "selected", "picked", "choose", "response", "y", "depvar", "decision", "answer",
+    *(name for name in WINNER if name not in ("chosen", "choice")),
+)  # fmt: skip
+APPROVED = ("approved", "approval", "approve", "approves")
+RANKED = ("rank", "ranking", "place", "position")
+RATED = ("rating", "ratings", "score", "stars", "grade", "points")
+# In the order in which they are looked for: a conjoint study may have an attribute called rating.
+KIND_OF: dict[Kind, tuple[str, ...]] = {
+    "best": CHOSEN,
+    "approval": APPROVED,
+    "rank": (*RANKED, "tier"),
+    "rating": RATED,
+}
+_YES, _NO = ("1", "true", "yes", "y", "x", "chosen"), ("0", "false", "no", "n", "not chosen")
+
+
+def flags(series: pl.Series) -> BoolArray | None:
+    """True and false of a column of 1 and 0, yes and no and the like, (n,); None if it holds anything else.
+
+    What is missing is false.
+    """
+    if series.dtype.is_nested():
+        return None
+    word = as_text(series).str.strip_chars().str.to_lowercase()
+    if not word.drop_nulls().is_in([*_YES, *_NO]).all() or word.null_count() == len(word):
+        return None
+    return word.is_in(_YES).fill_null(False).to_numpy()
+
+
+def numbers_of(series: pl.Series, column: str, what: str) -> FloatArray:
+    """Numbers of a column, NaN where missing, (n,); DataError if one is none."""
+    text = as_text(series)
+    number = text.str.strip_chars().cast(pl.Float64, strict=False)
+    odd = (number.is_null() & text.is_not_null()).to_numpy()
+    if odd.any():
+        row = int(odd.argmax())
+        raise DataError(
+            f'column "{shown(column)}" must hold numbers, as it is read as the {what}, but row {row + 1} holds '
+            f'"{shown(text[row])}" ({int(odd.sum())} such rows).'
+        )
+    found: FloatArray = number.fill_null(np.nan).to_numpy()
+    return found

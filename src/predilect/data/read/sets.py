@@ -1,0 +1,261 @@
+"""Answers about sets of alternatives, checked, and coded as canonical rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from predilect._text import option, shown
+from predilect._types import BoolArray, IntArray
+from predilect.data.canonical import ALONE, Answers, canonical_answers
+from predilect.data.frames import clean_ids
+from predilect.data.intake import (
+    ALL_ALIKE,
+    MISSING_ATTRIBUTE,
+    NO_WEIGHT,
+    NOT_ANSWERED,
+    ONE_ALTERNATIVE,
+    TAKEN_APART,
+    TWICE,
+    UNCLEAR,
+    Intake,
+    counted,
+)
+from predilect.data.read.assemble import EVERYONE, Assembled, ReadOptions, map_items, used_only, weights_of
+from predilect.data.tasks import cover
+from predilect.data.vocabulary import Vocabulary
+from predilect.errors import DataError
+
+CHOICES = ("best", "best_worst")  # kinds in which exactly one alternative is the best of each task
+
+
+@dataclass
+class Sets:
+    """Alternatives of all tasks under each other, and what belongs to each task.
+
+    ``task``, ``item``, ``level`` (0 the best), shapes (n,): task of each alternative, from 0; ``first``, ``n_rows``,
+    ``person``, ``weight``, ``context``, shapes (n_tasks,): its first row in the table, how many rows it has there, who
+    answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
+    with what to say of them. ``profiles``: item and attributes of each alternative that has any.
+    """
+
+    kind: str
+    task: IntArray
+    item: pl.Series
+    level: IntArray
+    first: IntArray
+    n_rows: IntArray
+    columns: dict[str, str]
+    person: pl.Series | None = None
+    weight: pl.Series | None = None
+    context: pl.Series | None = None
+    profiles: pl.DataFrame | None = None
+    unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks, usable or not."""
+        return len(self.first)
+
+    def where(self, bad: BoolArray) -> str:
+        """Number of bad tasks and the rows of the first, for messages."""
+        rows = ", ".join(str(row + 1) for row in np.sort(self.first[bad])[:3])
+        return f"{counted(int(bad.sum()), 'task')} (first: row {rows})"
+
+    def any_of(self, alternatives: BoolArray) -> BoolArray:
+        """Tasks with any of some alternatives."""
+        return np.bincount(self.task[alternatives], minlength=self.n_tasks) > 0
+
+
+_DROPS = {
+    "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", TWICE: "drop_self", UNCLEAR: "drop_unknown",
+    ONE_ALTERNATIVE: "drop_unknown",
+}  # fmt: skip
+
+
+def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read: int) -> Assembled:
+    """Vocabularies, rows and intake as of ``assemble``, with the table of items where alternatives were described.
+
+    Raises DataError for tasks that mean nothing clear and that no option leaves out, or if nothing usable remains.
+    """
+    _refuse_pair_options(options)
+    reason = np.full(sets.n_tasks, "", dtype=object)
+    _leave_out_missing(sets, reason, options)
+    for why, bad, message in sets.unusable:
+        _leave_out(sets, reason, bad, why, message, options)
+    items = Vocabulary(sets.item.drop_nulls())
+    code = items.codes(sets.item, unknown="minus_one")
+    if options.get("item_map") is not None:
+        items, table = map_items(items, options["item_map"] or {})
+        code = np.where(code < 0, code, table[code])
+    _leave_out_repeated(sets, reason, code, items, options)
+    _leave_out_uninformative(sets, reason, options)
+
+    weight = np.ones(sets.n_tasks)
+    if sets.weight is not None:
+        weight = weights_of(sets.weight, sets.columns["weight"], (reason != "").astype(np.int8))
+        reason[(reason == "") & (weight == 0)] = NO_WEIGHT
+    left_out = {why: int(sets.n_rows[reason == why].sum()) for why in dict.fromkeys(reason.tolist()) if why}
+    used = reason == ""
+    if not used.any():
+        told = "; ".join(f"{count} × {why}" for why, count in left_out.items())
+        raise DataError(
+            f"no usable answer: all {sets.n_tasks} tasks were left out (rows: {told}). Check the columns: "
+            f"{sets.columns}."
+        )
+    keep = used[sets.task]
+    task, level, code = sets.task[keep], sets.level[keep], code[keep]
+    items, code, unused_items = used_only(items, code.astype(np.int32))
+    people, who, unused_users = Vocabulary([EVERYONE]), np.zeros(sets.n_tasks, dtype=np.int32), ()
+    if sets.person is not None:
+        every = Vocabulary(sets.person.drop_nulls())
+        people, who[used], unused_users = used_only(every, every.codes(sets.person, unknown="minus_one")[used])
+    over, under = cover(task, level)
+    of = task[over]
+    several = np.bincount(of, minlength=sets.n_tasks) > 1
+    # A task of one row is a pair, as any other.
+    held = np.where(several[of], of, ALONE).astype(np.int32)
+    contexts, context = None, None
+    if sets.context is not None and sets.context.drop_nulls().len():
+        contexts = Vocabulary(sets.context.drop_nulls())
+        context = contexts.codes(sets.context, unknown="minus_one")[of]
+    won = np.ones(len(of), dtype=np.int8)
+    answers = canonical_answers(Answers(who[of], code[over], code[under], won, weight[of], held, None, None, context))
+    profiles = None if sets.profiles is None else _profiles_used(sets.profiles, items)
+    intake = Intake(
+        rows_read=n_read,
+        left_out=left_out,
+        duplicates=len(of) - len(answers.user),
+        columns=sets.columns,
+        ignored_columns=tuple(name for name in names if name not in sets.columns.values()),
+        winner_reading="",
+        unused_items=unused_items,
+        unused_users=unused_users,
+        no_sides=TAKEN_APART,
+        tasks_read=_counted_kinds(sets.kind, task, level),
+        attributes=() if profiles is None else tuple(profiles.columns[1:]),
+        notes=tuple(sets.notes),
+    )
+    return people, items, contexts, answers, (), (), sets.person is not None, intake, profiles
+
+
+_OF_PAIRS = {
+    "left": "NAME", "right": "NAME", "covariates": ["NAME"], "side": True, "ties": ["0"], "winner_is": "item",
+}  # fmt: skip
+
+
+def _refuse_pair_options(options: ReadOptions) -> None:
+    given = next((option(name, value) for name, value in _OF_PAIRS.items() if options.get(name)), None)
+    if given is not None:
+        raise DataError(
+            f"{given} is about pairs, and the table was read as answers about sets of alternatives. Leave it out, or "
+            f"say {option('kind', 'pairs')}."
+        )
+
+
+def _leave_out(sets: Sets, reason: NDArray[Any], bad: BoolArray, why: str, message: str, options: ReadOptions) -> None:
+    """Mark tasks with why they are left out; DataError unless the option for it was given, or none is needed."""
+    bad = bad & (reason == "")
+    if not bad.any():
+        return
+    drop = _DROPS.get(why)
+    if drop is not None and not options.get(drop):
+        raise DataError(
+            f"{message.replace('{where}', sets.where(bad))} Leave such tasks out with {option(drop, True)}."
+        )
+    reason[bad] = why
+
+
+def _leave_out_missing(sets: Sets, reason: NDArray[Any], options: ReadOptions) -> None:
+    sets.item = clean_ids(sets.item, sets.columns.get("alternatives", "alternatives"))
+    bad = sets.any_of(sets.item.is_null().to_numpy())
+    if sets.person is not None:
+        sets.person = clean_ids(sets.person, sets.columns["user"])
+        bad |= sets.person.is_null().to_numpy()
+    if sets.context is not None:
+        sets.context = clean_ids(sets.context, sets.columns["context"])
+    _leave_out(sets, reason, bad, "missing id", "an id is missing in {where}. Fill it in.", options)
+
+
+def _leave_out_repeated(
+    sets: Sets, reason: NDArray[Any], code: NDArray[np.int32], items: Vocabulary, options: ReadOptions
+) -> None:
+    place = sets.task * (len(items) + 1) + code + 1
+    order = np.argsort(place, kind="stable")
+    again = np.zeros(len(place), dtype=bool)
+    again[order[1:]] = (place[order[1:]] == place[order[:-1]]) & (code[order[1:]] >= 0)
+    again &= (reason == "")[sets.task]
+    if not again.any():
+        return
+    first = int(np.flatnonzero(again)[0])
+    example = shown(items.labels([code[first]])[0])
+    how = ""
+    if "task" not in sets.columns and sets.n_tasks < len(sets.task) and sets.kind != "order":
+        how = f" If somebody answered several tasks, name the column that tells them apart: {option('task', 'NAME')}."
+    message = f'the same alternative stands twice in {{where}}, such as "{example}"; it must stand there once.{how}'
+    _leave_out(sets, reason, sets.any_of(again), TWICE, message, options)
+
+
+def _leave_out_uninformative(sets: Sets, reason: NDArray[Any], options: ReadOptions) -> None:
+    size = np.bincount(sets.task, minlength=sets.n_tasks)
+    if sets.kind in CHOICES:
+        message = "only one alternative was there to choose from in {where}; a choice needs two."
+        _leave_out(sets, reason, size < 2, ONE_ALTERNATIVE, message, options)
+        top = np.bincount(sets.task[sets.level == 0], minlength=sets.n_tasks)
+        column = ", ".join(f'"{shown(sets.columns[role])}"' for role in ("winner", "best", "worst")
+                           if role in sets.columns)  # fmt: skip
+        if sets.kind == "best_worst":
+            low = np.bincount(sets.task[sets.level == 2], minlength=sets.n_tasks)
+            message = (
+                f"the best or the worst is not exactly one alternative, or both are the same, in {{where}} "
+                f"(column {column}). If any number may be up or down, say {option('kind', 'rating')}."
+            )
+            _leave_out(sets, reason, (top != 1) | (low != 1), UNCLEAR, message, options)
+        message = f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown."
+        _leave_out(sets, reason, top == 0, UNCLEAR, message, options)
+        message = (
+            f"more than one alternative was chosen in {{where}} (column {column}). If any number could be chosen, say "
+            f"{option('kind', 'approval')}."
+        )
+        _leave_out(sets, reason, top > 1, UNCLEAR, message, options)
+        return
+    reason[(reason == "") & (size == 0)] = NOT_ANSWERED
+    reason[(reason == "") & (size == 1)] = ONE_ALTERNATIVE
+    low, high = np.full(sets.n_tasks, np.iinfo(np.int64).max), np.full(sets.n_tasks, -1)
+    np.minimum.at(low, sets.task, sets.level)
+    np.maximum.at(high, sets.task, sets.level)
+    reason[(reason == "") & (low == high)] = ALL_ALIKE
+
+
+_WORDS = {
+    "best": "choices of the best of {}", "best_worst": "choices of the best and the worst of {}",
+    "order": "orders of {}", "rating": "sets of {} ratings", "approval": "choices of any number of {}",
+}  # fmt: skip
+
+
+def _counted_kinds(kind: str, task: IntArray, level: IntArray) -> dict[str, int]:
+    """Number of tasks in use by what they are in words."""
+    size = np.bincount(task)
+    size = size[size > 0]
+    told = f"{size.min()}" if size.min() == size.max() else f"{size.min()} to {size.max()}"
+    return {_WORDS[kind].format(told): len(size)}
+
+
+def _profiles_used(profiles: pl.DataFrame, items: Vocabulary) -> pl.DataFrame:
+    known = items.codes(profiles["item"], unknown="minus_one") >= 0
+    return profiles.filter(pl.Series(known)).sort("item")
+
+
+def context_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: dict[str, str], rows: IntArray) -> Any:
+    """Contexts of tasks by their first rows, or None."""
+    name = options.get("context")
+    if name is None:
+        return None
+    columns["context"] = name
+    return raw[name].gather(rows)

@@ -1,0 +1,313 @@
+"""Wide tables: one row a task, with columns for the attributes of each alternative, and the choice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from predilect._text import option, shown
+from predilect._types import BoolArray, IntArray
+from predilect.data.frames import as_text
+from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
+from predilect.data.read.assemble import ReadOptions
+from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
+from predilect.data.read.profiles import NONE_WORDS, is_place, missing_in, profiles_of
+from predilect.data.read.set_columns import AVAILABLE, CHOSEN, TASKS, WHO, flags
+from predilect.data.read.sets import Sets, context_of
+from predilect.data.tasks import chosen_levels
+from predilect.errors import DataError
+
+_WORD = r"(?:alternative|alt|option|concept|profile|choice|product|item)"
+_PARTS = (
+    # alt1_price, alt_1_price, A_price, TRAIN_TT: the alternative first.
+    re.compile(rf"(?P<alt>{_WORD}?[_. ]?(?:\d+|[A-Za-z]))[_. ](?P<name>.+)", re.I),
+    re.compile(r"(?P<alt>[^_.]+)[_.](?P<name>.+)"),
+    # price1, price_1, price.alt1, price_A, time_car: the alternative last.
+    re.compile(rf"(?P<name>.*?[^\d_. ])[_. ]?(?P<alt>{_WORD}?[_. ]?\d+)", re.I),
+    re.compile(r"(?P<name>.+)[_.](?P<alt>[^_.]+)"),
+)
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Columns of each attribute by alternative, of availability by alternative, and the other columns by role."""
+
+    alternatives: tuple[str, ...]
+    attributes: dict[str, dict[str, str]]
+    available: dict[str, str]
+    columns: dict[str, str]
+    codes: dict[str, int] = field(default_factory=dict)  # alternative of each value of the choice
+    note: str = ""
+
+
+def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide | None:
+    """Columns of a wide table, or None if these are none of one; DataError if several readings fit."""
+    if options.get("kind") not in (None, "best"):
+        return None
+    roles: dict[str, str] = {}
+    for role, said, words in (("user", options.get("user"), WHO), ("task", options.get("task"), TASKS),
+                               ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
+        name = said if isinstance(said, str) else None if said is False else guess_one(names, words)
+        if name is not None and name not in roles.values():
+            roles[role] = name
+    choice = options.get("winner") or guess_one([name for name in names if name not in roles.values()], CHOSEN)
+    free = [name for name in names if name not in roles.values() and name != choice]
+    free = [name for name in free if not raw[name].dtype.is_nested()]
+    given = options.get("alternatives")
+    if given is not None and not isinstance(given, str):
+        readings = [_by_names(free, [str(name) for name in given])]
+    else:
+        readings = [reading for part in _PARTS if (reading := _families(free, part)) is not None]
+    readings = [_profile_only(reading, options.get("profile")) for reading in readings]
+    found: dict[tuple[str, ...], Wide] = {}
+    for reading in readings:
+        for name in [choice] if choice is not None else _unused(free, reading):
+            wide = _coded(reading, name, raw, roles, options, named_only=choice is None)
+            if wide is not None:
+                found.setdefault(tuple(sorted(wide.alternatives)), wide)
+    several = list(found.values())
+    # The choice names alternatives of one reading, or one tells which are available: that is the one.
+    for sure in (lambda wide: not wide.note, lambda wide: bool(wide.available), _are_places):
+        if len(several) > 1 and any(map(sure, several)):
+            several = [wide for wide in several if sure(wide)]
+    if len(several) > 1:
+        told = "; or ".join(", ".join(map(shown, wide.alternatives[:4])) for wide in several)
+        raise DataError(
+            f"the columns can be read as those of several sets of alternatives: {told}. Say which they are: "
+            f"{option('alternatives', list(several[0].alternatives))}."
+        )
+    return several[0] if several else None
+
+
+def _are_places(wide: Wide) -> bool:
+    return all(is_place(name) for name in wide.alternatives)
+
+
+_Reading = tuple[list[str], dict[str, dict[str, str]]]
+
+
+def _families(names: Sequence[str], part: re.Pattern[str]) -> _Reading | None:
+    """Alternatives in the order of the columns, and columns by attribute and alternative; None without any.
+
+    An attribute that only one alternative has belongs to it if others share an attribute with it.
+    """
+    split = {name: match for name in names if (match := part.fullmatch(name))}
+    columns: dict[str, dict[str, str]] = {}
+    for name, match in split.items():
+        columns.setdefault(match["name"], {})[match["alt"]] = name
+    # Availability last: it tells nothing of the order in which alternatives are numbered.
+    inner = sorted(columns, key=lambda name: plain(name) in map(plain, AVAILABLE))
+    joint = dict.fromkeys(alt for name in inner if len(columns[name]) > 1 for alt in columns[name])
+    kept = {name: inside for name, by in columns.items()
+            if (inside := {alt: column for alt, column in by.items() if alt in joint})}  # fmt: skip
+    return (list(joint), kept) if len(joint) > 1 else None
+
+
+def _by_names(names: Sequence[str], alternatives: list[str]) -> _Reading:
+    """As ``_families``, with alternatives by name, with or without a separator."""
+    columns: dict[str, dict[str, str]] = {}
+    longest = sorted(alternatives, key=len, reverse=True)
+    for separator in ("[_. ]", "[_. ]?"):
+        for name in names:
+            for alt in longest:
+                word = re.escape(alt)
+                match = re.fullmatch(f"{word}{separator}(.+)|(.+?){separator}{word}", name)
+                if match:
+                    columns.setdefault((match[1] or match[2]).strip("_. "), {})[alt] = name
+                    break
+        if columns:
+            break
+    kept = {name: by for name, by in columns.items() if len(by) > 1 or len(columns) > 1}
+    return alternatives, kept
+
+
+def _profile_only(reading: _Reading, profile: Sequence[str] | None) -> _Reading:
+    if profile is None:
+        return reading
+    alternatives, columns = reading
+    wanted = [*map(plain, profile), *map(plain, AVAILABLE)]
+    kept = {name: by for name, by in columns.items() if plain(name) in wanted}
+    there = {alt for by in kept.values() for alt in by}
+    return [alt for alt in alternatives if alt in there] or alternatives, kept
+
+
+def _unused(names: Sequence[str], reading: _Reading) -> list[str]:
+    used = {column for by in reading[1].values() for column in by.values()}
+    return [name for name in names if name not in used]
+
+
+def _coded(
+    reading: _Reading, choice: str, raw: Mapping[str, pl.Series], roles: Mapping[str, str], options: ReadOptions,
+    named_only: bool,
+) -> Wide | None:  # fmt: skip
+    """The reading with what each value of the choice means; None if too few values mean anything.
+
+    ``named_only``: the name of the column does not tell that it holds the choice, so its values must.
+    """
+    alternatives, columns = reading
+    available = {alt: column for name, by in columns.items() if plain(name) in map(plain, AVAILABLE)
+                 for alt, column in by.items()}  # fmt: skip
+    attributes = {name: by for name, by in columns.items() if plain(name) not in map(plain, AVAILABLE)}
+    if not attributes:
+        return None
+    words = as_text(raw[choice]).drop_nulls().str.strip_chars().unique().to_list() if choice in raw else []
+    codes = {word: place for word in words for place, alt in enumerate(alternatives) if _bare(word) == _bare(alt)}
+    note, ordered = "", options.get("alternatives") is not None
+    numbers = {word: int(float(word)) for word in words if re.fullmatch(r"\d+(\.0*)?", word)}
+    if named_only and (numbers or len(codes) < len(words)):
+        return None
+    if not codes and numbers and max(numbers.values()) <= len(alternatives):
+        in_order = alternatives
+        if not ordered and all(is_place(alt) for alt in alternatives):
+            in_order = sorted(alternatives, key=_bare)  # A, B, C
+        elif not ordered:
+            note = _numbered(alternatives, attributes)
+        codes = {word: alternatives.index(in_order[number - 1]) for word, number in numbers.items() if number > 0}
+    elif ordered and numbers and max(numbers.values()) <= len(alternatives):
+        codes |= {word: number - 1 for word, number in numbers.items() if word not in codes and number > 0}
+    elif not codes and ordered and numbers:
+        raise DataError(
+            f'column "{shown(choice)}" holds the choice {max(numbers.values())}, and {len(alternatives)} alternatives '
+            f"were named ({', '.join(map(shown, alternatives))}). Name them all, in the order of their numbers."
+        )
+    if not codes or (len(codes) < 2 and len(words) > 2):
+        return None
+    columns_of = {**roles, "winner": choice}
+    columns_of = {role: name for role, name in columns_of.items()
+                  if name not in {c for by in columns.values() for c in by.values()}}  # fmt: skip
+    return Wide(tuple(alternatives), attributes, available, columns_of, codes, note)
+
+
+def _bare(alternative: str) -> str | int:
+    """An alternative without words such as alt before its number or letter; a number as one."""
+    match = re.fullmatch(rf"{_WORD}?[_. ]*(\d+)(?:\.0*)?", alternative.strip(), re.I)
+    if match:
+        return f"{int(match[1]):09d}"
+    match = re.fullmatch(rf"{_WORD}[_. ]*([a-z])", alternative.strip(), re.I)
+    return (match[1] if match else alternative.strip()).lower()
+
+
+def _numbered(alternatives: list[str], attributes: Mapping[str, Mapping[str, str]]) -> str:
+    """How numbers were understood where alternatives have names; "?" before it where the columns do not tell."""
+    orders = {tuple(alt for alt in by) for by in attributes.values() if len(by) > 1}
+    agree = all(list(order) == [alt for alt in alternatives if alt in order] for order in orders)
+    told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, 1))
+    sure = agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives)
+    return f"{'' if sure else '?'}The choice was read by the order of the columns: {told}."
+
+
+def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, options: ReadOptions) -> Sets:
+    """Answers of a wide table; raises DataError."""
+    if wide.note.startswith("?"):
+        raise DataError(
+            f'column "{shown(wide.columns["winner"])}" holds numbers, and the order of the columns does not tell which '
+            "alternative is which. Name them in the order of their numbers: "
+            f"{option('alternatives', list(wide.alternatives))}."
+        )
+    none_id = options.get("none") or "None"
+    n, alternatives = len(raw[wide.columns["winner"]]), list(wide.alternatives)
+    nothing = [_bare(alt) in (*NONE_WORDS, none_id.lower()) for alt in alternatives]
+    words = as_text(raw[wide.columns["winner"]]).str.strip_chars()
+    said_none = words.str.to_lowercase().is_in([*NONE_WORDS, none_id.lower()]).fill_null(False).to_numpy()
+    if said_none.any() and not any(nothing):
+        alternatives, nothing = [*alternatives, none_id], [*nothing, True]
+    code = words.replace_strict(list(wide.codes), list(wide.codes.values()), default=-1, return_dtype=pl.Int64)
+    chosen = np.where(said_none, nothing.index(True) if any(nothing) else -1, code.to_numpy())
+
+    k = len(alternatives)
+    task = np.tile(np.arange(n), k)
+    place = np.repeat(np.arange(k), n)
+    none = np.array(nothing)[place]
+    attributes = {name: _under_each_other(by, alternatives, raw, n) for name, by in wide.attributes.items()}
+    places = all(is_place(alt) for alt, is_nothing in zip(alternatives, nothing, strict=True) if not is_nothing)
+    label = None if places else pl.Series(alternatives).gather(place)
+    if places:
+        _refuse_unequal(wide, alternatives, nothing)
+    blank = np.stack([column.is_null().to_numpy() for column in attributes.values()]).all(axis=0) & ~none
+    there = ~blank
+    columns = dict(wide.columns)
+    for alt, column in wide.available.items():
+        flagged = flags(raw[column])
+        if flagged is None:
+            raise DataError(f'column "{shown(column)}" says whether "{shown(alt)}" was available, and must be 1 or 0.')
+        there[place == alternatives.index(alt)] &= flagged
+        columns[f"available {alt}"] = column
+    for name, by in wide.attributes.items():
+        columns.update({f"{alt} {name}": column for alt, column in by.items()})
+
+    rows = np.arange(n)
+    sets = Sets(
+        "best",
+        task[there],
+        pl.Series(),
+        chosen_levels(place == np.tile(chosen, k))[there],
+        rows,
+        np.ones(n, int),
+        columns,
+    )
+    if "user" in columns:
+        sets.person = raw[columns["user"]]
+    if "weight" in columns:
+        sets.weight = raw[columns["weight"]]
+    sets.context = context_of(raw, options, columns, rows)
+    kept = pl.Series(there)
+    label = None if label is None else label.filter(kept)
+    attributes = {name: column.filter(kept) for name, column in attributes.items()}
+    lacking, told = missing_in(attributes, label, none[there])
+    message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
+    sets.unusable.append((MISSING_ATTRIBUTE, sets.any_of(lacking), message))
+    _refuse_unclear(sets, wide, chosen, words, there[chosen * n + rows])
+    if wide.note:
+        sets.notes.append(wide.note)
+    gone = int((~there).sum())
+    if gone:
+        sets.notes.append(f"{counted(gone, 'alternative')} not available or blank, and so not shown.")
+    sets.item, sets.profiles = profiles_of(label, attributes, none[there], none_id)
+    return sets
+
+
+def _refuse_unclear(sets: Sets, wide: Wide, chosen: IntArray, words: pl.Series, was_there: BoolArray) -> None:
+    column = shown(wide.columns["winner"])
+    unknown = chosen < 0
+    if unknown.any():
+        word = words.gather(np.flatnonzero(unknown)).drop_nulls()
+        example = "it is empty" if not len(word) else f'it holds "{shown(word[0])}"'
+        listing = ", ".join(map(shown, wide.alternatives))
+        message = f'column "{column}" chooses none of {listing} in {{where}}: {example}.'
+        sets.unusable.append((UNCLEAR, unknown, message))
+    message = f'column "{column}" chooses an alternative that was not available, or blank, in {{where}}.'
+    sets.unusable.append((UNCLEAR, ~unknown & ~was_there, message))
+
+
+def _refuse_unequal(wide: Wide, alternatives: Sequence[str], nothing: Sequence[bool]) -> None:
+    """DataError where alternatives that are only numbered have different attributes."""
+    shown_ones = [alt for alt, is_nothing in zip(alternatives, nothing, strict=True) if not is_nothing]
+    for name, by in wide.attributes.items():
+        lacking = [alt for alt in shown_ones if alt not in by]
+        if lacking:
+            raise DataError(
+                f'columns hold "{shown(name)}" for the alternatives {listed(list(by))} but not for {listed(lacking)}. '
+                "Leave the cells of an alternative that was not shown blank, and name what describes alternatives: "
+                f"{option('profile', [n for n, b in wide.attributes.items() if len(b) == len(shown_ones)])}."
+            )
+
+
+def _under_each_other(
+    by: Mapping[str, str], alternatives: Sequence[str], raw: Mapping[str, pl.Series], n: int
+) -> pl.Series:
+    """An attribute of all alternatives, those of one alternative after the other, null where it has none; (n * k,)."""
+    columns = [raw[by[alt]] if alt in by else None for alt in alternatives]
+    kinds = {column.dtype for column in columns if column is not None}
+    as_one = len(kinds) == 1 and pl.Object not in kinds
+    if not as_one and all(kind.is_numeric() for kind in kinds):
+        columns = [None if column is None else column.cast(pl.Float64) for column in columns]
+    elif not as_one:
+        columns = [None if column is None else as_text(column) for column in columns]
+    dtype = next(column.dtype for column in columns if column is not None)
+    parts = [pl.Series([None] * n, dtype=dtype) if column is None else column.alias("") for column in columns]
+    whole = pl.concat(parts)
+    return whole.set((whole.str.strip_chars() == "").fill_null(False), None) if dtype == pl.String else whole

@@ -1,0 +1,267 @@
+"""The conjoint kit: part-worths, importances, willingness to pay and market shares, from draws of coefficients.
+
+It knows no model: whatever gives draws of a person's coefficients can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import expit
+
+from predilect._types import FloatArray, IntArray
+from predilect.data.choices import Choices
+from predilect.errors import DataError
+from predilect.likelihoods.special import Z_95
+
+RULES = ("share", "first_choice", "randomised")
+_INTERVAL = (0.025, 0.975)
+_GUESSES = 0.9  # probability of guessing
+_ROUNDING = 1e-9  # of the largest coefficient: levels of a category sum to 0
+_ZERO = 0.025  # share of draws beyond which a price may be without effect
+
+
+class PersonDraws(Protocol):
+    """Draws of the coefficients of people, by their codes.
+
+    -1 is the population's central person, None anybody: somebody of the population without answers.
+    """
+
+    @property
+    def levels(self) -> Sequence[tuple[str, str]]:
+        """Attribute and level of each coefficient; the level of a number is empty."""
+        ...
+
+    @property
+    def n_people(self) -> int:
+        """Number of people."""
+        ...
+
+    def coefficients(self, user: int) -> FloatArray:
+        """Draws in the units of the attributes, (R, n_levels); those of the levels of a category sum to 0."""
+        ...
+
+    def ranges(self, user: int) -> FloatArray:
+        """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
+        ...
+
+    def utilities(self, user: int | None, rows: Any) -> FloatArray:
+        """Utilities of items with these columns of the model, (R, n_items)."""
+        ...
+
+    def chances(self, V: FloatArray) -> FloatArray:
+        """Probabilities of each of some items to be chosen, from their utilities (R, n_items); of the same shape."""
+        ...
+
+    def chance_of_first(self, V: FloatArray) -> FloatArray:
+        """That of the first of the items alone, (R,)."""
+        ...
+
+
+class Span(NamedTuple):
+    """What of an attribute occurs in the items: its columns, and their rows among which the extremes are."""
+
+    columns: IntArray
+    rows: FloatArray
+
+
+def spans_of(levels: Sequence[tuple[str, str]], report: FloatArray, X: FloatArray) -> list[Span]:
+    """Spans of the attributes over items with columns X (n_items, d), which are ``report`` (n_levels, d) by level."""
+    found = []
+    for name in dict.fromkeys(attribute for attribute, _ in levels):
+        mine = [k for k, (attribute, _) in enumerate(levels) if attribute == name]
+        columns = np.flatnonzero(report[mine].any(axis=0))
+        values = np.unique(X[:, columns], axis=0)
+        found.append(Span(columns, values[[0, -1]] if len(columns) == 1 else values))
+    return found
+
+
+def ranges_of(weights: FloatArray, spans: Sequence[Span]) -> FloatArray:
+    """How far utilities are apart by each attribute, (R, n_attributes), from weights of the columns (R, d)."""
+    return np.stack([np.ptp(weights[:, one.columns] @ one.rows.T, axis=1) for one in spans], axis=1)
+
+
+def attributes_of(draws: PersonDraws) -> list[str]:
+    """Names of the attributes, each once."""
+    return list(dict.fromkeys(attribute for attribute, _ in draws.levels))
+
+
+def part_worths(draws: PersonDraws, users: Sequence[Any]) -> dict[str, Any]:
+    """Columns user, attribute, level, mean, sd, lower, upper: everybody's coefficients with 95 % intervals."""
+    found = [_summary(draws.coefficients(code)) for code in range(draws.n_people)]
+    n = len(draws.levels)
+    table: dict[str, Any] = {
+        "user": [user for user in users for _ in range(n)],
+        "attribute": [attribute for attribute, _ in draws.levels] * len(users),
+        "level": [level for _, level in draws.levels] * len(users),
+    }
+    return table | {name: np.concatenate([one[name] for one in found]) for name in ("mean", "sd", "lower", "upper")}
+
+
+def coefficients(draws: PersonDraws) -> dict[str, Any]:
+    """Columns attribute, level, mean, sd, lower, upper, spread, spread_lower, spread_upper: those of the population.
+
+    ``spread`` is the standard deviation between people, its mean over the draws with a 95 % interval.
+    """
+    central = draws.coefficients(-1)
+    total, squares = np.zeros(()), np.zeros(())
+    for code in range(draws.n_people):
+        away = draws.coefficients(code) - central.mean(axis=0)
+        total, squares = total + away, squares + away**2
+    n = draws.n_people
+    spread = _summary(np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0)))
+    return {
+        "attribute": [attribute for attribute, _ in draws.levels], "level": [level for _, level in draws.levels],
+        **_summary(central), "spread": spread["mean"], "spread_lower": spread["lower"], "spread_upper": spread["upper"],
+    }  # fmt: skip
+
+
+def importances(draws: PersonDraws) -> dict[str, Any]:
+    """Columns attribute, importance, spread, lower, upper: shares of utility's range that attributes make, sum 1.
+
+    ``importance`` is the mean over people, with a 95 % interval; ``spread`` the standard deviation between people.
+    """
+    by_person = np.stack([_shares(draws.ranges(code)) for code in range(draws.n_people)])  # (U, R, n_attributes)
+    lower, upper = np.quantile(by_person.mean(axis=0), _INTERVAL, axis=0)
+    return {
+        "attribute": attributes_of(draws), "importance": by_person.mean(axis=(0, 1)),
+        "spread": by_person.mean(axis=1).std(axis=0), "lower": lower, "upper": upper,
+    }  # fmt: skip
+
+
+def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[str, Any]:
+    """Columns attribute, level, median, lower, upper, said: what one unit is worth, in units of the price.
+
+    Quantiles of the ratio of draws, never a mean over a standard deviation. Where the price may be without effect the
+    ratio has no bounds: they are infinite, and ``said`` says so. DataError if there is no such price.
+    """
+    names = [attribute for attribute, _ in draws.levels]
+    c = draws.coefficients(user)
+    numbers = _numbers(draws.levels, c)
+    if price not in numbers:
+        raise DataError(f'"{price}" is no attribute that is a number; these are: {", ".join(numbers) or "none"}')
+    place = numbers[price]
+    positive = float((c[:, place] >= 0.0).mean())
+    others = [k for k in range(len(names)) if k != place]
+    if not c[:, place].all():
+        raise DataError(f'the coefficient of "{price}" is 0 in some draws: nothing can be valued in it')
+    ratio = -c[:, others] / c[:, [place]]
+    median = np.median(ratio, axis=0)
+    lower, upper = np.quantile(ratio, _INTERVAL, axis=0)
+    said = ""
+    if positive >= 1.0 - _ZERO:
+        said = f"more {price} is better: amounts are what people would have to be given more of"
+    elif positive > _ZERO:
+        lower, upper = np.full(len(others), -np.inf), np.full(len(others), np.inf)
+        said = f"unbounded: {price} may matter not at all, or the other way round ({positive:.0%} of the draws)"
+    return {
+        "attribute": [names[k] for k in others], "level": [draws.levels[k][1] for k in others], "median": median,
+        "lower": lower, "upper": upper, "said": [said] * len(others),
+    }  # fmt: skip
+
+
+def _numbers(levels: Sequence[tuple[str, str]], c: FloatArray) -> dict[str, int]:
+    """Places of the coefficients (R, n_levels) that are of one unit of a number, or of a piece of one, by name."""
+    found: dict[str, int] = {}
+    for attribute in dict.fromkeys(attribute for attribute, _ in levels):
+        mine = [k for k, (name, _) in enumerate(levels) if name == attribute]
+        is_category = np.abs(c[:, mine].sum(axis=1)).max() <= _ROUNDING * np.abs(c[:, mine]).max()
+        if not levels[mine[0]][1] or not is_category:
+            found |= {" ".join(filter(None, levels[k])): k for k in mine}
+    return found
+
+
+def market_shares(draws: PersonDraws, rows: Any, rule: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Shares of items with columns ``rows`` (k, d), the mean over people, and their 95 % intervals; three arrays (k,).
+
+    "share": everybody chooses by the probabilities of the model. "randomised": everybody takes what is best, in each
+    draw of their coefficients. Both have the interval of the draws. "first_choice": what is best by mean utilities;
+    people are taken for a sample.
+    """
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
+    total: Any = 0.0
+    for code in range(draws.n_people):
+        V = draws.utilities(code, rows)
+        total = total + (draws.chances(V) if rule == "share" else _best(V if rule == "randomised" else _mean(V)))
+    by_draw = total / draws.n_people
+    share = by_draw.mean(axis=0)
+    if rule == "first_choice":
+        more = Z_95**2 / draws.n_people  # Wilson's interval, which is none of width 0 for what nobody takes
+        half = np.sqrt(more * share * (1.0 - share) + 0.25 * more**2)
+        return share, (share + 0.5 * more - half) / (1.0 + more), (share + 0.5 * more + half) / (1.0 + more)
+    lower, upper = np.quantile(by_draw, _INTERVAL, axis=0)
+    return share, lower, upper
+
+
+def fit_of_people(
+    draws: PersonDraws, choices: Choices, codes: Sequence[int | None], rows: Sequence[Any]
+) -> dict[str, Any]:
+    """Columns choices, rlh, chance, p_guessing, guesses: how well each person's choices are explained.
+
+    ``codes`` and ``rows`` are, for each person with choices, in their order, the code of the draws, and the columns of
+    the items that the person met, ascending by item.
+    """
+    table: dict[str, list[Any]] = {name: [] for name in ("choices", "rlh", "chance", "p_guessing", "guesses")}
+    people, first = np.unique(choices.user, return_index=True)
+    for start, stop, code, met in zip(first, np.append(first[1:], len(choices.user)), codes, rows, strict=True):
+        ptr = choices.ptr[start : stop + 1]
+        item = np.unique(choices.item[ptr[0] : ptr[-1]], return_inverse=True)[1]
+        weight, size = choices.weight[start:stop], np.diff(ptr)
+        own, anybody = (_log_chances(draws, draws.utilities(one, met), choices, slice(start, stop), item)
+                        for one in (code, None))  # fmt: skip
+        guessed = -np.log(size) @ weight
+        # The answers together, each draw being one person.
+        as_member = np.logaddexp.reduce(anybody @ weight) - np.log(len(anybody))
+        p_guessing = float(expit(guessed - as_member))
+        mean = np.logaddexp.reduce(own, axis=0) - np.log(len(own))
+        for name, value in zip(
+            table,
+            (weight.sum(), np.exp(mean @ weight / weight.sum()), np.exp(guessed / weight.sum()), p_guessing,
+             p_guessing > _GUESSES),
+            strict=True,
+        ):  # fmt: skip
+            table[name].append(value)
+    assert len(people) == len(codes)
+    return table
+
+
+def _log_chances(draws: PersonDraws, V: FloatArray, choices: Choices, span: slice, item: IntArray) -> FloatArray:
+    """Log chances of one person's choices in each draw of the utilities V of the items met, (R, n_choices)."""
+    ptr, sign = choices.ptr[span.start : span.stop + 1] - choices.ptr[span.start], choices.sign[span]
+    size, found = np.diff(ptr), np.empty((len(V), len(sign)))
+    for k in np.unique(size).tolist():
+        which = np.flatnonzero(size == k)
+        sets = V[:, item[ptr[which][:, None] + np.arange(k)]] * sign[which][:, None]  # (R, n, k)
+        with np.errstate(divide="ignore"):  # what is impossible in a draw
+            found[:, which] = np.log(draws.chance_of_first(sets.reshape(-1, k))).reshape(len(V), -1)
+    return found
+
+
+def logit_chances(V: FloatArray) -> FloatArray:
+    """Chances in proportion to exp(V), row by row."""
+    odds = np.exp(V - V.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _best(V: FloatArray) -> FloatArray:
+    """1 for the best item of each row, shared where several are."""
+    best = V.max(axis=1, keepdims=True) == V
+    return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+
+def _mean(V: FloatArray) -> FloatArray:
+    return np.asarray(V.mean(axis=0, keepdims=True))
+
+
+def _shares(ranges: FloatArray) -> FloatArray:
+    total = ranges.sum(axis=1, keepdims=True)
+    equal = np.full_like(ranges, 1.0 / ranges.shape[1])
+    return np.asarray(np.divide(ranges, total, out=equal, where=total > 0.0))
+
+
+def _summary(draws: FloatArray) -> dict[str, FloatArray]:
+    lower, upper = np.quantile(draws, _INTERVAL, axis=0)
+    return {"mean": draws.mean(axis=0), "sd": draws.std(axis=0), "lower": lower, "upper": upper}

@@ -1,0 +1,100 @@
+"""Dirichlet(α, ..., α) prior of people's weights: what answers leave open of them, and weights to start from.
+
+gaspk.md 2.1, where the density is one of the logarithms of weights (the softmax basis), in which its mode exists for
+every α > 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from predilect._types import FloatArray
+from predilect.gaussian.dense import eigenpairs
+from predilect.likelihoods.views import Probit
+from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
+from predilect.models.gaspk.posterior.curvature import packed_blocks, row_sums, unpacked
+from predilect.models.gaspk.posterior.scores import Basis
+
+_DENSE_RANK = 500  # columns of a basis up to which all directions are worked out
+_COARSE = 1e-3  # tolerance of a mode that only starts something
+_NEAREST = 0.1  # least weight to start from, as a share of the average
+_ROUNDING = 1e-9  # of the longest direction: shorter ones are none
+
+
+def squared_length(n_c: int, concentration: float) -> float:
+    """Prior mean of |γ|²: prior variance of a person's evaluation, as a share of a characteristic's; 1 for α = 0."""
+    return (concentration + 1.0) / (n_c * concentration + 1.0)
+
+
+def concentration_of(n_c: int, like: float, n_like: int) -> float:
+    """The α of n_c characteristics with which people differ as much as with α = ``like`` of ``n_like`` of them.
+
+    The share of the prior variance that is not common to all is (n_c - 1)/(n_c (α + 1)); as much of it as n_c allow.
+    """
+    share = (n_like - 1.0) / (n_like * (like + 1.0))
+    return max((n_c - 1.0) / (n_c * share) - 1.0, 0.1) if share > 0.0 else like
+
+
+def open_weights(
+    answers: TradeOffAnswers, F: FloatArray, gamma: FloatArray, precision: FloatArray, concentration: float
+) -> FloatArray:
+    """Covariances (n_users, n_c, n_c) of people's weights at the mode ``gamma``, the characteristics F being known.
+
+    ``precision`` (n,) is each row's curvature times its weight. Laplace's method in the softmax basis: with
+    H = Σ precision F Fᵀ + α diag(1/γ²), which is H⁻¹ within the plane of weights that sum to 1. n n_c² + n_users n_c³.
+    """
+    n_users, n_c = gamma.shape
+    # Scaled by the weights, of which some are tiny: γ γᵀ ∘ H = γ γᵀ ∘ Σ precision F Fᵀ + α I.
+    scaled = unpacked(packed_blocks(answers.point, answers.user, precision, F, n_users))
+    scaled *= gamma[:, :, None]
+    scaled *= gamma[:, None, :]
+    scaled[:, np.arange(n_c), np.arange(n_c)] += concentration
+    inverse = np.linalg.inv(scaled)
+    inverse *= gamma[:, :, None]
+    inverse *= gamma[:, None, :]
+    sums = inverse.sum(axis=2)
+    return np.asarray(inverse - sums[:, :, None] * (sums / sums.sum(axis=1, keepdims=True))[:, None, :])
+
+
+def weights_of_data(basis: Basis, answers: TradeOffAnswers, n_c: int, concentration: float, delta: float) -> FloatArray:
+    """Weights (n_users, n_c) to start from, which the answers alone decide: no seed and no names.
+
+    Everybody's slopes at the mode of one characteristic for all, as directions in the coordinates: the n_c - 1 leading
+    singular vectors over people are laid out on the simplex around its centre, as far apart as the prior has weights.
+    """
+    n_users = answers.n_users
+    alone = np.ones((n_users, 1))
+    mode = find_mode(basis, answers, alone, Probit(delta), Newton(), tolerance=_COARSE)
+    rows = answers.by_point
+    slope = rows.weight * Probit(delta).at(rows.outcome, mode.z)[1]
+    k = min(n_c - 1, basis.rank, n_users)
+
+    def scores(directions: FloatArray) -> FloatArray:
+        """Slopes of every person along directions (rank, k), shape (n_users, k)."""
+        return row_sums(rows.user, slope[:, None] * basis.forward(directions)[rows.point], n_users)
+
+    def squares(directions: FloatArray) -> FloatArray:
+        mine = scores(directions.reshape(basis.rank, -1))[rows.user]
+        return basis.backward(row_sums(rows.point, slope[:, None] * mine, basis.n_points))
+
+    if basis.rank <= max(_DENSE_RANK, k + 1):
+        vectors = eigenpairs(squares(np.eye(basis.rank)))[1][:, :k]
+    else:
+        operator = LinearOperator((basis.rank, basis.rank), matvec=squares, dtype=np.float64)
+        vectors = eigsh(operator, k=k, v0=mode.w[:, 0], tol=_COARSE)[1][:, ::-1]
+    apart = scores(vectors)
+    apart *= np.where((apart**3).sum(axis=0) < 0.0, -1.0, 1.0)  # eigenvectors have no sign of their own
+    length = np.sqrt(np.square(apart).mean(axis=0))
+    apart /= np.where(length > _ROUNDING * length.max(initial=0.0), length, math.inf)
+    deviation = math.sqrt(1.0 / (n_c * (n_c * concentration + 1.0)))  # of a Dirichlet, in each of n_c - 1 directions
+    offset = deviation * apart @ simplex_directions(n_c)[:, :k].T
+    furthest = n_c * -offset.min(axis=1, initial=0.0) / (1.0 - _NEAREST)
+    return np.asarray(1.0 / n_c + offset / np.maximum(furthest, 1.0)[:, None])
+
+
+def simplex_directions(n_c: int) -> FloatArray:
+    """Orthonormal directions that keep the sum of weights, shape (n_c, n_c - 1)."""
+    return np.asarray(np.linalg.qr(np.column_stack([np.ones(n_c), np.eye(n_c)[:, 1:]]))[0][:, 1:])

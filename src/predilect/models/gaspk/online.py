@@ -1,0 +1,151 @@
+"""Online learning: the posterior of the characteristics is the prior of the next batch of answers (gaspk.md 3.1)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.data.features import FeatureSpace
+from predilect.errors import DataError
+from predilect.gaussian.dense import factorise
+from predilect.likelihoods.views import Probit
+from predilect.models.gaspk.em.fit import Settings, left_open_of, weights_given
+from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
+from predilect.models.gaspk.parameters import Choices, item_scores
+from predilect.models.gaspk.posterior.covariance import ByCovariance
+from predilect.models.gaspk.posterior.curvature import directions_of
+from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
+from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.progress import Report
+
+MOST_COORDINATES = 3000  # whose covariance is kept
+_ROUNDS = 3  # of weights and characteristics
+_STEPS = 50  # of Newton's method for the margins of a batch
+_CLOSE = 1e-8  # of a margin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Absorbed:
+    """The posterior after a batch, the log probability that the batch had (nats), and how it was found."""
+
+    posterior: GaSPKPosterior
+    evidence: float
+    report: Report
+
+
+def absorb(
+    model: Any, settings: Settings, choices: Choices, moved: IntArray, told: TradeOffAnswers, batch: TradeOffAnswers,
+    old_user: IntArray, space: FeatureSpace,
+) -> Absorbed:  # fmt: skip
+    """The posterior after ``batch``, whose answers are among ``told``; people and points have the codes of these.
+
+    Laplace's method for the margins of the batch under the Gaussian that the characteristics have before it, in turn
+    with the weights of the people in it, given all their own answers. (rank n_c)² n operations for n answers, and those
+    of the weights of these people. DataError on a grid, or where rank n_c exceeds 3 000.
+    """
+    began = time.perf_counter()
+    before, delta, h = model.posterior_, model.tie_threshold_, model.hyperparameters_
+    basis, n_c = before.basis, h.n_components
+    if not isinstance(basis, DenseBasis) or basis.rank * n_c > MOST_COORDINATES:
+        raise DataError(
+            f"online=True keeps a covariance of at most {MOST_COORDINATES} coordinates, and none on a grid; this model "
+            f"has {basis.rank} for each of {n_c} characteristics. Leave online=True out."
+        )
+    state = state_at(basis, model.answers_, before.gamma, Probit(delta), before.w)
+    covariance, start = ByCovariance.of(before.curvature, basis.root, state).matrix, before.w
+    if len(choices.points) > basis.n_points:
+        basis = basis.extended(choices.points, moved)
+        more = (basis.rank - len(start)) * n_c
+        start = np.vstack([start, np.zeros((basis.rank - len(start), n_c))])
+        prior = np.eye(len(covariance) + more)
+        prior[: len(covariance), : len(covariance)] = covariance
+        covariance = prior
+    gamma = np.full((told.n_users, n_c), 1.0 / n_c)
+    gamma[old_user] = before.gamma
+    people = np.unique(batch.user)
+    own = _of_people(told, people)
+    w = start
+    for _ in range(_ROUNDS):
+        gamma[people] = weights_given(settings, own, basis.forward(w), None, gamma[people], delta)
+        A = directions_of(basis.root[batch.point], gamma[batch.user])
+        gain = A @ covariance  # (n, rank n_c)
+        found = _margins(gain @ A.T, A @ start.ravel(), batch, Probit(delta))
+        w = start + (found.pull @ gain).reshape(start.shape)
+    half = np.linalg.solve(found.lower, found.root[:, None] * gain)
+    left_open = None
+    if before.left_open is not None:
+        left_open = np.tile(_of_nobody(n_c, h.concentration), (told.n_users, 1, 1))
+        left_open[old_user] = before.left_open
+        F = basis.forward(w)
+        z = np.einsum("ic,ic->i", gamma[people][own.user], F[own.point])
+        precision = own.weight * Probit(delta).at(own.outcome, z)[2]
+        mine = left_open_of(own, F, gamma[people], precision, settings.estimator, h.concentration)
+        left_open[people] = h.open_share * mine
+    unchanged = basis is before.basis and space is model.space_
+    scores = before.scores
+    if not unchanged:
+        scores = item_scores(basis, h.kernel, choices.trade_offs, space, int(model.random_state))
+    posterior = replace(
+        before, basis=basis, w=w, curvature=ByCovariance(covariance - half.T @ half, basis.rank, n_c), gamma=gamma,
+        scores=scores, left_open=left_open,
+    )  # fmt: skip
+    report = Report(
+        method="GaSPK (posterior as prior)", iterations=_ROUNDS, residual=found.error, tolerance=_CLOSE,
+        converged=found.error <= _CLOSE, jitter=0.0, seconds=time.perf_counter() - began, unit="of a margin",
+        advice="look for extreme weights, or leave online=True out.",
+    )  # fmt: skip
+    return Absorbed(posterior, found.evidence, report)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Margins:
+    """Laplace's method for margins z ~ N(m, K): z = m + K pull, and the factor of I + c^½ K c^½."""
+
+    pull: FloatArray  # (n,)
+    root: FloatArray  # (n,), c^½
+    lower: FloatArray  # (n, n)
+    evidence: float
+    error: float
+
+
+def _margins(K: FloatArray, m: FloatArray, batch: TradeOffAnswers, likelihood: Probit) -> _Margins:
+    """Newton's method, halved where it lowers the posterior density."""
+    pull, z, value = np.zeros(len(m)), m, -np.inf
+    step, error = np.zeros(len(m)), np.inf
+    for _ in range(_STEPS):
+        share = 1.0
+        while True:
+            trial = pull + share * step
+            moved = m + K @ trial
+            log_p, slope, curvature = likelihood.at(batch.outcome, moved)
+            new = float(batch.weight @ log_p) - 0.5 * float(trial @ (moved - m))
+            if new >= value - 1e-12 * abs(value) or share < 1e-6:
+                break
+            share *= 0.5
+        error = float(np.abs(moved - z).max(initial=0.0)) if np.isfinite(value) else np.inf
+        pull, z, value = trial, moved, new
+        root = np.sqrt(batch.weight * curvature)
+        factor = factorise(np.eye(len(m)) + root[:, None] * K * root)
+        if error <= _CLOSE:
+            break
+        b = root**2 * (z - m) + batch.weight * slope
+        step = b - root * factor.solve(root * (K @ b)) - pull
+    return _Margins(pull, root, factor.lower, value - 0.5 * factor.log_det(), error)
+
+
+def _of_people(told: TradeOffAnswers, people: IntArray) -> TradeOffAnswers:
+    """The answers of some people, who are coded in their order."""
+    asked: BoolArray = np.isin(told.user, people)
+    return TradeOffAnswers(
+        np.searchsorted(people, told.user[asked]), told.point[asked], told.outcome[asked], told.weight[asked],
+        len(people), told.n_points,
+    )  # fmt: skip
+
+
+def _of_nobody(n_c: int, concentration: float) -> FloatArray:
+    """Covariance of the weights of a person without answers."""
+    return np.asarray((np.eye(n_c) - 1.0 / n_c) / (concentration * n_c * n_c))

@@ -1,0 +1,246 @@
+"""The conjoint kit of models that say what attributes are worth."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from predilect._types import FloatArray
+from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
+from predilect.data.choices import choices_of
+from predilect.decisions import conjoint
+from predilect.errors import DataError
+from predilect.models.reading import new_item_space, read_answers
+
+
+class Kit:
+    """Base of estimators that say what attributes are worth to people."""
+
+    users_: Vocabulary | None
+    backend_: str
+    comparisons_: Comparisons | None
+    features_: ItemFeatures | None
+
+    @abstractmethod
+    def _person_draws(self) -> conjoint.PersonDraws:
+        """Draws of everybody's coefficients; DataError without attributes."""
+
+    @abstractmethod
+    def _columns_of_sets(self, sets: list[list[Any]], items: Any) -> list[Any]:
+        """What :meth:`~predilect.decisions.conjoint.PersonDraws.utilities` takes, of the items of each set."""
+
+    @abstractmethod
+    def _moved(self, rows: Any, place: int, change: FloatArray) -> Any:
+        """The same of a set of which the item at ``place`` has other encoded attributes, (n_columns,)."""
+
+    @abstractmethod
+    def _user_code(self, user: Any) -> int:
+        """Code of a person."""
+
+    def part_worths(self) -> Any:
+        """Everybody's coefficients.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            Columns user, attribute, level (empty for a number, of a piecewise one the piece, in which it is the slope;
+            the levels of a category sum to 0), mean, sd, lower, upper (95 % interval); in the units of the attributes.
+        """
+        draws = self._person_draws()
+        apart = self.users_ is not None and draws.n_people == len(self.users_)
+        users = list(self.users_.ids) if self.users_ is not None and apart else ["everyone"]
+        return build_frame(conjoint.part_worths(draws, users), self.backend_)
+
+    def coefficients(self) -> Any:
+        """Means of the population's coefficients, and how people differ in them, in the units of the attributes.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            Columns attribute, level (empty for a number; the levels of a category sum to 0), mean, sd, lower, upper (of
+            the population's mean, of a log-normal coefficient its median; 95 % interval), spread, spread_lower,
+            spread_upper (standard deviation between people). In the space of willingness to pay: amounts times the
+            coefficient of the price.
+        """
+        return build_frame(conjoint.coefficients(self._person_draws()), self.backend_)
+
+    def importances(self) -> Any:
+        """Share of the range of a person's utilities over the items that each attribute makes.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            Columns attribute, importance (mean over people; they sum to 1), spread (standard deviation between people),
+            lower, upper (95 % interval of the mean).
+        """
+        return build_frame(conjoint.importances(self._person_draws()), self.backend_)
+
+    def willingness_to_pay(self, price: str, user: Any = None) -> Any:
+        """What one unit of each attribute is worth, in units of the price.
+
+        Parameters
+        ----------
+        price : str
+            An attribute that is a number.
+        user : id, optional
+            A person; by default the population's central one.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            Columns attribute, level, median, lower, upper (quantiles of the ratio over the draws, 95 %), said (in words
+            where the price may be without effect: the ratio is then unbounded). Of a category the worth of a level is
+            against the mean of all levels.
+        """
+        draws = self._person_draws()
+        code = -1 if user is None else self._user_code(user)
+        return build_frame(conjoint.willingness_to_pay(draws, price, code), self.backend_)
+
+    def fit_of_people(self, X: Any = None) -> Any:
+        """How well everybody's choices are explained, and who answers no better than chance.
+
+        Parameters
+        ----------
+        X : Comparisons or data frame, optional
+            Answers; by default those of the fit, which a saved model does not hold.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row a person: user; choices (an order is one after the other, best-worst two); rlh, the root likelihood:
+            the geometric mean of the probabilities of what was chosen, by the person's own coefficients; chance, what
+            guessing gives (the geometric mean of 1 over the size of the set); p_guessing, how probable it is that the
+            person guessed, if that was as probable before as being one of the population; guesses, whether that is
+            above .9: then guessing explains the answers much better than the population does.
+
+        Raises
+        ------
+        DataError
+            If a task is neither a choice of the best, best-worst nor an order, or a saved model is given no answers.
+
+        Notes
+        -----
+        A person's coefficients are learned from the same choices, so that rlh of somebody who guesses lies above chance
+        too: read p_guessing, or what people choose in tasks that were held out. P(guessed) / P(did not) is
+        Π 1/k / E Π p(chosen), the mean over the population of coefficients, before the person's answers. Of 361 people
+        who chose 12 times from four, 40 of whom were made to guess, 28 of these and 7 others are above .9, 39 and 20
+        above .5.
+        """
+        draws = self._person_draws()
+        answers = self._held_answers() if X is None else read_answers(X, None)
+        choices = choices_of(answers)
+        people, first = np.unique(choices.user, return_index=True)
+        names = answers.users.labels(people)
+        of_person = np.split(choices.item, choices.ptr[first[1:]])
+        sets = [list(answers.items.labels(np.unique(items))) for items in of_person]
+        who: list[int | None] = [0] * len(names)
+        if self.users_ is not None:
+            codes = self.users_.codes(names, unknown="minus_one", what="user").tolist()
+            who = [None if code < 0 else code for code in codes]
+        found = conjoint.fit_of_people(draws, choices, who, self._columns_of_sets(sets, None))
+        return build_frame({"user": names, **found}, self.backend_)
+
+    def _held_answers(self) -> Comparisons:
+        if self.comparisons_ is None:
+            raise DataError("a saved model does not hold the answers of its fit. Give them: fit_of_people(answers)")
+        return self.comparisons_
+
+    def simulate(
+        self, scenarios: Mapping[str, Sequence[Any]] | Sequence[Any], rule: str = "share", *, items: Any = None
+    ) -> Any:
+        """Market shares of items that are on offer together: the mean over the people of the fit.
+
+        Parameters
+        ----------
+        scenarios : mapping of name to list of item ids, or one list
+            What is on offer.
+        rule : {"share", "first_choice", "randomised"}, default "share"
+            Choice by the probabilities of the model; of what is best by mean utilities; of what is best in each draw.
+        items : data frame, optional
+            Attributes of items that the model does not know, one row an item.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            Columns scenario, item, share, lower, upper (95 % interval: of the draws; for "first_choice" of people as a
+            sample).
+
+        Raises
+        ------
+        DataError
+            If a scenario has fewer than two items or one twice, or an item is not known and comes without attributes.
+        """
+        draws = self._person_draws()
+        offered = scenarios if isinstance(scenarios, Mapping) else {"": scenarios}
+        sets = {str(name): _offered(str(name), one) for name, one in offered.items()}
+        found = self._columns_of_sets(list(sets.values()), items)
+        return self._shares(draws, "scenario", zip(sets, sets.values(), found, strict=True), rule)
+
+    def price_curve(
+        self, scenario: Sequence[Any], item: Any, price: str, values: Sequence[float], rule: str = "share", *,
+        items: Any = None,
+    ) -> Any:  # fmt: skip
+        """Market shares of what is on offer while the price, or any number, of one item changes.
+
+        Parameters
+        ----------
+        scenario : list of item ids
+            What is on offer.
+        item : id
+            The one whose price changes; all else of it stays.
+        price : str
+            The attribute.
+        values : sequence of float
+            Its values.
+        rule, items
+            As in :meth:`simulate`.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            Columns price (the value), item, share, lower, upper, of all items on offer.
+        """
+        draws = self._person_draws()
+        offered = _offered("", scenario)
+        place = next((k for k, one in enumerate(offered) if str(one) == str(item)), -1)
+        if place < 0:
+            raise DataError(f"item {item!r}, whose {price} should change, is not on offer")
+        features = self.features_
+        if features is None:
+            raise DataError(f"the model was fitted without attributes, so that no {price} can change")
+        code = int(features.ids.codes([offered[place]], unknown="minus_one")[0])
+        if code >= 0:
+            row = features.matrix[code]
+        else:
+            row = new_item_space([offered[place]], features, items, len(features.outputs)).matrix[0]
+        changes = [features.shifted(row, price, float(value)) for value in values]
+        rows = self._columns_of_sets([offered], items)[0]
+        moved = [(float(v), offered, self._moved(rows, place, one)) for v, one in zip(values, changes, strict=True)]
+        return self._shares(draws, "price", moved, rule)
+
+    def _shares(
+        self, draws: conjoint.PersonDraws, label: str, offered: Iterable[tuple[Any, list[Any], Any]], rule: str
+    ) -> Any:
+        """Shares of sets, each with a label, its items and their columns."""
+        table: dict[str, list[Any]] = {name: [] for name in (label, "item", "share", "lower", "upper")}
+        for name, ids, rows in offered:
+            table[label] += [name] * len(ids)
+            table["item"] += ids
+            for column, values in zip(
+                ("share", "lower", "upper"), conjoint.market_shares(draws, rows, rule), strict=True
+            ):
+                table[column] += values.tolist()
+        return build_frame(table, self.backend_)
+
+
+def _offered(name: str, items: Sequence[Any]) -> list[Any]:
+    """What is on offer; DataError if that is no choice."""
+    found = list(items)
+    if len(found) < 2 or len(set(map(str, found))) < len(found):
+        said = "one item" if len(found) == 1 else "an item twice" if found else "no items"
+        where = f'scenario "{name}"' if name else "the scenario"
+        raise DataError(f"{where} has {said}: a choice is between two or more different items")
+    return found

@@ -1,0 +1,202 @@
+"""Attributes of items as the columns of a mixed logit, and the way back to their own units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import helmert
+
+from predilect._types import FloatArray, IntArray
+from predilect.data import Comparisons, ItemFeatures
+from predilect.data.choices import Choices, decided_by, within_choices
+from predilect.data.features import FeatureSpace, columns_of_attributes
+from predilect.errors import DataError
+
+NORMAL, POSITIVE, NEGATIVE, TRIANGULAR, FIXED = 0, 1, -1, 2, 3
+DISTRIBUTIONS = {
+    "normal": NORMAL, "log-normal": POSITIVE, "negative log-normal": NEGATIVE, "triangular": TRIANGULAR, "fixed": FIXED,
+}  # fmt: skip
+_MOST_CONSTANTS = 30  # items that are their own attributes: a covariance of so many rows
+_NEGLIGIBLE = 1e-8  # of a column's variance within choices, beside the columns before it
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The d columns of the items, those that vary between people first, each of size about 1 within choices.
+
+    Items without features are rows of zeros in ``X``. Reported coefficients, one a number or a level of a category, are
+    ``report`` (n_levels, d) times those of the columns, which undoes all scaling and sums to 0 over the levels.
+    """
+
+    X: FloatArray  # (n_items, d)
+    map: FloatArray | None  # (n_features, d): encoded features to columns; None where items are their own attributes
+    kind: npt.NDArray[np.int8]  # (d,), NORMAL to TRIANGULAR
+    n_random: int
+    price: int  # the column of the price in the space of willingness to pay, else -1
+    report: FloatArray
+    levels: tuple[tuple[str, str], ...]  # attribute and level, which is empty for a number
+    notes: tuple[str, ...]
+
+    @property
+    def attributes(self) -> list[str]:
+        """Names of the attributes, each once."""
+        return list(dict.fromkeys(attribute for attribute, _ in self.levels))
+
+    def rows(self, matrix: FloatArray) -> FloatArray:
+        """Columns (n, d) of new items from their encoded features; zeros where items are their own attributes."""
+        return matrix @ self.map if self.map is not None else np.zeros((len(matrix), self.X.shape[1]))
+
+
+def columns_of(
+    answers: Comparisons, choices: Choices, features: ItemFeatures | None, space: FeatureSpace, *,
+    distributions: str | Mapping[str, str], price: str | None, personal: bool,
+) -> Columns:  # fmt: skip
+    """The columns for some choices; DataError for attributes that cannot be used as asked for."""
+    notes: list[str] = []
+    if features is None:
+        raw, back, levels, source = _constants(answers)
+        to_columns = None
+    else:
+        _refuse_unknown(answers, choices, space)
+        to_columns, back, levels, source = _coded(features)
+        raw = space.matrix @ to_columns
+    kinds = _kinds(distributions, price, source, features)
+    deviation, chosen = within_choices(raw, choices)
+    deviation *= np.sqrt(np.repeat(choices.weight, np.diff(choices.ptr)))[:, None]
+    gram = deviation.T @ deviation
+    # Columns of one attribute have one unit, so that no level is treated otherwise than another.
+    size = np.diagonal(gram) / float(choices.weight @ np.diff(choices.ptr))
+    unit = np.sqrt(np.array([np.mean(size[[one == name for one in source]]) for name in source]))
+    keep = _independent(gram)
+    lost = list(dict.fromkeys(source[k] for k in range(len(source)) if k not in keep))
+    if price is not None and price in lost:
+        raise DataError(
+            f'the price "{price}" does not vary within choices, or follows from the other attributes, so nothing can '
+            "be valued in it. Leave price=... out, or name another attribute"
+        )
+    if lost:
+        notes.append(
+            f"Within choices nothing of {', '.join(lost)} varies that other attributes do not tell: "
+            "what says nothing is left out."
+        )
+    if not keep:
+        raise DataError("no attribute varies within choices, so there is nothing to learn from them. Give others")
+    if not personal:
+        kinds[:] = FIXED
+    order = [k for k in keep if kinds[k] != FIXED] + [k for k in keep if kinds[k] == FIXED]
+    n_random = sum(kinds[k] != FIXED for k in keep)
+    where = order.index(source.index(price)) if price is not None else -1
+    kind = np.array([NORMAL if kinds[k] == FIXED else kinds[k] for k in order], dtype=np.int8)
+    if where >= 0:
+        kind[where] = NEGATIVE
+    scale = 1.0 / unit[order]
+    notes += [line for k in order if (line := decided_by(chosen[:, k], source[k]))]
+    return Columns(
+        raw[:, order] * scale, None if to_columns is None else to_columns[:, order] * scale, kind, n_random, where,
+        back[:, order] * scale, tuple(levels), tuple(notes),
+    )  # fmt: skip
+
+
+def _constants(answers: Comparisons) -> tuple[FloatArray, FloatArray, list[tuple[str, str]], list[str]]:
+    """Items as their own attributes: contrasts, whose order depends on answers and not on names."""
+    n = answers.n_items
+    if n > _MOST_CONSTANTS:
+        raise DataError(
+            f"without attributes each of the {n} items has a coefficient of its own, and a mixed logit holds "
+            f"{_MOST_CONSTANTS} of them. Give the attributes of the items (items=..., --items FILE)"
+        )
+    best = np.where(answers.outcome >= 0, answers.left, answers.right)
+    wins = np.bincount(best, answers.weight * np.abs(answers.outcome), n)
+    shown = np.bincount(answers.left, answers.weight, n) + np.bincount(answers.right, answers.weight, n)
+    contrast = np.zeros((n, n - 1))
+    contrast[np.lexsort((shown, wins))] = helmert(n).T
+    levels = [("item", str(name)) for name in answers.items.ids]
+    return contrast, contrast, levels, ["item"] * (n - 1)
+
+
+def _coded(features: ItemFeatures) -> tuple[FloatArray, FloatArray, list[tuple[str, str]], list[str]]:
+    """Map from encoded features to raw columns, back to what is reported, and the attribute of each column."""
+    outputs = features.outputs
+    made, back, source = [], [], []
+    levels: list[tuple[str, str]] = []
+    for places in columns_of_attributes(features):
+        first = outputs[places[0]]
+        scale = np.array([outputs[k].scale for k in places])
+        if first.kind == "category":
+            contrast = helmert(len(places)).T if len(places) > 1 else np.ones((1, 1))
+            levels += [(first.source, str(outputs[k].category)) for k in places]
+        else:
+            contrast = np.ones((1, 1))
+            levels.append((first.source if first.kind == "number" else first.name, first.piece))
+        for column in contrast.T:
+            made.append(np.zeros(len(outputs)))
+            made[-1][places] = scale * column
+            source.append(levels[-1][0])
+            back.append((len(levels) - len(places), column))
+    report = np.zeros((len(levels), len(made)))
+    for k, (begin, column) in enumerate(back):
+        report[begin : begin + len(column), k] = column
+    return np.array(made).reshape(len(made), len(outputs)).T, report, levels, source
+
+
+def _refuse_unknown(answers: Comparisons, choices: Choices, space: FeatureSpace) -> None:
+    asked = np.unique(choices.item)
+    lost = answers.items.labels(asked[~space.known[asked]])
+    if len(lost):
+        raise DataError(
+            f"{len(lost)} items were chosen from and are not in the table of attributes (first: {lost[0]!r}): the "
+            "mixed logit knows items by their attributes alone. Give a row for each"
+        )
+
+
+def _kinds(
+    distributions: str | Mapping[str, str], price: str | None, source: list[str], features: ItemFeatures | None
+) -> IntArray:
+    """Distribution of each raw column."""
+    names = list(dict.fromkeys(source))
+    asked: dict[str, Any] = (
+        dict.fromkeys(names, distributions) if isinstance(distributions, str) else dict(distributions)
+    )
+    unknown = [name for name in [*asked, *([] if price is None else [price])] if name not in names]
+    if unknown:
+        dropped = [] if features is None else [line for line in features.report if f'"{unknown[0]}"' in line]
+        raise DataError(
+            f'there is no attribute "{unknown[0]}" to be used; there are {", ".join(names) or "none"}. '
+            + (dropped[0] if dropped else "Name one of them")
+        )
+    numbers = set() if features is None else {one.source for one in features.outputs if one.kind == "number"}
+    found = np.array([DISTRIBUTIONS[asked.get(name, "normal")] for name in source], dtype=np.int64)
+    for name, kind in zip(source, found, strict=True):
+        if name not in numbers and (name == price or kind not in (NORMAL, FIXED)):
+            raise DataError(
+                f'"{name}" is not a number: only numbers can be the price, or have coefficients of one sign or of a '
+                "triangular distribution"
+            )
+    if price is not None:
+        place = source.index(price)
+        if source.count(price) > 1:
+            raise DataError(
+                f'"{price}" is piecewise linear, and has no one coefficient in which to value the others. Leave '
+                "price=... out, or the cuts"
+            )
+        if found[place] not in (NORMAL, NEGATIVE, FIXED):
+            raise DataError(f'"{price}" is the price: its coefficient is "negative log-normal" or "fixed"')
+        found[place] = FIXED if found[place] == FIXED else NEGATIVE
+    return found
+
+
+def _independent(gram: FloatArray) -> list[int]:
+    """Columns that are not linear functions of those before them."""
+    keep: list[int] = []
+    for k in range(len(gram)):
+        if gram[k, k] <= 0.0:
+            continue
+        inner = gram[np.ix_(keep, keep)]
+        rest = gram[k, k] - gram[keep, k] @ np.linalg.solve(inner, gram[keep, k]) if keep else gram[k, k]
+        if rest > _NEGLIGIBLE * gram[k, k]:
+            keep.append(k)
+    return keep

@@ -1,0 +1,366 @@
+"""``MixedLogit``: choices by coefficients of attributes that vary between people, the comparator of choice research."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._json import typed
+from predilect._types import FloatArray
+from predilect.data import Comparisons
+from predilect.data.choices import choices_of
+from predilect.data.features import Traits
+from predilect.data.orders import joint_rows
+from predilect.errors import DataError
+from predilect.likelihoods.logit import Logit
+from predilect.models.checks import check_choice, check_count, check_positive
+from predilect.models.estimator import Estimator, Learned
+from predilect.models.kit import Kit
+from predilect.models.mixed_logit import outputs
+from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, TRIANGULAR, Columns, columns_of
+from predilect.models.mixed_logit.kit import Draws
+from predilect.models.mixed_logit.posterior import MixedLogitPosterior, moments
+from predilect.models.mixed_logit.problem import Law, Problem, problem_of
+from predilect.models.mixed_logit.sampler import Sample, sample
+from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated
+from predilect.models.reading import Queries, Training, read_answers, rows_of_features
+from predilect.models.saving import Fields, amounts, covariance, numbers, optional
+from predilect.progress import Watcher
+from predilect.shards import workers
+
+_SWEEPS, _DRAWS = 10_000, 500  # n_draws="auto"
+_R_HAT, _SLOPE = 1.05, 1e-5  # tol="auto"
+_STORED = 400  # populations that are kept
+_LARGEST_TRAITS = 5  # people for each trait, at least
+_ROWS_FOR_TIES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class MixedLogitHyperparameters:
+    """Sizes of the model."""
+
+    n_coefficients: int
+    n_classes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+@dataclass(eq=False, repr=False)
+class MixedLogit(Estimator, Kit):
+    """Mixed logit: P(person u chooses item i of a set) ∝ exp(x_i c_u), coefficients c_u drawn from a population.
+
+    Rows of answers that share a task are one choice: of the best of several, best-worst, or an order. Attributes are
+    the features of items (``items=``); without them each item has a coefficient of its own. Features of people
+    (``users=``) shift the means of their coefficients. Utilities are in logit units: of two items that lie g apart, the
+    better one is chosen with probability 1 / (1 + exp(-g)).
+
+    Parameters
+    ----------
+    method : {"bayes", "simulated"}, default "bayes"
+        Hierarchical Bayes, by Gibbs sampling; or maximum simulated likelihood with Halton draws.
+    distributions : str or mapping of attribute to str, default "normal"
+        "normal", "log-normal" (positive), "negative log-normal", "triangular" (simulated likelihood, diagonal
+        covariance), or "fixed" for all people. Attributes that are not named are normal.
+    covariance : {"full", "diagonal"}, default "full"
+        Of the normal coefficients, logarithms of the log-normal ones.
+    price : str, optional
+        Work in the space of willingness to pay for this attribute: the other coefficients are amounts of it, with the
+        distributions above, times its own, minus a log-normal or (if "fixed") the same for all.
+    n_classes : int, default 1
+        The population is a mixture of so many normals ("bayes").
+    n_draws : int or "auto", default "auto"
+        Sweeps of a chain, of which the first half is left out (10 000); or Halton draws of a person (500).
+    n_chains : int, default 2
+        Chains of "bayes".
+    max_iter : int, default 200
+        Steps of the maximisation ("simulated").
+    tol : float or "auto", default "auto"
+        Largest split R-hat of means and variances of the population (1.05); or largest slope of the log-likelihood, in
+        nats a choice (1e-5).
+    tie_threshold : float or "auto", default "auto"
+        δ of predictions of pairs; "auto" learns it if there are ties, and is 0 otherwise. For the coefficients a tie is
+        half an answer each way.
+    n_jobs : int, optional
+        Threads, one a chain; by default all cores. Results have the same bits for any number.
+    random_state : int, default 0
+        Seed of chains, of what is drawn for people without answers, and of the draws behind rank intervals.
+    strict : bool, default False
+        Raise ConvergenceError instead of warning.
+
+    Attributes
+    ----------
+    posterior_ : MixedLogitPosterior
+    columns_ : Columns
+        How items become numbers, and coefficients become those of the attributes in their own units.
+    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
+        As in :class:`~predilect.GPPL`. ``log_evidence_`` is the simulated log-likelihood, at the posterior mean for
+        "bayes"; ``report_["prior"]`` has R-hat and effective sizes, or the noise of the draws, and what was left out.
+
+    Notes
+    -----
+    mixed-logit.md. Columns have size 1 within choices while the model is learned. Priors: a covariance of n
+    coefficients is inverse Wishart with n degrees of freedom and scale n I, a mean is normal around 0 with a hundred
+    times that covariance. A person is known by draws; margins, boards and predictions of pairs use their mean and
+    covariance, :meth:`predict_choice` the draws themselves. A sweep takes some 1.5 exponentials for each item of each
+    choice: 10 000 sweeps of two chains take 6 s for 361 people with 12 choices of four. Memory: 200 draws a person.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> answers = {"user": ["ann", "bob"] * 2, "left": ["a", "a", "b", "b"], "right": ["b", "b", "c", "c"],
+    ...            "winner": ["a", "b", "b", "b"]}
+    >>> cars = {"item": ["a", "b", "c"], "price": [30.0, 20.0, 25.0], "doors": [5, 3, 3]}
+    >>> model = predilect.MixedLogit(covariance="diagonal").fit(answers, items=cars)
+    >>> len(model.predict_choice({"task": [1, 1, 1], "item": ["a", "b", "c"]}))
+    3
+    """
+
+    hyperparameters_type: ClassVar[Any] = MixedLogitHyperparameters
+    _each: ClassVar[str] = "{} people weigh attributes by coefficients of their own, drawn from one population"
+    _likelihood = Logit
+    posterior_: MixedLogitPosterior = field(init=False)
+    columns_: Columns = field(init=False)
+    traits_: Traits | None = field(init=False)
+
+    method: str = "bayes"
+    distributions: str | Mapping[str, str] = "normal"
+    covariance: str = "full"
+    price: str | None = None
+    n_classes: int = 1
+    n_draws: int | str = "auto"
+    n_chains: int = 2
+    max_iter: int = 200
+    tol: float | str = "auto"
+    tie_threshold: float | str = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    strict: bool = False
+
+    def _check(self) -> None:
+        check_choice("method", self.method, ("bayes", "simulated"))
+        check_choice("covariance", self.covariance, ("full", "diagonal"))
+        asked = self.distributions
+        values = list(asked.values()) if isinstance(asked, Mapping) else [asked]
+        for value in values:
+            check_choice("distributions", value, DISTRIBUTIONS)
+        if "triangular" in values and (self.method, self.covariance) != ("simulated", "diagonal"):
+            raise ValueError('"triangular" needs method="simulated" and covariance="diagonal"')
+        if self.price is not None and not isinstance(self.price, str):
+            raise ValueError(f"price must be the name of an attribute, not {self.price!r}")
+        check_count("n_classes", self.n_classes, 1)
+        if self.n_classes > 1 and self.method != "bayes":
+            raise ValueError('n_classes needs method="bayes"')
+        check_count("n_draws", self.n_draws, 20, "auto")
+        check_count("n_chains", self.n_chains, 1)
+        check_count("max_iter", self.max_iter, 1)
+        check_positive("tol", self.tol, "auto")
+
+    def _prepared(self, training: Training) -> Training:
+        found = super()._prepared(training)
+        return replace(found, comparisons=replace(found.comparisons, joint=training.comparisons.joint))
+
+    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        answers, personal = training.comparisons, training.personal
+        choices = choices_of(answers)
+        columns = columns_of(
+            answers, choices, training.features, training.space, distributions=self.distributions, price=self.price,
+            personal=personal,
+        )  # fmt: skip
+        self.traits_, traits = _traits(training)
+        problem = problem_of(choices, columns, traits, answers.n_users)
+        is_bayes = self.method == "bayes"
+        n_draws = (_SWEEPS if is_bayes else _DRAWS) if isinstance(self.n_draws, str) else int(self.n_draws)
+        tolerance = (_R_HAT if is_bayes else _SLOPE) if isinstance(self.tol, str) else float(self.tol)
+        diagonal = self.covariance == "diagonal"
+        with workers(self.n_jobs) as executor:
+            if is_bayes:
+                found = sample(
+                    problem, n_classes=int(self.n_classes), diagonal=diagonal, n_sweeps=n_draws,
+                    n_chains=int(self.n_chains), tolerance=tolerance, random_state=int(self.random_state),
+                    executor=executor, watch=watch,
+                )  # fmt: skip
+                evidence = evidence_of(problem, found.law)
+            else:
+                found, evidence = fit_simulated(
+                    problem, diagonal=diagonal, n_draws=n_draws, max_iter=int(self.max_iter), tolerance=tolerance,
+                    random_state=int(self.random_state), watch=watch,
+                )  # fmt: skip
+            self.columns_ = columns
+            posterior = self._posterior(found, problem)
+            threshold = _tie_threshold(answers, posterior) if delta is None else delta
+        told = {"notes": list(columns.notes), "draws": n_draws, **found.diagnosis, "answers": choices.n_answers}
+        h = MixedLogitHyperparameters(columns.X.shape[1], int(self.n_classes))
+        return Learned(posterior, h, personal, threshold, evidence, found.report, told)
+
+    def _posterior(self, found: Sample, problem: Problem) -> MixedLogitPosterior:
+        law, columns = found.law, self.columns_
+        average = np.eye(law.B.shape[2])[0]
+        m, C_m = moments(law.central(average, columns.kind, columns.price))
+        return self._with_law(m, C_m, found.people, law.thinned(_STORED))
+
+    def _with_law(self, m: FloatArray, C_m: FloatArray, people: Any, law: Law) -> MixedLogitPosterior:
+        return MixedLogitPosterior(
+            self.columns_.X, m, C_m, people, law, outputs.unseen_draws(law, self.columns_, None, self.random_state)
+        )
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        posterior, new = self.posterior_, self._new_items(queries, items)
+        X, own = posterior.X, np.zeros(len(posterior.X))
+        if new is not None:
+            rows = self.columns_.rows(new.matrix)
+            known = new.known & (self.columns_.map is not None)
+            X = np.concatenate([X, np.where(known[:, None], rows, 0.0)])
+            own = np.concatenate([own, np.where(known, 0.0, outputs.spread_of_items(posterior))])
+        who, more = queries.users, None
+        if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
+            traits = self.traits_.transform(*rows_of_features(queries.new_users, self.user_features_, users))
+            more = moments(
+                np.stack([outputs.unseen_draws(posterior.law, self.columns_, one, self.random_state) for one in traits])
+            )
+            who = np.where(queries.unknown_users >= 0, len(posterior.people) + queries.unknown_users, who)
+        mean, var = posterior.margins_of(who, X[queries.left] - X[queries.right], more)
+        return mean, var + own[queries.left] + own[queries.right]
+
+    def describe(self) -> list[str]:
+        prior, columns = self.report_["prior"], self.columns_
+        lines = [f"Attributes: {', '.join(columns.attributes)}.", *typed(list[str], prior["notes"], "notes")]
+        if "r_hat_means" in prior:
+            sizes = [*prior["effective_size_means"], *prior["effective_size_variances"]]
+            lines.append(
+                f"{self.n_chains} chains of {prior['draws']} sweeps: the largest split R-hat is "
+                f"{self.report_['fit']['residual']:.3f}, the smallest effective sample size {min(sizes):.0f}."
+            )
+        else:
+            lines.append(
+                f"Other draws would move the log-likelihood by about {prior['log_likelihood_sd']:.1f} (standard "
+                f"deviation), and {prior['draws']} draws make it {-prior['log_likelihood_bias']:.1f} too low."
+            )
+            if prior["people_on_few_draws"]:
+                lines.append(
+                    f"{prior['people_on_few_draws']} of {len(self.posterior_.people)} people rest on fewer than 10 "
+                    "draws: ask for more (n_draws), or for method='bayes'."
+                )
+        return lines
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        p, c = self.posterior_, self.columns_
+        values = {
+            "kind": c.kind.tolist(), "n_random": c.n_random, "price": c.price, "levels": [list(x) for x in c.levels],
+        }  # fmt: skip
+        arrays: dict[str, Any] = {
+            "m": p.m, "C_m": p.C_m, "people": p.people, "B": p.law.B, "Omega": p.law.Omega, "share": p.law.share,
+            "X": c.X, "report": c.report,
+        }  # fmt: skip
+        if c.map is not None:
+            arrays["map"] = c.map
+        if self.traits_ is not None:
+            arrays |= {"trait_mean": self.traits_.mean, "trait_rotation": self.traits_.rotation}
+        return values, arrays
+
+    @classmethod
+    def _fields(cls, document: dict[str, Any]) -> Fields:
+        return {
+            "m": numbers("D"), "C_m": covariance("D D"), "people": numbers("U R D", "float32"),
+            "trait_mean": optional(numbers("G")), "trait_rotation": optional(numbers("G T")), "B": numbers("S K T+1 D"),
+            "Omega": covariance("S K N N"), "share": amounts("S K"), "X": numbers("I D"), "report": numbers("L D"),
+            "map": optional(numbers("F D")),
+        }  # fmt: skip
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> MixedLogitPosterior:
+        kind = np.array(typed(list[int], values["kind"], "kind"), dtype=np.int8)
+        n, d = typed(int, values["n_random"], "n_random"), arrays["X"].shape[1]
+        price = typed(int, values["price"], "price")
+        levels = tuple((typed(str, a, "attribute"), typed(str, b, "level")) for a, b in values["levels"])
+        fits = (
+            len(kind) == d and np.isin(kind, range(-1, TRIANGULAR + 1)).all() and len(levels) == len(arrays["report"])
+        )
+        if not fits or n != arrays["Omega"].shape[-1] or not -1 <= price < d or not 0 <= n <= d:
+            raise ValueError("columns, kinds and levels that do not fit each other")
+        if not min(arrays["people"].shape[1], len(arrays["B"]), arrays["share"].shape[1]):
+            raise ValueError("a model without draws")
+        if np.abs(arrays["share"].sum(axis=1) - 1.0).max() > 1e-6:
+            raise ValueError("shares of classes that do not sum to 1")
+        has_traits = "trait_mean" in arrays
+        if has_traits != ("trait_rotation" in arrays) or has_traits != (arrays["B"].shape[2] > 1):
+            raise ValueError("half of the traits")
+        self.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if has_traits else None
+        self.columns_ = Columns(
+            arrays["X"], arrays.get("map"), kind, n, price, arrays["report"], levels,
+            tuple(typed(list[str], self.report_["prior"]["notes"], "notes")),
+        )  # fmt: skip
+        law = Law(arrays["B"], arrays["Omega"], arrays["share"])
+        return self._with_law(arrays["m"], arrays["C_m"], arrays["people"], law)
+
+    # What a choice researcher asks of a fitted model.
+    classes = outputs.classes
+
+    def _person_draws(self) -> Draws:
+        check_is_fitted(self, "posterior_")
+        return Draws.of(self.posterior_, self.columns_)
+
+    def _columns_of_sets(self, sets: list[list[Any]], items: Any) -> list[FloatArray]:
+        return outputs.columns_of_items(self, sets, items)
+
+    def _moved(self, rows: FloatArray, place: int, change: FloatArray) -> FloatArray:
+        found = rows.copy()
+        found[place] += self.columns_.rows(change[None])[0]
+        return found
+
+    def predict_choice(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+        """Probability of each alternative to be chosen, as the best of its set, (n_rows,).
+
+        Parameters as of the other models; averaged over the draws of the coefficients. Somebody who is not known is
+        anybody: features of new people (``users``) are for :meth:`predict_proba`.
+        """
+        check_is_fitted(self, "posterior_")
+        if users is not None:
+            raise DataError("predict_choice takes no features of new people in this model; leave users out")
+        return outputs.predict_choice(copy.copy(self), X, items)
+
+    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None) -> float:
+        """Mean log-likelihood of answers, in nats an answer; a task of several rows is one answer."""
+        check_is_fitted(self, "posterior_")
+        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0)
+        if answers.joint:
+            return outputs.score_of_choices(self, answers, items)
+        return super().score(answers, items=items, users=users)
+
+
+def _traits(training: Training) -> tuple[Traits | None, FloatArray]:
+    """Principal components of people's features, as many as people can tell of, beside the constant; (U, 1 + T)."""
+    ones = np.ones((training.comparisons.n_users, 1))
+    if training.people is None or not training.personal:
+        return None, ones
+    aligned = training.people.align(training.comparisons.users)
+    if not aligned[1].any():
+        raise DataError("none of the people who answered is in the table of people (users=..., --people FILE)")
+    traits = Traits.of(*aligned)
+    most = training.comparisons.n_users // _LARGEST_TRAITS
+    traits = Traits(traits.mean, traits.rotation[:, :most])
+    if not traits.rotation.shape[1]:
+        return None, ones
+    return traits, np.column_stack([ones, traits.transform(*aligned)])
+
+
+def _tie_threshold(answers: Comparisons, posterior: MixedLogitPosterior) -> float:
+    """The δ with the highest likelihood of the answers to pairs, at the margins that were learned."""
+    if not answers.has_ties:
+        return 0.0
+    alone = np.flatnonzero(joint_rows(answers) < 0)
+    rows = alone[:: max(1, -(-len(alone) // _ROWS_FOR_TIES))]
+    mean, var = posterior.margins(answers.user[rows], answers.left[rows], answers.right[rows])
+    outcome, weight = answers.outcome[rows], answers.weight[rows]
+
+    def loss(log_delta: float) -> float:
+        return -float(weight @ Logit.all_tilted(outcome, mean, var, np.exp(log_delta))[0])
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 4.0), method="bounded").x))

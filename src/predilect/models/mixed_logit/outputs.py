@@ -1,0 +1,136 @@
+"""What a fitted mixed logit says of sets of items, and of its coefficients in the units of the attributes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._types import FloatArray
+from predilect.data import Comparisons, build_frame
+from predilect.data.choices import choices_of
+from predilect.errors import DataError, DataWarning
+from predilect.models.choices import ChoiceSets
+from predilect.models.mixed_logit.attributes import Columns
+from predilect.models.mixed_logit.posterior import MixedLogitPosterior
+from predilect.models.mixed_logit.problem import Law
+from predilect.models.reading import codes_of_sets
+
+if TYPE_CHECKING:
+    from predilect.models.mixed_logit.model import MixedLogit
+
+
+def unseen_draws(law: Law, columns: Columns, traits: FloatArray | None, seed: int) -> FloatArray:
+    """Draws of the coefficients of somebody without answers, (S, d), with ``traits`` (T,), by default the mean."""
+    own = np.zeros(law.B.shape[2] - 1) if traits is None else traits
+    return law.people(np.concatenate([[1.0], own]), columns.kind, columns.price, seed)
+
+
+def spread_of_items(posterior: MixedLogitPosterior) -> float:
+    """Mean over the items of E f_u(i)², centred, for somebody without answers: the prior of an unknown item."""
+    X = posterior.X - posterior.X.mean(axis=0)
+    inner = posterior.covariance[-1] + np.outer(posterior.mean[-1], posterior.mean[-1])
+    return float(np.einsum("id,de,ie->", X, inner, X) / max(len(X) - 1, 1))
+
+
+def chances(X: FloatArray, draws: FloatArray) -> FloatArray:
+    """Probabilities of k items with columns (k, d) to be chosen, averaged over draws (R, d); (k,)."""
+    V = X @ draws.T
+    V = np.exp(V - V.max(axis=0))
+    return np.asarray((V / V.sum(axis=0)).mean(axis=1))
+
+
+def chances_of_sets(model: MixedLogit, sets: list[list[Any]], users: Any = None, items: Any = None) -> list[FloatArray]:
+    """Probabilities of each item of each set to be chosen from it, averaged over draws of the coefficients.
+
+    ``users``: who chooses, one for all sets or one a set, None for somebody without answers; ``items``: attributes of
+    items that the model does not know. DataError if a set has fewer than two items or one twice.
+    """
+    asked = [list(one) for one in sets]
+    if users is None or isinstance(users, str) or not hasattr(users, "__len__"):
+        users = [users] * len(asked)
+    person = _codes_of(model, list(users))
+    rows = columns_of_items(model, asked, items)
+    return [chances(X, model.posterior_.draws_of(int(user))) for X, user in zip(rows, person, strict=True)]
+
+
+def predict_choice(model: MixedLogit, X: Any, items: Any) -> FloatArray:
+    """As of the estimator; (n_rows,)."""
+    found = ChoiceSets.of(X)
+    cuts = zip(found.ptr[:-1].tolist(), found.ptr[1:].tolist(), strict=True)
+    places = [found.order[start:stop] for start, stop in cuts if stop - start > 1]
+    who = None if found.user is None else [found.user[int(place[0])] for place in places]
+    sets = [[found.item[int(row)] for row in place] for place in places]
+    proba = np.ones(len(found.order))
+    for place, p in zip(places, chances_of_sets(model, sets, who, items), strict=True):
+        proba[place] = p
+    return proba
+
+
+def columns_of_items(model: MixedLogit, sets: list[list[Any]], items: Any) -> list[FloatArray]:
+    """Columns of the items of each set, (k, d); DataError as :func:`predict_choice`."""
+    codes, described = codes_of_sets(model, sets, items)
+    X = model.posterior_.X
+    if len(described):
+        X = np.concatenate([X, model.columns_.rows(described)])
+    found, first = [], 0
+    for number, one in enumerate(sets):
+        place = codes[first : first + len(one)]
+        first += len(one)
+        if len(one) < 2 or len(set(place.tolist())) < len(one):
+            said = "one item" if len(one) == 1 else "no items" if not one else "an item twice"
+            raise DataError(f"set {number + 1} has {said}: a choice is between two different items or more")
+        found.append(X[place])
+    return found
+
+
+def _codes_of(model: MixedLogit, who: list[Any]) -> npt.NDArray[np.int64]:
+    codes = np.full(len(who), -1, dtype=np.int64)
+    named = [place for place, one in enumerate(who) if one is not None]
+    if model.personal_ and model.users_ is not None and named:
+        codes[named] = model.users_.codes(pl.Series([who[place] for place in named]), unknown="minus_one", what="user")
+        lost = [who[place] for place in named if codes[place] < 0]
+        if lost:
+            warnings.warn(
+                f"{len(lost)} of {len(who)} sets name someone without answers in this model (first: {lost[0]!r}): the "
+                "population's prediction is given", DataWarning, stacklevel=5,
+            )  # fmt: skip
+    return codes
+
+
+def score_of_choices(model: MixedLogit, answers: Comparisons, items: Any) -> float:
+    """Mean log-likelihood of choices, in nats an answer."""
+    choices = choices_of(answers)
+    names = answers.items.labels(choices.item)
+    sets = [list(names[first:last]) for first, last in zip(choices.ptr[:-1], choices.ptr[1:], strict=True)]
+    if (choices.sign < 0).any():
+        raise DataError("best-worst answers cannot be scored by the choice of one item. Leave them out")
+    who = list(answers.users.labels(choices.user)) if answers.has_users else None
+    found = np.array([one[0] for one in chances_of_sets(model, sets, who, items)])
+    return float(choices.weight @ np.log(found)) / choices.n_answers
+
+
+def classes(self: MixedLogit) -> Any:
+    """Share of each class of the population, largest first, and the mean coefficients of its people.
+
+    Returns
+    -------
+    table : data frame of the caller's kind
+        Columns class (from 1), share, attribute, level, mean, sd; in the units of the attributes.
+    """
+    check_is_fitted(self, "posterior_")
+    law, columns = self.posterior_.law, self.columns_
+    average, n_classes = np.eye(law.B.shape[2])[0], law.share.shape[1]
+    table: dict[str, list[Any]] = {name: [] for name in ("class", "share", "attribute", "level", "mean", "sd")}
+    for k in range(n_classes):
+        one = Law(law.B[:, k : k + 1], law.Omega[:, k : k + 1], np.ones((len(law.B), 1)))
+        means = one.central(average, columns.kind, columns.price) @ columns.report.T
+        for place, (attribute, level) in enumerate(columns.levels):
+            row = (k + 1, law.share[:, k].mean(), attribute, level, means[:, place].mean(), means[:, place].std())
+            for name, value in zip(table, row, strict=True):
+                table[name].append(value)
+    return build_frame(table, self.backend_)

@@ -1,0 +1,214 @@
+"""Maximum simulated likelihood: Halton draws, the analytic gradient, BFGS."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.special import logsumexp, ndtri
+from scipy.stats import qmc
+
+from predilect._types import FloatArray
+from predilect.models.mixed_logit.attributes import NORMAL, TRIANGULAR
+from predilect.models.mixed_logit.problem import Law, Problem, coefficients_of, start_of, triangular
+from predilect.models.mixed_logit.sampler import Sample
+from predilect.progress import Report, Watcher
+
+_DROPPED = 10  # of the first points of a Halton sequence
+_RIDGE = 1e-4  # prior precision of a mean, in units of its column: finite where all answers agree
+_STEP = 1e-5  # of differences of the gradient
+_LEAST_CURVATURE = 1e-2  # of an estimate: no standard error is beyond 10 units of a column
+_KEPT_PEOPLE, _KEPT_LAWS = 200, 400
+_FEW_DRAWS = 10.0  # that a person's coefficients rest on
+
+
+def halton(n_users: int, n_draws: int, n_random: int, kind: npt.NDArray[np.int8]) -> FloatArray:
+    """Standardised draws (U, n_draws, n), a stretch of the sequence for each person."""
+    if not n_random:
+        return np.zeros((n_users, 1, 0))
+    points = qmc.Halton(n_random, scramble=False)
+    points.fast_forward(_DROPPED)
+    found = ndtri(points.random(n_users * n_draws)).reshape(n_users, n_draws, n_random)
+    is_triangular = kind[:n_random] == TRIANGULAR
+    found[..., is_triangular] = triangular(found[..., is_triangular])
+    return np.asarray(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """The simulated log-likelihood of parameters: B (G, d), of which traits move the first n columns, and spreads.
+
+    Parameters stand in one vector: the d means, the effects of traits by rows, then the lower triangle of the factor L
+    of Ω by rows, or its diagonal.
+    """
+
+    problem: Problem
+    draws: FloatArray  # (U, R, n)
+    diagonal: bool
+
+    @property
+    def entries(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Rows and columns of the free entries of L."""
+        n = self.problem.n_random
+        return np.diag_indices(n) if self.diagonal else np.tril_indices(n)  # type: ignore[return-value]
+
+    def unpacked(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """B (G, d) and L (n, n)."""
+        G, d, n = self.problem.traits.shape[1], self.problem.n_coefficients, self.problem.n_random
+        B, L = np.zeros((G, d)), np.zeros((n, n))
+        B[0] = theta[:d]
+        B[1:, :n] = theta[d : d + (G - 1) * n].reshape(G - 1, n)
+        L[self.entries] = theta[d + (G - 1) * n :]
+        return B, L
+
+    def packed(self, B: FloatArray, L: FloatArray) -> FloatArray:
+        """The inverse of :meth:`unpacked`."""
+        return np.concatenate([B[0], B[1:, : self.problem.n_random].ravel(), L[self.entries]])
+
+    def person(self, u: int, B: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Log-likelihood at each of a person's draws (R,), slopes in the coefficients (R, d), coefficients, draws."""
+        p = self.problem
+        n, start, stop = p.n_random, p.choice_ptr[u], p.choice_ptr[u + 1]
+        e = self.draws[u]
+        z = np.repeat((p.traits[u] @ B)[None], len(e), axis=0)
+        z[:, :n] += e @ L.T
+        c = coefficients_of(z, p.kind, p.price)
+        if start == stop:
+            return np.zeros(len(c)), np.zeros_like(c), c, e
+        low, high = p.row_ptr[start], p.row_ptr[stop]
+        first = p.row_ptr[start:stop] - low
+        size = np.diff(p.row_ptr[start : stop + 1])
+        rows = p.D[low:high]
+        V = rows @ c.T
+        top = np.maximum(np.maximum.reduceat(V, first, axis=0), 0.0)
+        odds = np.exp(V - np.repeat(top, size, axis=0))
+        total = np.exp(-top) + np.add.reduceat(odds, first, axis=0)
+        weight = p.weight[start:stop, None]
+        value = -(weight * (top + np.log(total))).sum(axis=0)
+        odds *= np.repeat(-weight / total, size, axis=0)
+        return value, odds.T @ rows, c, e
+
+    def of_people(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Log-likelihoods of people (U,), their gradients (U, n_parameters), and log-likelihoods at draws (U, R)."""
+        p = self.problem
+        B, L = self.unpacked(theta)
+        U, d, n = p.n_users, p.n_coefficients, p.n_random
+        values, slopes = np.zeros(U), np.zeros((U, len(theta)))
+        at_draws = np.zeros((U, self.draws.shape[1]))
+        rows, columns = self.entries
+        for u in range(U):
+            value, slope, c, e = self.person(u, B, L)
+            top = value.max()
+            share = np.exp(value - top)
+            values[u] = top + np.log(share.mean())
+            share /= share.sum()
+            at_draws[u] = value
+            # From coefficients to states.
+            inner = slope * np.where(np.isin(p.kind, (NORMAL, TRIANGULAR)), 1.0, c)
+            if p.price >= 0:
+                by_size = slope * c
+                inner = np.where(np.isin(p.kind, (NORMAL, TRIANGULAR)), slope * -c[:, p.price, None], slope * c)
+                inner[:, p.price] = by_size.sum(axis=1)
+            inner *= share[:, None]
+            mean = inner.sum(axis=0)
+            slopes[u, :d] = mean
+            slopes[u, d : d + (p.traits.shape[1] - 1) * n] = np.outer(p.traits[u, 1:], mean[:n]).ravel()
+            slopes[u, d + (p.traits.shape[1] - 1) * n :] = (inner[:, :n].T @ e)[rows, columns]
+        return values, slopes, at_draws
+
+    def objective(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Minus the log-likelihood a choice, with a ridge that is next to nothing, and its gradient."""
+        values, slopes, _ = self.of_people(theta)
+        d, n = self.problem.n_coefficients, float(self.problem.weight.sum())
+        ridge = np.zeros(len(theta))
+        ridge[:d] = _RIDGE
+        value = values.sum() - 0.5 * float(ridge @ theta**2)
+        return -value / n, -(slopes.sum(axis=0) - ridge * theta) / n
+
+
+def fit_simulated(
+    problem: Problem, *, diagonal: bool, n_draws: int, max_iter: int, tolerance: float, random_state: int,
+    watch: Watcher | None,
+) -> tuple[Sample, float]:  # fmt: skip
+    """Estimates, and draws of populations by their standard errors and of people by their answers."""
+    begin = time.perf_counter()
+    start = start_of(problem, _RIDGE)
+    likelihood = Simulated(problem, halton(problem.n_users, n_draws, problem.n_random, problem.kind), diagonal)
+    Omega = np.diag(np.diagonal(start.Omega)) if diagonal else start.Omega
+    theta = likelihood.packed(start.mean, np.asarray(np.linalg.cholesky(Omega)))
+    n = float(problem.weight.sum())
+    slopes = likelihood.of_people(theta)[1]
+    guess = np.linalg.inv(slopes.T @ slopes / n + np.eye(len(theta)) / n)
+    steps = [0]
+
+    def told(intermediate_result: Any) -> None:
+        steps[0] += 1
+        if watch is not None:
+            watch("maximising", steps[0])
+
+    found = minimize(
+        likelihood.objective, np.ravel(theta), jac=True, method="BFGS", callback=told,
+        options={"gtol": tolerance, "maxiter": max_iter, "hess_inv0": 0.5 * (guess + guess.T)},
+    )  # fmt: skip
+    theta = found.x
+    residual = float(np.abs(found.jac).max())
+    values, _, at_draws = likelihood.of_people(theta)
+    sample = _sample(likelihood, theta, found.jac, at_draws, np.random.default_rng(random_state))
+    report = Report(
+        "Simulated likelihood", int(found.nit), residual, tolerance, residual <= tolerance, 0.0,
+        time.perf_counter() - begin, "nats a choice (the largest slope)", "raise max_iter, or take fewer attributes",
+    )  # fmt: skip
+    return Sample(*sample, report, _noise(at_draws)), float(values.sum())
+
+
+def _sample(
+    likelihood: Simulated, theta: FloatArray, slope: FloatArray, at_draws: FloatArray, rng: np.random.Generator
+) -> tuple[Law, npt.NDArray[np.float32]]:
+    problem = likelihood.problem
+    n = float(problem.weight.sum())
+    H = np.stack([likelihood.objective(theta + step)[1] - slope for step in _STEP * np.eye(len(theta))]) * (n / _STEP)
+    values, vectors = np.linalg.eigh(0.5 * (H + H.T))
+    noise = rng.standard_normal((_KEPT_LAWS, len(theta))) / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
+    laws = [likelihood.unpacked(row) for row in theta + (noise - noise.mean(axis=0)) @ vectors.T]
+    B = np.stack([one for one, _ in laws])[:, None]
+    Omega = np.stack([L @ L.T for _, L in laws])[:, None]
+    n_random = problem.n_random
+    Omega[..., np.arange(n_random), np.arange(n_random)] += 1e-12
+    B_hat, L_hat = likelihood.unpacked(theta)
+    people = np.empty((problem.n_users, _KEPT_PEOPLE, problem.n_coefficients), dtype=np.float32)
+    points = (np.arange(_KEPT_PEOPLE) + 0.5) / _KEPT_PEOPLE
+    for u in range(problem.n_users):
+        share = np.cumsum(np.exp(at_draws[u] - at_draws[u].max()))
+        chosen = np.searchsorted(share / share[-1], points)
+        people[problem.people[u]] = likelihood.person(u, B_hat, L_hat)[2][chosen]
+    return Law(B, Omega, np.ones((_KEPT_LAWS, 1))), people
+
+
+def _noise(at_draws: FloatArray) -> dict[str, Any]:
+    """How much the simulated log-likelihood would differ with other draws, if they were independent."""
+    share = np.exp(at_draws - at_draws.max(axis=1, keepdims=True))
+    effective = share.sum(axis=1) ** 2 / (share**2).sum(axis=1)
+    R = at_draws.shape[1]
+    variance = share.var(axis=1) / (R * share.mean(axis=1) ** 2)
+    return {
+        "log_likelihood_sd": float(np.sqrt(variance.sum())), "log_likelihood_bias": float(-0.5 * variance.sum()),
+        "effective_draws_median": float(np.median(effective)), "effective_draws_least": float(effective.min()),
+        "people_on_few_draws": int((effective < _FEW_DRAWS).sum()) if R > 1 else 0,
+    }  # fmt: skip
+
+
+def evidence_of(problem: Problem, law: Law, n_draws: int = 200) -> float:
+    """Simulated log-likelihood at the mean of a law's draws."""
+    likelihood = Simulated(problem, halton(problem.n_users, n_draws, problem.n_random, problem.kind), diagonal=False)
+    share = law.share.mean(axis=0)
+    by_class = []
+    for k in range(len(share)):
+        B, Omega = law.B[:, k].mean(axis=0), law.Omega[:, k].mean(axis=0)
+        L = np.linalg.cholesky(Omega) if len(Omega) else Omega
+        values = [likelihood.person(u, B, L)[0] for u in range(problem.n_users)]
+        by_class.append(np.log(share[k]) + np.array([logsumexp(one) - np.log(len(one)) for one in values]))
+    return float(logsumexp(by_class, axis=0).sum())

@@ -1,0 +1,147 @@
+"""The conjoint kit of a population model: the linear function of attributes that is closest to utilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from predilect._types import FloatArray, IntArray
+from predilect.data import ItemFeatures
+from predilect.data.features import columns_of_attributes
+from predilect.decisions.conjoint import Span, ranges_of, spans_of
+from predilect.decisions.sets import chance_of_first, choice_chances
+from predilect.errors import DataError
+from predilect.gaussian.dense import opposite_draws
+from predilect.gaussian.posterior import Utilities
+from predilect.models.reading import codes_of_sets
+from predilect.people.posterior import PopulationPosterior
+
+_DRAWS = 400  # of each person
+_RANK = 1e-9  # of the largest singular value: attributes that follow from others share what is theirs
+
+
+def levels_of(features: ItemFeatures) -> tuple[tuple[tuple[str, str], ...], FloatArray]:
+    """Attribute and level of what is reported, and the map (n_levels, n_columns) to it from weights of the columns.
+
+    A number is per unit, its pieces are levels; the levels of a category sum to 0.
+    """
+    levels: list[tuple[str, str]] = []
+    rows: list[FloatArray] = []
+    outputs = features.outputs
+    for places in columns_of_attributes(features):
+        first = outputs[places[0]]
+        per_unit = np.zeros((len(places), len(outputs)))
+        per_unit[np.arange(len(places)), places] = [1.0 / outputs[k].scale for k in places]
+        if first.kind == "category":
+            levels += [(first.source, str(outputs[k].category)) for k in places]
+            per_unit -= per_unit.mean(axis=0)
+        else:
+            levels.append((first.source if first.kind == "number" else first.name, first.piece))
+        rows.append(per_unit)
+    return tuple(levels), np.concatenate(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Draws of people's coefficients, as the conjoint kit takes them; see :mod:`predilect.decisions.conjoint`.
+
+    Coefficients of a person are those of the linear function of the attributes that is closest, by least squares over
+    the items that have some, to the person's utilities in units of the person's noise. What items have to themselves,
+    or a basis of items, is so told in the words of the attributes as far as these go. O(n_items) for a person with
+    functions.
+    """
+
+    posterior: PopulationPosterior
+    matrix: FloatArray  # encoded features of the items, centred, (n_items, n_columns)
+    fit: FloatArray  # its pseudo-inverse
+    level: FloatArray  # of the items that have some: the mean of their utilities, as weights, (n_items,)
+    levels: tuple[tuple[str, str], ...]
+    report: FloatArray  # (n_levels, n_columns)
+    spans: list[Span]
+    seed: int
+
+    @property
+    def n_people(self) -> int:
+        """Number of people; 1 for a pooled model."""
+        return 1 if self.posterior.is_pooled else self.posterior.n_users
+
+    def coefficients(self, user: int) -> FloatArray:
+        """Draws in the units of the attributes, (R, n_levels)."""
+        return self._drawn(self.fit, user) @ self.report.T
+
+    def ranges(self, user: int) -> FloatArray:
+        """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
+        return ranges_of(self._drawn(self.fit, user), self.spans)
+
+    def utilities(self, user: int | None, rows: Rows) -> FloatArray:
+        """Utilities of items, with what each known one has to itself, in units of the user's noise; (R, k)."""
+        A = rows.columns @ self.fit if rows.columns.any() else np.zeros((len(rows.codes), len(self.matrix)))
+        known = rows.codes >= 0
+        A[known, rows.codes[known]] += 1.0
+        A[~known] += self.level
+        return self._drawn(A, user)
+
+    def chances(self, V: FloatArray) -> FloatArray:
+        """Probabilities of each item to be chosen, from utilities (R, k)."""
+        return choice_chances(V)
+
+    def chance_of_first(self, V: FloatArray) -> FloatArray:
+        """That of the first item alone, (R,)."""
+        return chance_of_first(V)
+
+    def _drawn(self, A: FloatArray, user: int | None) -> FloatArray:
+        """Draws of A f, (R, q)."""
+        mean, covariance = self._utilities(user).combined(A)
+        seed = [self.seed] if user is None else [self.seed, user + 1]
+        return opposite_draws(mean, covariance, _DRAWS, np.random.default_rng(seed))
+
+    def _utilities(self, user: int | None) -> Utilities:
+        if user is None:
+            return self.posterior.person(-1)
+        if user < 0 or self.posterior.is_pooled:
+            return self.posterior.crowd()
+        return self.posterior.person(user).times(self.posterior.consistency_of(user))
+
+
+def draws_of(model: Any) -> Draws:
+    """Draws of a fitted model; DataError without attributes."""
+    if model.features_ is None:
+        raise DataError(
+            "what attributes are worth needs attributes, and this model was fitted without: fit(..., items=table), "
+            "one row an item"
+        )
+    if not model.features_.outputs:
+        raise DataError(f"no attribute differs between the items: {' '.join(model.features_.report)}")
+    known = model.space_.known
+    matrix = np.where(known[:, None], model.space_.matrix - model.space_.matrix[known].mean(axis=0), 0.0)
+    fit = np.linalg.pinv(matrix, rcond=_RANK)
+    level = known / known.sum()
+    levels, report = levels_of(model.features_)
+    spans = spans_of(levels, report, matrix)
+    return Draws(model.posterior_, matrix, fit, level, levels, report, spans, int(model.random_state))
+
+
+class Rows(NamedTuple):
+    """Items by what the linear function of the attributes adds to one that is known, or to the average item.
+
+    ``codes``: of the items, -1 for the average of those with attributes, (k,); ``columns``: by how much the encoded
+    attributes differ from it, (k, n_columns).
+    """
+
+    codes: IntArray
+    columns: FloatArray
+
+
+def rows_of_sets(model: Any, sets: list[list[Any]], items: Any) -> list[Rows]:
+    """Items of each set; those that the model does not know by their attributes alone, DataError without them."""
+    codes, described = codes_of_sets(model, sets, items)
+    columns = np.zeros((len(codes), described.shape[1]))
+    new = codes >= len(model.items_)
+    if new.any():
+        known = model.space_.known
+        columns[new] = (described - model.space_.matrix[known].mean(axis=0))[codes[new] - len(model.items_)]
+        codes = np.where(new, -1, codes)
+    cuts = np.cumsum([len(one) for one in sets])[:-1]
+    return [Rows(*one) for one in zip(np.split(codes, cuts), np.split(columns, cuts), strict=True)]

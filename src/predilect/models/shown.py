@@ -1,0 +1,83 @@
+"""What people see of a fitted model: its text, its board in a notebook, and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._text import grouped
+
+_ROWS_OF_A_NOTEBOOK = 25
+
+
+class Shown(BaseEstimator):
+    """Base of estimators that show what was fitted; unfitted they look like any other of scikit-learn."""
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        if not hasattr(self, "posterior_"):
+            return str(super().__repr__(N_CHAR_MAX))
+        fitted: Any = self
+        counts = [(len(fitted.items_), "item", "items"), (fitted.n_answers_, "answer", "answers")]
+        if fitted.personal_ and fitted.users_ is not None:
+            counts.insert(0, (len(fitted.users_) + len(fitted.added_users_), "person", "people"))
+        told = ", ".join(f"{grouped(n)} {one if n == 1 else many}" for n, one, many in counts)
+        return f"{type(self).__name__}({told})"
+
+    @property
+    def _repr_html_(self) -> Any:
+        """What a notebook shows: the board and the verdict, once there is a board."""
+        usual = super()._repr_html_  # AttributeError where scikit-learn was told to show text
+        return self._shown if hasattr(self, "posterior_") else usual
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and hasattr(self, "posterior_"):
+            bundle["text/html"] = self._shown()
+        return bundle
+
+    def _shown(self) -> str:
+        from predilect.report.notebook import notebook
+
+        return notebook(self, _ROWS_OF_A_NOTEBOOK)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str = "",
+        scale: Literal["probit", "logit", "elo"] = "probit",
+        compare: Any = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write a page about the fitted model, to be sent on: one HTML file that asks nothing of any other place.
+
+        The board, what it says, whether it can be trusted, how to read it, items against each other, people, segments,
+        effects, what to ask next. It does not name people, unless a finding is about them. The verdict is in it if
+        :meth:`verdict` was asked for before.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, such as "board.html".
+        title : str, optional
+            Its heading.
+        scale : {"probit", "logit", "elo"}, default "probit"
+            Unit of the scores.
+        compare : fitted model, optional
+            An older one: what changed since, and whether it is more than chance.
+        overwrite : bool, default False
+            Replace a file that is there.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be there, or the scale is none.
+        """
+        check_is_fitted(self, "posterior_")
+        from predilect.report.notebook import write_report
+
+        fitted: Any = self
+        write_report(fitted._snapshot(), Path(path), title, scale, compare, overwrite)

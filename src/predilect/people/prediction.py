@@ -1,0 +1,238 @@
+"""Compiled predictions of people's margins and utilities from the sums of their answers (population.md section 3).
+
+A ``Phi`` of None: the items are the basis, as in :mod:`predilect.people.state`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from predilect._compile import inner_kernel, kernel
+from predilect.people.state import person_sums
+
+_QUERIES_AT_ONCE = 256
+
+
+@kernel
+def predict_margins(
+    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, task, weight, traits, consistency, lam, eta,
+    cov, Phi, rho, m, shift, C_m, own_C, C_shift, mean, var,
+):  # fmt: skip
+    """Mean and variance of the margins of queries grouped by user, into ``mean`` and ``var``.
+
+    Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to user ``users[i]``. ``own_C`` is the item-specific variance of
+    the consensus, ``C_shift`` (n, M, M) the posterior covariances of the effects of traits, of which there may be none:
+    the last n - 1 traits have one each, those before them share the first.
+    """
+    for i in range(users.shape[0]):
+        u = users[i]
+        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
+        x, Q = person_sums(
+            u,
+            answer_ptr,
+            item_ptr,
+            item_idx,
+            la,
+            lb,
+            task,
+            weight,
+            traits,
+            consistency,
+            lam,
+            eta,
+            cov,
+            Phi,
+            rho,
+            m,
+            shift,
+        )
+        first = query_ptr[i]
+        last = query_ptr[i + 1]
+        C = _with_effects(u, traits, C_m, C_shift)
+        if Phi is None:
+            _by_items(items, x, Q, left, right, first, last, cov, C, mean, var)
+        else:
+            _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C, own_C, mean, var)
+        for q in range(first, last):
+            mean[q] += m[left[q]] - m[right[q]]
+            for j in range(traits.shape[1]):
+                mean[q] += (shift[left[q], j] - shift[right[q], j]) * traits[u, j]
+
+
+@inner_kernel
+def _with_effects(u, traits, C_m, C_shift):
+    """Covariance of the consensus and of the effects of the user's traits."""
+    if C_shift.shape[0] == 0:  # None instead would have the whole loop compiled once more
+        return C_m
+    size = np.zeros(C_shift.shape[0])
+    for j in range(traits.shape[1]):
+        size[max(0, j - traits.shape[1] + C_shift.shape[0])] += traits[u, j] ** 2
+    C = C_m.copy()
+    for t in range(C_shift.shape[0]):
+        if size[t] > 0.0:
+            for j in range(C.shape[0]):
+                for h in range(C.shape[1]):
+                    C[j, h] += size[t] * C_shift[t, j, h]
+    return C
+
+
+@inner_kernel
+def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
+    """Change of the mean, and the variance, of one user's queries, where the items are the basis."""
+    k = items.shape[0]
+    own_C = np.empty((k, k))
+    for j in range(k):
+        for h in range(k):
+            own_C[j, h] = C_m[items[j], items[h]]
+    for start in range(first, last, _QUERIES_AT_ONCE):
+        n = min(_QUERIES_AT_ONCE, last - start)
+        c = np.empty((n, k))
+        for q in range(n):
+            for j in range(k):
+                c[q, j] = Sigma[left[start + q], items[j]] - Sigma[right[start + q], items[j]]
+        for q in range(n):
+            e = np.dot(c[q], Q)  # by itself, as BLAS cuts a product of matrices by its number of rows
+            shared = np.dot(e, own_C)
+            a = left[start + q]
+            b = right[start + q]
+            value = 0.0
+            spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
+            spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
+            for j in range(k):
+                value += c[q, j] * x[j]
+                spread += e[j] * (shared[j] - c[q, j] - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
+            mean[start + q] = value
+            var[start + q] = spread
+
+
+@inner_kernel
+def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, mean, var):
+    """The same with a basis: b = d - Q c becomes Φᵀ b, and item-specific variances are added."""
+    k = items.shape[0]
+    n = last - first
+    M = Phi.shape[1]
+    rows = np.empty((k, M))
+    prior = np.empty((k, M))
+    for j in range(k):
+        for h in range(M):
+            rows[j, h] = Phi[items[j], h]
+            prior[j, h] = cov[items[j], h]
+    direction = np.empty((n, M))
+    spread = np.empty(n)
+    for q in range(n):
+        a = left[first + q]
+        b = right[first + q]
+        total = 0.0
+        for j in range(M):
+            direction[q, j] = Phi[a, j] - Phi[b, j]
+            total += direction[q, j] * (cov[a, j] - cov[b, j])
+        spread[q] = total
+    c = np.dot(direction, prior.T)
+    if rho.shape[0] > 0:
+        for q in range(n):
+            a = left[first + q]
+            b = right[first + q]
+            spread[q] += rho[a] + rho[b] + own_C[a] + own_C[b]
+            for j in range(k):
+                if items[j] == a:
+                    c[q, j] += rho[a]
+                elif items[j] == b:
+                    c[q, j] -= rho[b]
+    e = np.dot(c, Q)
+    rest = np.dot(e, rows)
+    for q in range(n):
+        for j in range(M):
+            rest[q, j] = direction[q, j] - rest[q, j]
+    shared = np.dot(rest, C_m)
+    for q in range(n):
+        value = 0.0
+        total = spread[q]
+        for j in range(k):
+            value += c[q, j] * x[j]
+            total -= c[q, j] * e[q, j]
+        for j in range(M):
+            total += shared[q, j] * rest[q, j]
+        if rho.shape[0] > 0:
+            for j in range(k):
+                total += own_C[items[j]] * e[q, j] ** 2
+                if items[j] == left[first + q]:
+                    total -= 2.0 * own_C[items[j]] * e[q, j]
+                elif items[j] == right[first + q]:
+                    total += 2.0 * own_C[items[j]] * e[q, j]
+        mean[first + q] = value
+        var[first + q] = total
+
+
+@kernel
+def centred_utilities(
+    users, answer_ptr, item_ptr, item_idx, la, lb, task, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift,
+    C_m, mean, var,
+):  # fmt: skip
+    """Mean and variance of all utilities of ``users``, centred over the items, (n, n_items); no basis, no traits."""
+    n_items = m.shape[0]
+    Sigma = cov
+    Sigma_sum = np.zeros(n_items)
+    C_sum = np.zeros(n_items)
+    for i in range(n_items):
+        for j in range(n_items):
+            Sigma_sum[i] += Sigma[i, j]
+            C_sum[i] += C_m[i, j]
+    V_sum = np.empty(n_items)
+    for row in range(users.shape[0]):
+        u = users[row]
+        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
+        k = items.shape[0]
+        x, Q = person_sums(
+            u,
+            answer_ptr,
+            item_ptr,
+            item_idx,
+            la,
+            lb,
+            task,
+            weight,
+            traits,
+            consistency,
+            lam,
+            eta,
+            cov,
+            Phi,
+            rho,
+            m,
+            shift,
+        )
+        F = np.zeros((n_items, k))  # Σ_·o Q
+        column = np.zeros(k)  # 1ᵀ F
+        for i in range(n_items):
+            total = m[i]
+            for j in range(k):
+                s = Sigma[i, items[j]]
+                total += s * x[j]
+                for h in range(k):
+                    F[i, h] += s * Q[j, h]
+            mean[row, i] = total
+            for j in range(k):
+                column[j] += F[i, j]
+        weights = np.zeros(k)  # Σ_o· 1 + C_o· 1 - C_oo Fᵀ 1
+        for j in range(k):
+            weights[j] = Sigma_sum[items[j]] + C_sum[items[j]]
+            for h in range(k):
+                weights[j] -= C_m[items[j], items[h]] * column[h]
+        grand = 0.0
+        average = 0.0
+        for i in range(n_items):
+            total = Sigma_sum[i] + C_sum[i]
+            for j in range(k):
+                total -= F[i, j] * weights[j] + C_m[i, items[j]] * column[j]
+            V_sum[i] = total
+            grand += total
+            average += mean[row, i]
+        for i in range(n_items):
+            own = Sigma[i, i] + C_m[i, i]
+            for j in range(k):
+                cross = 0.0
+                for h in range(k):
+                    cross += C_m[items[j], items[h]] * F[i, h]
+                own += F[i, j] * (cross - Sigma[i, items[j]] - 2.0 * C_m[i, items[j]])
+            mean[row, i] -= average / n_items
+            var[row, i] = own - 2.0 * V_sum[i] / n_items + grand / (n_items * n_items)

@@ -1,0 +1,20 @@
+"""Answers in a form that tests can write down."""
+
+from __future__ import annotations
+
+from predilect.data import Comparisons
+
+__all__ = ["tasks_of"]
+
+
+def tasks_of(comparisons: Comparisons) -> list[tuple[object, ...]]:
+    """Each task, or pair by itself, as who gave it and its rows, "better > worse", sorted; n times if it counts n."""
+    found: dict[object, list[str]] = {}
+    for number, row in enumerate(comparisons.to_frame("polars").to_dicts()):
+        one, two = (row["left"], row["right"]) if row["outcome"] >= 0 else (row["right"], row["left"])
+        task = row.get("task")
+        key = (row.get("user"), row["weight"], f"pair {number}" if task is None else task)
+        found.setdefault(key, []).append(f"{one} {'>' if row['outcome'] else '='} {two}")
+    return sorted(
+        ((user, *sorted(rows)) for (user, weight, _), rows in found.items() for _ in range(int(weight))), key=str
+    )

@@ -1,0 +1,91 @@
+"""``predilect decide``."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.running import run
+from predilect import Population, load_model
+from tolerances import EXACT
+
+ALL = "apple,banana,cherry"
+
+
+@pytest.fixture(scope="module")
+def personal(tmp_path_factory, votes_frame):
+    folder = tmp_path_factory.mktemp("decide") / "model"
+    fixed = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": None, "consistency": 0.0}
+    Population(**fixed, tie_threshold=0.4, n_jobs=1).fit(votes_frame).save(folder)
+    return folder
+
+
+def decided(*arguments):
+    ran = run("decide", *arguments)
+    assert ran.exit_code == 0, ran.output
+    return pl.read_csv(io.StringIO(ran.stdout)), " ".join(ran.stderr.split())
+
+
+def test_the_decision_is_that_of_the_library(personal):
+    model = load_model(personal)
+    for costs in ({}, {"cost_question": 0.001}, {"cost_question": 5.0}, {"cost_defer": 0.0}, {"default": "cherry"}):
+        arguments = [part for name, value in costs.items() for part in (f"--{name.replace('_', '-')}", value)]
+        table, said = decided(personal, "--user", "p03", "--options", ALL, *arguments)
+        expected = model.decide("p03", ALL.split(","), **costs)
+        assert table.columns == ["option", "probability", "decision"]
+        assert tuple(table["option"]) == expected.options
+        assert np.abs(table["probability"].to_numpy() - expected.probabilities).max() < EXACT
+        marked = table.filter(pl.col("decision").is_not_null())
+        assert set(marked["decision"]) == {expected.action}
+        if expected.action == "act":
+            assert marked["option"].to_list() == [expected.option]
+        assert said == " ".join(expected.reason.split())
+        document = json.loads(run("decide", personal, "--user", "p03", "--options", ALL, *arguments, "--json").stdout)
+        assert (document["schema"], document["action"], document["user"]) == (
+            "predilect/decision", expected.action, "p03",
+        )  # fmt: skip
+        assert document["costs"] == pytest.approx(expected.costs)
+
+
+def test_somebody_new_and_names_in_quotes(personal, tmp_path):
+    table, said = decided(personal, "--user", "stranger", "--options", ' "apple", banana ')
+    assert "does not know 'stranger': the choice is that of somebody without answers" in said
+    assert table.equals(decided(personal, "--options", "banana,apple")[0])
+    answers = {"left": ["tea, green", "milk"], "right": ["milk", "tea, green"], "winner": ["milk", "milk"]}
+    Population(personal=False, consensus_variance=1.0).fit(answers).save(tmp_path / "out")
+    table, _ = decided(tmp_path / "out", "--options", 'milk,"tea, green"', "--quiet")
+    assert set(table["option"]) == {"milk", "tea, green"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--options", "apple"], "two options or more; got 1"),
+        (["--options", "apple,quince"], "item ids are not known"),
+        (["--options", "apple,banana,apple"], "hold apple twice"),
+        (["--options", "apple,,banana"], "one of the names is empty"),
+        (["--options", ""], "one of the names is empty"),
+        (["--options", 'apple,"banana'], "names with commas between them"),
+        (["--options", "apple,banana", "--default", "cherry"], "the default cherry is none of the options"),
+        (["--options", "apple,banana", "--cost-wrong", "-1"], "cost_wrong must be a number from 0 up, not -1"),
+        (["--options", "apple,banana", "--cost-question", "nan"], "cost_question must be a number from 0 up, not nan"),
+        (["--options", "apple,banana", "--cost-defer", "inf"], "cost_defer must be a number from 0 up, not inf"),
+        (["--options", "apple,banana", "--cost-wrong", "much"], "--cost-wrong"),
+        ([], "Missing option '--options'"),
+    ],
+)
+def test_what_cannot_be_decided(personal, arguments, said):
+    ran = run("decide", personal, "--user", "p03", *arguments)
+    assert ran.exit_code == 2
+    assert said in " ".join(ran.stderr.replace("│", " ").split())
+    assert not ran.stdout
+
+
+def test_no_model_there(tmp_path):
+    ran = run("decide", tmp_path / "typo", "--options", "a,b")
+    assert ran.exit_code == 2
+    assert "there is no folder" in " ".join(ran.stderr.split())

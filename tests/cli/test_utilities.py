@@ -1,0 +1,255 @@
+"""``predilect utilities`` and ``predilect simulate``: from a file of choices to part-worths and shares."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.running import files_beside, run
+from predilect import Population, load_model
+
+TABLES = ["coefficients.csv", "fit.csv", "importances.csv", "part_worths.csv"]
+
+
+def said(ran):
+    return " ".join((ran.stderr + ran.stdout).split())
+
+
+@pytest.fixture(scope="module")
+def long():
+    """20 people, 6 choices each of the best of three phones or of none."""
+    rng = np.random.default_rng(8)
+    rows = []
+    for user in range(20):
+        slope = -0.8 + 0.2 * rng.standard_normal()
+        for task in range(6):
+            price, screen = rng.choice([1, 2, 3, 4, 5], 3, replace=False), rng.choice(["small", "large"], 3)
+            utility = slope * price + np.where(screen == "large", 1.0, 0.0) + rng.normal(0.0, 0.7, 3)
+            best = int(np.argmax(utility))
+            rows += [(f"p{user:02d}", task, place, int(price[place]), screen[place], int(place == best))
+                     for place in range(3)]  # fmt: skip
+    return pl.DataFrame(rows, schema=["id", "task", "alt", "price", "screen", "choice"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, long):
+    """What utilities wrote; not to be changed."""
+    place = tmp_path_factory.mktemp("utilities")
+    long.write_csv(place / "choices.csv")
+    ran = run("utilities", place / "choices.csv", "--price", "price", "--out", place / "out")
+    assert ran.exit_code == 0, ran.output
+    assert "Understood as 120 choices of the best of 3" in said(ran)
+    assert "guessing gives 0.33" in said(ran)
+    assert "in units of price" in said(ran)
+    assert all(len(line) <= 80 for line in ran.stdout.splitlines() if "…" in line or "─" in line)
+    return place / "out"
+
+
+def test_a_file_that_describes_its_alternatives_needs_no_other(folder):
+    assert files_beside(folder) == sorted([*TABLES, "willingness_to_pay.csv", "model"])
+    worth = pl.read_csv(folder / "part_worths.csv")
+    assert worth.columns == ["user", "attribute", "level", "mean", "sd", "lower", "upper"]
+    assert len(worth) == 20 * 3
+    assert (worth.filter(pl.col("attribute") == "price")["mean"] < 0.0).mean() > 0.9
+    model = load_model(folder)
+    np.testing.assert_allclose(worth["mean"], model.part_worths()["mean"], atol=1e-12)
+    amount = pl.read_csv(folder / "willingness_to_pay.csv").filter(pl.col("level") == "large").row(0, named=True)
+    assert amount["lower"] < 0.5 / 0.8 < amount["upper"]
+    fit = pl.read_csv(folder / "fit.csv")
+    assert fit["rlh"].median() > 0.4
+
+
+def test_mixed_logit_pieces_held_out_tasks_and_json(folder, long, tmp_path, monkeypatch):
+    monkeypatch.setattr("predilect.models.mixed_logit.model._SWEEPS", 200)
+    long.write_csv(tmp_path / "choices.csv")
+    ran = run("utilities", tmp_path / "choices.csv", "--model", "mixed-logit", "--piecewise", "price=3",
+              "--holdout", 1, "--json", "--out", tmp_path / "out")  # fmt: skip
+    assert ran.exit_code == 0, ran.output
+    told = json.loads(ran.stdout)
+    assert told["schema"] == "predilect/utilities"
+    assert [row["level"] for row in told["coefficients"]] == ["up to 3", "from 3", "large", "small"]
+    assert [row["model"] for row in told["holdout"]] == ["mixed-logit", "population", "guessing"]
+    assert told["holdout"][0]["choices"] == 20.0
+    assert "Verdict: the two models" in said(ran)
+    assert "Held out: 20 choices of 20 people" in said(ran)
+    assert files_beside(tmp_path / "out") == sorted([*TABLES, "holdout.csv", "model"])
+
+
+def test_attributes_may_stand_in_a_table_of_items(tmp_path):
+    votes = {"user": ["a", "a", "b", "b"], "left": ["x", "y", "x", "z"], "right": ["y", "z", "z", "y"],
+             "winner": ["x", "z", "x", "z"]}  # fmt: skip
+    pl.DataFrame(votes).write_csv(tmp_path / "votes.csv")
+    pl.DataFrame({"item": ["x", "y", "z"], "price": [1, 2, 3], "brand": [1, 2, 1]}).write_csv(tmp_path / "items.csv")
+    ran = run("utilities", tmp_path / "votes.csv", "--attributes", tmp_path / "items.csv", "--categorical", "brand")
+    assert ran.exit_code == 0, ran.output
+    assert "Nothing was written" in said(ran)
+    none = run("utilities", tmp_path / "votes.csv")
+    assert none.exit_code == 2
+    assert "CHOICES names its alternatives and does not describe them. Give --attributes FILE" in said(none)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--price", "prise"], '--price "prise" is no number that differs between alternatives'),
+        (["--price", "screen"], "these are: price"),
+        (["--price", "weight"], 'Dropped constant columns: "weight"'),
+        (["--piecewise", "price"], "--piecewise takes an attribute and where its slope changes, as price=3,5"),
+        (["--piecewise", "price=9"], '"price" lies between 1 and 5, and is cut at 9'),
+        (["--piecewise", "cost=2"], "not there: cost; there are"),
+        (["--categorical", "colour"], "not there: colour; there are"),
+        (["--categorical", "a,,b"], "--categorical takes names"),
+    ],
+)
+def test_attributes_that_cannot_be_used_are_said_before_the_fit(long, tmp_path, options, message):
+    items = long.select(pl.concat_str("price", "screen").alias("item"), "price", "screen", weight=7).unique()
+    items.write_csv(tmp_path / "items.csv")
+    long.with_columns(pl.concat_str("price", "screen").alias("alt")).write_csv(tmp_path / "choices.csv")
+    ran = run("utilities", tmp_path / "choices.csv", "--attributes", tmp_path / "items.csv", *options)
+    assert ran.exit_code == 2, ran.output
+    assert message in said(ran)
+
+
+def told_of(long, tmp_path, *options, **columns):
+    long.with_columns(**columns).write_csv(tmp_path / "choices.csv")
+    ran = run("utilities", tmp_path / "choices.csv", *options)
+    return ran.exit_code, said(ran)
+
+
+def test_what_choices_cannot_tell_is_said(long, tmp_path):
+    code, told = told_of(long, tmp_path, "--price", "fee", fee=pl.col("task") + 1)
+    assert code == 2
+    assert 'Column "fee" of CHOICES is the same for all alternatives of a task' in told
+    code, told = told_of(long, tmp_path, price=pl.when(pl.col("alt") == 1).then(None).otherwise(pl.col("price")))
+    assert code == 2
+    assert 'an attribute ("price") is missing in 120 tasks' in told
+
+
+def test_an_attribute_that_decides_every_choice_and_people_with_one_task(long, tmp_path):
+    cheapest = (pl.col("price") == pl.col("price").min().over("id", "task")).cast(int)
+    few = long.filter((pl.col("id") < "p06") & ((pl.col("id") != "p00") | (pl.col("task") == 0)))
+    code, told = told_of(few, tmp_path, choice=cheapest)
+    assert code == 0
+    assert told.count('never has more of "price" than the average of what it was chosen from') == 1
+
+
+def test_ratings_have_part_worths_and_no_choices_to_explain(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [(f"p{u}", f"i{i}", int(np.clip(round(5 - i + rng.normal()), 1, 5))) for u in range(6) for i in range(5)]
+    pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row").write_csv(tmp_path / "ratings.csv")
+    pl.DataFrame({"item": [f"i{i}" for i in range(5)], "price": range(5)}).write_csv(tmp_path / "items.csv")
+    ran = run("utilities", tmp_path / "ratings.csv", "--attributes", tmp_path / "items.csv", "--out", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    assert "How well choices are explained is not said: a task of user" in said(ran)
+    assert "fit.csv" not in files_beside(tmp_path / "out")
+    ran = run("utilities", tmp_path / "ratings.csv", "--attributes", tmp_path / "items.csv", "--holdout", 1)
+    assert ran.exit_code == 2
+    assert "--holdout is about choices: a task of user" in said(ran)
+
+
+def test_best_worst_answers_without_attributes_have_scores(tmp_path, monkeypatch):
+    monkeypatch.setattr("predilect.models.mixed_logit.model._SWEEPS", 400)  # which is quicker than a search
+    rng, quick = np.random.default_rng(2), ("--model", "mixed-logit")
+    rows = []
+    for user in range(6):
+        for _ in range(4):
+            shown = rng.choice(5, 3, replace=False)
+            order = shown[np.argsort(shown + 0.7 * rng.normal(size=3))]
+            rows.append((f"p{user}", *(f"i{i}" for i in shown), f"i{order[0]}", f"i{order[-1]}"))
+    columns = ["user", "item1", "item2", "item3", "best", "worst"]
+    pl.DataFrame(rows, schema=columns, orient="row").write_csv(tmp_path / "maxdiff.csv")
+    ran = run("utilities", tmp_path / "maxdiff.csv", *quick, "--out", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    assert files_beside(tmp_path / "out") == ["model", "scores.csv"]
+    table = pl.read_csv(tmp_path / "out" / "scores.csv")
+    assert table["item"][0] == "i0"
+    assert abs(table["score"].sum() - 100.0) < 1e-6
+    told = json.loads(run("utilities", tmp_path / "maxdiff.csv", *quick, "--anchor", "i2", "--json").stdout)
+    assert abs(next(row["score"] for row in told["scores"] if row["item"] == "i2") - 100.0) < 1e-6
+    for options, message in ((["--anchor", "i9"], "i9"), (["--price", "i1"], "--price and --holdout need attributes")):
+        ran = run("utilities", tmp_path / "maxdiff.csv", *quick, *options)
+        assert ran.exit_code == 2
+        assert message in said(ran)
+
+
+def test_without_people_there_is_one_set_of_coefficients(long, tmp_path):
+    code, told = told_of(long.drop("id").with_columns(task=pl.int_range(pl.len()) // 3), tmp_path, "--no-user")
+    assert code == 0, told
+    assert "of all answers together" in told
+    assert "Fit:" not in told
+
+
+def scenarios(path, text):
+    path.write_text(text)
+    return path
+
+
+KNOWN = "price=1, screen=small", "price=2, screen=large"
+
+
+def test_shares_of_known_and_new_items(folder, tmp_path):
+    file = scenarios(tmp_path / "s.csv", "\n".join([
+        "scenario,item,price,screen", *(f'now,"{item}",,' for item in KNOWN), *(f'then,"{item}",,' for item in KNOWN),
+        "then,ours,1,large",
+    ]))  # fmt: skip
+    ran = run("simulate", folder, file, "--out", tmp_path / "shares.csv", "--json")
+    assert ran.exit_code == 0, ran.output
+    table = pl.read_csv(tmp_path / "shares.csv")
+    assert table.columns == ["scenario", "item", "share", "lower", "upper"]
+    assert table["item"].to_list() == [*KNOWN, *KNOWN, "ours"]
+    np.testing.assert_allclose(table.group_by("scenario").agg(pl.col("share").sum())["share"], 1.0, atol=1e-9)
+    assert table["share"][4] == table.filter(pl.col("scenario") == "then")["share"].max()
+    assert json.loads(ran.stdout)["shares"][4]["share"] == table["share"][4]
+
+
+@pytest.mark.parametrize("rule", ["share", "first-choice", "randomised"])
+def test_a_price_curve_of_one_item(folder, tmp_path, rule):
+    file = scenarios(tmp_path / "s.csv", "\n".join(["item", *(f'"{item}"' for item in KNOWN)]))
+    ran = run("simulate", folder, file, "--price-curve", KNOWN[1], "--prices", "1,3,5", "--rule", rule,
+              "--out", tmp_path / "c.csv")  # fmt: skip
+    assert ran.exit_code == 0, ran.output
+    mine = pl.read_csv(tmp_path / "c.csv").filter(pl.col("item") == KNOWN[1])
+    assert mine["price"].to_list() == [1.0, 3.0, 5.0]
+    assert mine["share"][0] > mine["share"][2]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (f'scenario,item\none,"{KNOWN[0]}"', [], 'scenario "one" has one item: a choice is between two or more'),
+        (f'item\n"{KNOWN[0]}"\n"{KNOWN[0]}"', [], "the scenario has an item twice"),
+        (f'item\n"{KNOWN[0]}"\nours', [], "1 items are not known to the model (first: 'ours'). Give their attributes"),
+        (f'item,price\n"{KNOWN[0]}",\nours,3', [], "lack the columns screen"),
+        (f'item,price,screen\n"{KNOWN[0]}",3,small\n"{KNOWN[1]}",,', [], "is known to the model with other attributes"),
+        ('s,item,price,screen\n1,o,3,small\n1,p,3,large\n2,o,4,small\n2,p,3,large', [], "two sorts of attributes"),
+        ("name\nx", ["--price-curve", "x"], "--price-curve ITEM and --prices 1,2,3 go together"),
+        (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", "x", "--prices", "1"], "no scenario offers 'x'"),
+        (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0], "--prices", "low"], "--prices takes numbers"),
+        (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0], "--prices", "1", "--price", "screen"],
+         "these are: price"),
+        ("scenario,product_line\n1,x", [], "found no column item in SCENARIOS"),
+    ],
+)  # fmt: skip
+def test_scenarios_that_say_nothing_clear_are_refused(folder, tmp_path, text, options, message):
+    ran = run("simulate", folder, scenarios(tmp_path / "s.csv", text), *options)
+    assert ran.exit_code == 2, ran.output
+    assert message in said(ran)
+
+
+def test_a_model_without_attributes_says_what_to_fit(tmp_path):
+    votes = {"user": ["a", "b"], "left": ["x", "y"], "right": ["y", "x"], "winner": ["x", "x"]}
+    Population(variance=1.0, strength=20.0, n_jobs=1).fit(votes).save(tmp_path / "model")
+    ran = run("simulate", tmp_path / "model", scenarios(tmp_path / "s.csv", "item\nx\ny"))
+    assert ran.exit_code == 2
+    assert "holds a model without attributes. Fit one with predilect utilities" in said(ran)
+
+
+def test_a_price_that_is_the_same_for_all_alternatives_is_named_without_attributes_too(tmp_path):
+    columns = {"user": ["u", "u"], "task": [1, 1], "item": ["a", "b"], "price": [1, 1], "chosen": [1, 0]}
+    pl.DataFrame(columns).write_csv(tmp_path / "choices.csv")
+    ran = run("utilities", tmp_path / "choices.csv", "--price", "price")
+    assert ran.exit_code == 2
+    assert 'Column "price" of CHOICES is the same for all alternatives of a task' in said(ran)

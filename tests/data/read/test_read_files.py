@@ -1,0 +1,90 @@
+"""Files that hold more than a table: PrefLib's orders, and JSON arrays."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from answers import tasks_of
+from predilect.data import read_comparisons
+from predilect.errors import DataError
+
+HEADER = """\
+# FILE NAME: 00001-00000001.soi
+# TITLE: Drinks
+# NUMBER ALTERNATIVES: 4
+# ALTERNATIVE NAME 1: tea
+# ALTERNATIVE NAME 2: milk
+# ALTERNATIVE NAME 3: oat milk, cold
+# ALTERNATIVE NAME 4: water
+"""
+
+
+def write(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("suffix", "line", "expected"),
+    [
+        (".soc", "1: 3,1,2,4", ("milk > water", "oat milk, cold > tea", "tea > milk")),
+        (".soi", "1: 3,1", ("oat milk, cold > tea",)),
+        (".toc", "1: 3,{1,2},4", ("milk > water", "oat milk, cold > milk", "oat milk, cold > tea", "tea > water")),
+        (".toi", "1: {1,3},2", ("oat milk, cold > milk", "tea > milk")),
+    ],
+)
+def test_orders_of_preflib(tmp_path, suffix, line, expected):
+    found = read_comparisons(write(tmp_path, f"drinks{suffix}", HEADER + line + "\n"))
+    assert tasks_of(found) == [(None, *expected)]
+    assert not found.has_users
+
+
+def test_counts_of_preflib_are_weights_and_equal_ballots_stay_whole(tmp_path):
+    found = read_comparisons(write(tmp_path, "drinks.soi", HEADER + "3: 3,1,2\n1: 3,1,2\n5: 4\n2: 1,2\n"))
+    assert found.intake.columns["weight"] == "count"
+    assert found.intake.left_out == {"one alternative": 1}
+    assert sorted(found.weight.tolist()) == [1, 1, 2, 3, 3]
+    assert tasks_of(found).count((None, "oat milk, cold > tea", "tea > milk")) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEADER + "1: 3,1\nwhat\n", 'line 9 is no order, "what"; expected how many gave it, a colon'),
+        (HEADER + "1: 3,7\n", 'line 8 names the alternative "7", but the header names 4 others'),
+        (HEADER, "holds no order"),
+        (HEADER.replace("milk\n", "tea\n", 1) + "1: 1,2\n", "gives two alternatives the same name"),
+        (HEADER + "1: 1,2,1\n", 'the same alternative stands twice in 1 task (first: row 1), such as "tea"'),
+    ],
+)
+def test_damaged_files_of_orders_are_refused(tmp_path, text, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_comparisons(write(tmp_path, "drinks.soc", text))
+
+
+RECORDS = [
+    {"annotator": "ann", "prompt": 1, "ranking": ["tea", "milk"], "alternatives": ["milk", "tea", "water"]},
+    {"annotator": "bob", "prompt": 2, "ranking": ["water"], "alternatives": ["milk", "water"]},
+]
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_json_records_whose_values_are_lists(tmp_path, lines):
+    text = "\n".join(map(json.dumps, RECORDS)) if lines else json.dumps(RECORDS, indent=1)
+    found = read_comparisons(write(tmp_path, "orders.jsonl" if lines else "orders.json", text))
+    assert tasks_of(found) == [("ann", "milk > water", "tea > milk"), ("bob", "water > milk")]
+
+
+def test_json_orders_with_ties_and_choices_of_lists(tmp_path):
+    tied = json.dumps([{"user": "ann", "order": [["tea", "milk"], ["water"]]}])
+    assert tasks_of(read_comparisons(write(tmp_path, "a.json", tied))) == [("ann", "milk > water", "tea > water")]
+    some = json.dumps([{"user": "ann", "choice": ["tea", "milk"], "items": ["tea", "milk", "water"]}])
+    found = read_comparisons(write(tmp_path, "b.json", some))
+    assert found.intake.tasks_read == {"choices of any number of 3": 1}
+    assert tasks_of(found) == [("ann", "milk > water", "tea > water")]
+    with pytest.raises(DataError, match=r"b.json cannot be read as JSON"):
+        read_comparisons(write(tmp_path, "b.json", some[:-1]))

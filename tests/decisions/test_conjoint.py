@@ -1,0 +1,98 @@
+"""Part-worths, importances, willingness to pay and shares against values by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect.decisions.conjoint import importances, logit_chances, market_shares, part_worths, willingness_to_pay
+from predilect.errors import DataError
+from tolerances import EXACT
+
+
+class Given:
+    """Draws of coefficients of a price and of two brands, (U, R, 3)."""
+
+    levels = (("price", ""), ("brand", "a"), ("brand", "b"))
+
+    def __init__(self, c):
+        self.c = np.asarray(c, dtype=float)
+        self.n_people = len(self.c)
+
+    def coefficients(self, user):
+        return self.c.mean(axis=0) if user < 0 else self.c[user]
+
+    def ranges(self, user):
+        c = self.c[user]
+        return np.column_stack([3.0 * np.abs(c[:, 0]), np.abs(c[:, 1] - c[:, 2])])
+
+    def utilities(self, user, rows):
+        return self.c[user] @ rows.T
+
+    def chances(self, V):
+        return logit_chances(V)
+
+
+RNG = np.random.default_rng(0)
+BRAND = RNG.normal(1.0, 0.2, size=(5, 400))
+SOME = Given(np.stack([RNG.normal(-2.0, 0.1, size=(5, 400)), BRAND, -BRAND], axis=2))
+ROWS = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # brand a for one more than brand b
+
+
+def test_part_worths_are_summaries_of_each_person():
+    table = part_worths(SOME, list("uvwxy"))
+    assert table["user"][:4] == ["u", "u", "u", "v"]
+    assert table["level"][:3] == ["", "a", "b"]
+    np.testing.assert_allclose(table["mean"][3:6], SOME.c[1].mean(axis=0), atol=EXACT)
+    np.testing.assert_allclose(table["sd"][3:6], SOME.c[1].std(axis=0), atol=EXACT)
+    inside = (table["lower"][0] < SOME.c[0][:, 0]) & (SOME.c[0][:, 0] < table["upper"][0])
+    assert abs(inside.mean() - 0.95) < 0.01
+
+
+def test_importances_are_shares_of_the_range():
+    table = importances(Given([[[-1.0, 2.0, -2.0]], [[-1.0, 0.5, -0.5]]]))
+    np.testing.assert_allclose(table["importance"], [(3 / 7 + 3 / 4) / 2, (4 / 7 + 1 / 4) / 2], atol=EXACT)
+    np.testing.assert_allclose(table["spread"], (3 / 4 - 3 / 7) / 2, atol=EXACT)
+    assert np.isfinite(importances(Given([[[0.0, 0.0, 0.0]]]))["importance"]).all()
+
+
+def test_willingness_is_quantiles_of_the_ratio():
+    table = willingness_to_pay(SOME, "price", 2)
+    ratio = -SOME.c[2][:, 1] / SOME.c[2][:, 0]
+    np.testing.assert_allclose(
+        [table[name][0] for name in ("median", "lower", "upper")], np.quantile(ratio, [0.5, 0.025, 0.975]), atol=EXACT
+    )
+    assert table["said"] == ["", ""]
+    assert table["attribute"] == ["brand", "brand"]
+
+
+def test_a_price_that_may_not_matter_has_no_bounds():
+    c = SOME.c.copy()
+    c[..., 0] = RNG.normal(-0.1, 0.2, size=c.shape[:2])
+    table = willingness_to_pay(Given(c), "price", 0)
+    assert np.isinf(table["lower"]).all()
+    assert np.isinf(table["upper"]).all()
+    assert "unbounded: price may matter not at all" in table["said"][0]
+    c[..., 0] = 1.0
+    assert "more price is better" in willingness_to_pay(Given(c), "price")["said"][0]
+    with pytest.raises(DataError, match='"brand" is no attribute that is a number; these are: price'):
+        willingness_to_pay(SOME, "brand")
+
+
+def test_shares_by_rule():
+    c = Given([[[-2.0, 0.5, -0.5], [-0.5, 0.5, -0.5]], [[-2.0, 3.0, -3.0], [-2.0, 3.0, -3.0]]])
+    V = np.array([[-2.0 + 0.5 + 0.5, -0.5 + 0.5 + 0.5], [-2.0 + 6.0, -2.0 + 6.0]])  # a above b, by person and draw
+    p = 1.0 / (1.0 + np.exp(-V))
+    share, lower, upper = market_shares(c, ROWS, "share")
+    np.testing.assert_allclose(share, [p.mean(), 1.0 - p.mean()], atol=EXACT)
+    assert (lower < share).all()
+    assert (share < upper).all()
+    np.testing.assert_allclose(market_shares(c, ROWS, "randomised")[0], [0.75, 0.25], atol=EXACT)
+    np.testing.assert_allclose(market_shares(c, ROWS, "first_choice")[0], [0.5, 0.5], atol=EXACT)  # -1 and .5 make -.25
+    with pytest.raises(ValueError, match="rule must be one of"):
+        market_shares(c, ROWS, "logit")
+
+
+def test_what_is_equally_good_is_shared():
+    even = Given([[[0.0, 0.0, 0.0]]])
+    np.testing.assert_allclose(market_shares(even, ROWS, "first_choice")[0], [0.5, 0.5], atol=EXACT)

@@ -1,0 +1,64 @@
+"""The next set to ask for the best of."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from predilect import Population
+from predilect.decisions import suggest, suggest_set
+from predilect.decisions.sets import _information, choice_chances
+from predilect.errors import DataError, DataWarning
+from simulate import comparisons, crowd
+from tolerances import EXACT
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Population(strength=10.0, variance=1.0, consensus_variance=2.0, calibration=None, consistency=0.0,
+                      n_jobs=1).fit(comparisons(crowd(1, 12, 7, 10)))  # fmt: skip
+
+
+def test_chances_of_a_choice_are_those_of_noisy_utilities():
+    f = np.array([[0.3, -0.5, 1.2, 0.1], [4.0, 0.0, 0.0, -3.0]])
+    felt = f[:, None, :] + np.sqrt(0.5) * np.random.default_rng(0).standard_normal((2, 200_000, 4))
+    for chances, row in zip(choice_chances(f), felt.argmax(axis=2), strict=True):
+        np.testing.assert_allclose(chances, np.bincount(row, minlength=4) / 200_000, atol=0.005)
+    pair = choice_chances(np.array([[0.7, 0.0]]))
+    assert pair[0, 0] == pytest.approx(0.758036, abs=1e-5)  # Φ(.7)
+
+
+def test_a_set_tells_more_than_its_parts_and_than_other_sets(model):
+    found = suggest_set(model, "0" if model.users_.is_integer is False else 0, 4)
+    scores = found["score"].to_numpy()
+    assert scores[0] == 0.0
+    assert (np.diff(scores) > 0.0).all()
+    assert found["p_best"].sum() == pytest.approx(1.0, abs=EXACT)
+    mean, covariance = model.posterior_.person(0).dense()
+    draws = np.random.default_rng(5).multivariate_normal(mean, covariance, size=4000)
+    codes = model.items_.codes(found["item"].to_list())
+    every = np.array(list(itertools.combinations(range(7), 4)))
+    told = _information(draws, every)[0]
+    ours = _information(draws, codes[None].astype(int))[0][0]
+    assert ours > np.quantile(told, 0.85)
+
+
+def test_a_set_of_two_is_the_most_telling_pair(model):
+    pair = suggest(model, 0, repeat=True)
+    found = suggest_set(model, 0, 2)
+    assert set(found["item"]) == {pair["left"][0], pair["right"][0]}
+    assert found["score"][1] == pytest.approx(pair["score"][0], abs=0.03)
+
+
+def test_the_seed_the_candidates_and_bad_input(model):
+    np.testing.assert_array_equal(suggest_set(model, 0)["score"], suggest_set(model, 0)["score"])
+    some = model.items_.ids[2:6]
+    assert set(suggest_set(model, 0, 3, candidates=list(some))["item"]) <= set(some)
+    with pytest.raises(DataError, match="whole number of alternatives from 2 to 20"):
+        suggest_set(model, 0, 1)
+    with pytest.raises(DataError, match="there are 7 items to show"):
+        suggest_set(model, 0, 8)
+    with pytest.warns(DataWarning, match="somebody without answers"):
+        suggest_set(model, 99, 3)

@@ -1,0 +1,263 @@
+"""What users of the mixed logit count on: units, kinds of coefficients, sets of items, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from simulate_choices import choices
+
+import predilect
+from predilect import Comparisons, MixedLogit
+from predilect.errors import ConvergenceError, DataError, DataWarning
+from predilect.models.mixed_logit.outputs import chances_of_sets
+from tolerances import EXACT, ITERATIVE
+
+DATA = choices(5, n_users=25, n_tasks=6)
+QUICK = {"n_draws": 200, "tol": 100.0, "n_jobs": 1}
+
+
+def fitted(items=DATA.items, users=None, answers=DATA.answers, **settings) -> MixedLogit:
+    return MixedLogit(**QUICK | settings).fit(answers, items=items, users=users)
+
+
+@pytest.fixture(scope="module")
+def model() -> MixedLogit:
+    return fitted()
+
+
+def test_coefficients_are_in_the_units_of_the_attributes(model):
+    other = fitted(DATA.items | {"price": [1000.0 * x + 7.0 for x in DATA.items["price"]]})
+    one, two = model.coefficients(), other.coefficients()
+    for name in ("mean", "sd", "lower", "upper", "spread"):
+        np.testing.assert_allclose(np.array(one[name]) / [1000.0, 1.0, 1.0], two[name], rtol=ITERATIVE)
+    sets = [["i0", "i1", "i2"]]
+    np.testing.assert_allclose(
+        chances_of_sets(model, sets, "u0001"), chances_of_sets(other, sets, "u0001"), atol=ITERATIVE
+    )
+
+
+def test_utilities_are_attributes_times_coefficients(model):
+    mean = np.array(model.coefficients()["mean"])
+    X = np.array([DATA.items[name] for name in ("price", "speed", "size")]).T
+    board = dict(model.consensus().select("item", "mean").iter_rows())
+    expected = (X - X.mean(axis=0)) @ mean
+    np.testing.assert_allclose([board[item] for item in DATA.items["item"]], expected, atol=EXACT)
+
+
+def test_levels_of_a_category_sum_to_nothing_whatever_the_first_one_is():
+    color = [("red", "blue", "green")[i % 3] for i in range(30)]
+    one = fitted(DATA.items | {"color": color}).coefficients()
+    levels = one.filter(pl.col("attribute") == "color")
+    assert levels["level"].to_list() == ["blue", "green", "red"]
+    assert abs(levels["mean"].sum()) < EXACT
+    assert (levels["sd"] > 0.0).all()
+
+
+def test_signs_are_kept_and_fixed_coefficients_are_everybodys():
+    kinds = {"price": "negative log-normal", "speed": "log-normal", "size": "fixed"}
+    for settings in ({}, {"method": "simulated", "n_draws": 20, "covariance": "diagonal"}):
+        people = fitted(distributions=kinds, **settings)
+        c = people.posterior_.people @ people.columns_.report.T
+        assert (c[..., 0] < 0.0).all()
+        assert (c[..., 1] > 0.0).all()
+        assert np.ptp(c[..., 2], axis=0).max() == 0.0
+        assert np.ptp(c[..., 0], axis=0).min() > 0.0
+
+
+def test_amounts_of_the_price_times_its_coefficient_are_the_coefficients():
+    people = fitted(price="price")
+    c = people.posterior_.people @ people.columns_.report.T
+    assert (c[..., 0] < 0.0).all()
+    assert (np.array(people.coefficients()["mean"])[1:] * [1.0, 1.0] != 0.0).all()
+    alike = fitted(price="price", distributions={"price": "fixed"})
+    c = alike.posterior_.people @ alike.columns_.report.T
+    assert np.ptp(c[..., 0], axis=0).max() == 0.0
+
+
+@pytest.mark.parametrize("method", ["bayes", "simulated"])
+def test_features_of_people_move_their_coefficients(method):
+    rng = np.random.default_rng(0)
+    people = sorted(set(DATA.answers.users.ids))
+    price = [row.mean() for row in DATA.coefficients[:, :1]]
+    users = {"user": people, "thrift": [-x + 0.1 * rng.normal() for x in price], "noise": rng.normal(size=25).tolist()}
+    settings = {"n_draws": 30, "covariance": "diagonal"} if method == "simulated" else {"n_draws": 600}
+    moved = fitted(users=users, method=method, **settings)
+    asked = {"user": ["thrifty", "lavish"], "left": ["dear"] * 2, "right": ["cheap"] * 2}
+    items = {"item": ["dear", "cheap"], "price": [1.0, -1.0], "speed": [0.0, 0.0], "size": [0.0, 0.0]}
+    new = {"user": ["thrifty", "lavish"], "thrift": [1.5, -0.5], "noise": [0.0, 0.0]}
+    with pytest.warns(DataWarning, match="without answers"):
+        mean, var = moved.predict_margin(asked, items=items, users=new)
+    assert mean[0] < mean[1] - 0.5
+    assert (var > 0.0).all()
+
+
+def test_the_probability_of_a_choice_is_the_mean_over_draws(model):
+    chances = chances_of_sets(model, [["i3", "i0", "i9"], ["i1", "i2"]], users=["u0002", "u0003"])
+    X = model.columns_.X
+    names = list(model.items_.ids)
+    V = X[[names.index(item) for item in ("i3", "i0", "i9")]] @ model.posterior_.people[2].T.astype(float)
+    p = np.exp(V) / np.exp(V).sum(axis=0)
+    np.testing.assert_allclose(chances[0], p.mean(axis=1), atol=EXACT)
+    assert [len(one) for one in chances] == [3, 2]
+    for one in chances:
+        assert abs(one.sum() - 1.0) < EXACT
+    long = {"user": ["u0002"] * 3 + ["u0003"] * 2, "task": [1, 1, 1, 1, 1], "item": ["i3", "i0", "i9", "i1", "i2"]}
+    np.testing.assert_array_equal(model.predict_choice(pl.DataFrame(long)), np.concatenate(chances))
+
+
+def test_a_choice_of_two_is_about_what_a_pair_says(model):
+    pairs = {"user": ["u0004"] * 3, "left": ["i0", "i1", "i2"], "right": ["i5", "i6", "i7"]}
+    sets = [list(pair) for pair in zip(pairs["left"], pairs["right"], strict=True)]
+    found = np.array(chances_of_sets(model, sets, "u0004"))[:, 0]
+    np.testing.assert_allclose(model.predict_proba(pairs)[:, 0], found, atol=0.02)
+
+
+def test_new_items_are_known_by_their_attributes(model):
+    row = {name: [DATA.items[name][4]] for name in ("price", "speed", "size")}
+    new = chances_of_sets(model, [["new", "i1"]], "u0001", items={"item": ["new"], **row})
+    np.testing.assert_allclose(new, chances_of_sets(model, [["i4", "i1"]], "u0001"), atol=EXACT)
+    with pytest.raises(DataError, match="1 items are not known to the model"):
+        chances_of_sets(model, [["new", "i1"]])
+
+
+def test_somebody_new_is_drawn_from_the_population(model):
+    with pytest.warns(DataWarning, match=r"1 of 1 sets name someone without answers .*'nobody'"):
+        found = chances_of_sets(model, [["i0", "i1", "i2"]], "nobody")
+    np.testing.assert_array_equal(found, chances_of_sets(model, [["i0", "i1", "i2"]]))
+
+
+@pytest.mark.parametrize(
+    ("sets", "users", "message"),
+    [
+        ([["i0"]], None, "set 1 has one item"), ([["i0", "i1"], []], None, "set 2 has no items"),
+        ([["i0", "i1", "i0"]], None, "an item twice"),
+    ],
+)  # fmt: skip
+def test_sets_that_are_none(model, sets, users, message):
+    with pytest.raises(DataError, match="no column for the task"):
+        model.predict_choice({"item": ["i0"]})
+    with pytest.raises(DataError, match=message):
+        chances_of_sets(model, sets, users)
+
+
+def test_the_score_of_choices_is_their_mean_log_likelihood(model):
+    rows = DATA.answers.to_frame().filter(pl.col("user") == "u0001")
+    test = Comparisons.from_frame(rows, task="task")
+    losses = []
+    for _, one in rows.group_by("task"):
+        best = one[one["winner"][0]][0]
+        rest = {*one["left"], *one["right"]} - {best}
+        losses.append(np.log(chances_of_sets(model, [[best, *rest]], "u0001")[0][0]))
+    assert abs(model.score(test) - np.mean(losses)) < EXACT
+
+
+def test_a_task_counts_once_and_not_as_its_pairs(model):
+    assert model.n_answers_ == 25 * 6 * 2
+    assert model.report_["prior"]["answers"] == 25 * 6
+
+
+def test_shares_of_classes_sum_to_one():
+    table = fitted(n_classes=2).classes()
+    assert table.columns == ["class", "share", "attribute", "level", "mean", "sd"]
+    assert abs(table.group_by("class").agg(pl.col("share").first())["share"].sum() - 1.0) < EXACT
+
+
+# Bad input
+
+
+def test_a_constant_attribute_is_left_out_and_named():
+    found = fitted(DATA.items | {"same": [1.0] * 30})
+    assert found.columns_.attributes == ["price", "speed", "size"]
+    assert any('"same"' in line for line in found.report_["features"])
+
+
+def test_what_other_attributes_tell_is_left_out_and_named():
+    found = fitted(DATA.items | {"twice": [2.0 * x for x in DATA.items["price"]]})
+    assert len(found.columns_.kind) == 3
+    assert any("twice" in line for line in found.describe())
+
+
+def test_a_price_that_does_not_vary():
+    with pytest.raises(DataError, match=r'no attribute "fee".*constant'):
+        fitted(DATA.items | {"fee": [1.0] * 30}, price="fee")
+    with pytest.raises(DataError, match='price "fee" does not vary within choices'):
+        fitted(DATA.items | {"fee": [2.0 * x for x in DATA.items["speed"]]}, price="fee")
+    with pytest.raises(DataError, match='"color" is not a number'):
+        fitted(DATA.items | {"color": ["red", "blue"] * 15}, price="color")
+
+
+def test_an_item_without_attributes_is_refused_and_a_missing_number_is_marked():
+    some = {name: column[1:] for name, column in DATA.items.items()}
+    with pytest.raises(DataError, match="1 items were chosen from and are not in the table of attributes"):
+        fitted(some)
+    holes = DATA.items | {"price": [None, None, None, *DATA.items["price"][3:]]}
+    assert "price missing" in fitted(holes).columns_.attributes
+
+
+def test_many_items_without_attributes_are_refused():
+    with pytest.raises(DataError, match=r"a mixed logit holds 30 of them.*--items FILE"):
+        fitted(None, answers=choices(0, n_users=5, n_items=60).answers)
+
+
+@pytest.mark.parametrize("method", ["bayes", "simulated"])
+def test_an_attribute_that_decides_every_choice_is_finite_and_named(method):
+    rng = np.random.default_rng(0)
+    columns = {name: [] for name in ("user", "left", "right", "winner")}
+    quality = np.arange(8.0)
+    for user in range(10):
+        for _ in range(5):
+            pair = rng.choice(8, 2, replace=False)
+            row = (f"u{user}", *(f"i{k}" for k in pair), f"i{pair.max()}")
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+    items = {"item": [f"i{k}" for k in range(8)], "quality": quality, "weight": rng.normal(size=8)}
+    found = MixedLogit(**QUICK | {"method": method, "n_draws": 50, "covariance": "diagonal"}).fit(columns, items=items)
+    assert np.isfinite(found.predict_proba(columns)).all()
+    assert any('never has less of "quality"' in line for line in found.describe())
+
+
+def test_a_person_with_one_task_is_close_to_the_population():
+    frame = DATA.answers.to_frame()
+    extra = frame.filter((pl.col("user") == "u0000") & (pl.col("task") == frame["task"][0]))
+    assert len(extra) == 2
+    added = pl.concat([frame, extra.with_columns(user=pl.lit("once"))])
+    found = fitted(answers=Comparisons.from_frame(added, task="task"))
+    person, anybody = found.posterior_.covariance[0], found.posterior_.covariance[-1]
+    assert found.rank("once")["mean"].is_finite().all()
+    assert 0.3 < np.trace(person) / np.trace(anybody) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "em"}, "method must be one of"), ({"distributions": "gamma"}, "distributions must be one of"),
+        ({"distributions": {"price": "triangular"}}, "needs method"), ({"price": 3}, "price must be the name"),
+        ({"n_classes": 2, "method": "simulated"}, "n_classes needs"), ({"n_draws": 3}, "n_draws must be"),
+    ],
+)  # fmt: skip
+def test_arguments_out_of_range(settings, message):
+    with pytest.raises(ValueError, match=message):
+        MixedLogit(**settings).fit(DATA.answers, items=DATA.items)
+
+
+def test_a_name_of_no_attribute():
+    with pytest.raises(DataError, match='no attribute "cost" to be used; there are price, speed, size'):
+        fitted(distributions={"cost": "fixed"})
+
+
+def test_strict_is_an_error_with_what_to_do():
+    with pytest.raises(ConvergenceError, match=r"split R-hat.*n_draws"):
+        fitted(n_draws=20, tol=1.0, strict=True)
+
+
+def test_it_comes_back_from_a_folder_with_classes_and_people(tmp_path):
+    users = {"user": sorted(DATA.answers.users.ids), "age": np.arange(25.0)}
+    found = fitted(users=users, n_classes=2, price="price")
+    found.save(tmp_path / "model")
+    again = predilect.load_model(tmp_path / "model")
+    assert again.coefficients().equals(found.coefficients())
+    assert again.classes().equals(found.classes())
+    sets = [["i0", "i1", "i2"]]
+    np.testing.assert_array_equal(chances_of_sets(again, sets, "u0001"), chances_of_sets(found, sets, "u0001"))
+    np.testing.assert_array_equal(chances_of_sets(again, sets), chances_of_sets(found, sets))

@@ -1,0 +1,79 @@
+"""Calibrated variances of people in boards, exports and questions."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from predilect import Calibration, Population
+from predilect.decisions import suggest, suggest_each
+from predilect.report.folder import write_people
+from tolerances import EXACT
+
+SETTING = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "consistency": 0.0, "n_jobs": 1}
+RNG = np.random.default_rng(4)
+N = 120
+ANSWERS = {
+    "user": [f"p{i % 12}" for i in range(N)],
+    "left": [f"i{i}" for i in RNG.integers(0, 3, N)],
+    "right": [f"i{i}" for i in RNG.integers(3, 6, N)],
+    "outcome": RNG.choice([-1, 1], N).tolist(),
+}
+ANSWERS["left"][:10] = ["i0"] * 10  # of p0 nothing is known of some items
+
+
+def fitted(**numbers):
+    return Population(calibration=Calibration(**numbers), **SETTING).fit(ANSWERS)
+
+
+def test_variances_take_the_factor_and_means_and_the_crowd_none():
+    plain, wide = fitted(), fitted(variance_factor=2.0)
+    one, other = plain.rank("p3"), wide.rank("p3")
+    np.testing.assert_array_equal(one["mean"], other["mean"])
+    np.testing.assert_allclose(other["sd"], np.sqrt(2.0) * one["sd"], atol=EXACT)
+    assert other["p_best"].max() < one["p_best"].max()
+    assert plain.rank().equals(wide.rank())
+
+
+@pytest.mark.parametrize("factor", [0.4, 1.15])
+def test_a_factor_below_one_or_near_it_is_none(factor):
+    assert fitted().rank("p3").equals(fitted(variance_factor=factor).rank("p3"))
+
+
+def test_it_is_that_of_the_persons_pairs():
+    """κ Rˢ κ_n v̄ᵉ⁻¹ for the share s of items without an answer, and the mean variance v̄ of a pair."""
+    model = fitted(variance_factor=1.4, unseen_ratio=3.0, newcomer_factor=1.5, variance_power=1.3)
+    plain = fitted()
+    who = {"user": ["new"] * 2, "left": ["i0"] * 2, "right": ["i3", "i4"], "winner": ["i0", "i4"]}
+    model.update(who)
+    plain.update(who)
+    for user, of_items, newcomer in (("p3", None, 1.0), ("new", 3, 1.5)):
+        code = plain._now()._user_code(user)
+        n_answered = of_items or len(plain.posterior_.answers_of(code).items)
+        covariance = plain.posterior_.person(code).covariance
+        v = np.mean([covariance[a, a] + covariance[b, b] - 2 * covariance[a, b] for a in range(6) for b in range(a)])
+        factor = 1.4 * 3.0 ** (1.0 - n_answered / 6) * newcomer * v**0.3
+        ratio = model.rank(user).sort("item")["sd"] / plain.rank(user).sort("item")["sd"]
+        np.testing.assert_allclose(ratio, np.sqrt(factor), atol=1e-9)
+
+
+def test_the_export_has_the_deviations_of_the_boards(tmp_path):
+    model = fitted(variance_factor=2.0, unseen_ratio=2.0)
+    write_people(tmp_path / "users.parquet", model)
+    table = pl.read_parquet(tmp_path / "users.parquet").filter(pl.col("user") == "p3").sort("item")
+    np.testing.assert_allclose(table["sd"], model.rank("p3").sort("item")["sd"], atol=1e-6)
+
+
+@pytest.mark.parametrize("strategy", ["bald", "eubo"])
+def test_questions_take_them_and_for_one_person_as_for_many(strategy):
+    pairs = [("i0", "i1"), ("i0", "i4"), ("i2", "i5")]
+    scores = []
+    for numbers in ({}, {"variance_factor": 3.0}):
+        model = fitted(**numbers)
+        candidates = {"user": ["p3"] * 3, "left": [a for a, _ in pairs], "right": [b for _, b in pairs]}
+        each = suggest_each(model, candidates, strategy=strategy, repeat=True)
+        one = suggest(model, "p3", candidates, strategy=strategy, repeat=True)
+        assert abs(each["score"][0] - one["score"][0]) < 1e-9
+        scores.append(one["score"][0])
+    assert scores[1] > scores[0]

@@ -1,0 +1,162 @@
+"""Tie thresholds that depend on the items, pooled and personal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect import Comparisons, DataError, Population, load_model
+from predilect.models.population.pooled import spread_of_item_ties
+from tolerances import CONVERGED, EXACT, STATISTICAL
+
+FIXED = {"strength": 30.0, "variance": 0.5, "consensus_variance": 1.0, "calibration": None, "consistency": 0.0}
+N_ITEMS, DELTA = 8, 0.5
+
+
+def crowd(seed=0, n=6000, spread=0.6, n_users=60, taste=0.5):
+    rng = np.random.default_rng(seed)
+    psi = spread * rng.normal(size=N_ITEMS)
+    f = rng.normal(size=N_ITEMS) + taste * rng.normal(size=(n_users, N_ITEMS))
+    user, left = rng.integers(n_users, size=n), rng.integers(N_ITEMS, size=n)
+    right = (left + rng.integers(1, N_ITEMS, size=n)) % N_ITEMS
+    seen = f[user, left] - f[user, right] + rng.normal(size=n)
+    outcome = np.where(np.abs(seen) < DELTA * np.exp(0.5 * (psi[left] + psi[right])), 0, np.sign(seen)).astype(int)
+    frame = {"user": user.tolist(), "left": left.tolist(), "right": right.tolist()}
+    return frame, outcome, psi
+
+
+def answers(frame, outcome):
+    return Comparisons.from_frame(frame, outcome=outcome, side=False)
+
+
+def model_of(personal, spread, **changes):
+    settings = FIXED if personal else {"personal": False, "consensus_variance": 1.0}
+    return Population(**settings, n_jobs=1, tie_threshold=("auto", 0.0, spread), **changes)
+
+
+PAIRS = {
+    "user": [0] * (N_ITEMS * N_ITEMS - N_ITEMS),
+    "left": [i for i in range(N_ITEMS) for j in range(N_ITEMS) if i != j],
+    "right": [j for i in range(N_ITEMS) for j in range(N_ITEMS) if i != j],
+}
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_factors_of_items_are_found(personal):
+    frame, outcome, psi = crowd()
+    model = model_of(personal, 0.6).fit(answers(frame, outcome))
+    found = model.posterior_.thresholds.of_items
+    assert np.corrcoef(found, psi)[0, 1] > 0.95
+    np.testing.assert_allclose(found - found.mean(), psi - psi.mean(), atol=STATISTICAL * 0.08)
+    assert any("Items tie differently" in line for line in model.describe())
+    assert model.hyperparameters_.item_tie_spread == 0.6
+    tie = model.predict_proba(PAIRS)[:, 1].reshape(N_ITEMS, N_ITEMS - 1)
+    plain = model_of(personal, 0.0).fit(answers(frame, outcome)).predict_proba(PAIRS)[:, 1].reshape(tie.shape)
+    assert (tie - plain).mean(axis=1)[psi.argmax()] > 0.03
+    np.testing.assert_allclose(model.predict_proba(PAIRS).sum(axis=1), 1.0, rtol=EXACT)
+    assert model.posterior_.thresholds.n_grades == 0
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_without_a_spread_nothing_changes(personal):
+    frame, outcome, _ = crowd(n=1500)
+    same = model_of(personal, 0.0).fit(answers(frame, outcome))
+    settings = FIXED if personal else {"personal": False, "consensus_variance": 1.0}
+    pair = Population(**settings, n_jobs=1, tie_threshold=("auto", 0.0)).fit(answers(frame, outcome))
+    np.testing.assert_array_equal(same.predict_proba(PAIRS), pair.predict_proba(PAIRS))
+    assert same.posterior_.thresholds is None
+
+
+def test_the_spread_is_found_by_the_evidence_and_none_where_items_tie_alike():
+    frame, outcome, _ = crowd(taste=0.0)
+    assert 0.3 < spread_of_item_ties(answers(frame, outcome)) < 1.0
+    for seed in range(4):
+        frame, outcome, _ = crowd(seed, spread=0.0, taste=0.0)
+        assert spread_of_item_ties(answers(frame, outcome)) == 0.0
+
+
+def test_a_pooled_model_chooses_by_itself_and_predicts_better():
+    frame, outcome, _ = crowd(1, n=12_000, taste=0.0)
+    half = np.arange(12_000) < 6000
+
+    def part(mask):
+        return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
+
+    auto = Population(personal=False).fit(answers(part(half), outcome[half]))
+    one = Population(personal=False, tie_threshold=("auto", 0.0)).fit(answers(part(half), outcome[half]))
+    assert auto.hyperparameters_.item_tie_spread > 0.2
+    assert len(auto.choices_["tie_threshold"]) == 3
+    y = outcome[~half]
+    p, q = (m.predict_proba(part(~half))[np.arange(6000), 1 - y] for m in (auto, one))
+    gain = np.log(p) - np.log(q)
+    assert gain.mean() > 3.0 * gain.std() / np.sqrt(len(gain))
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_a_saved_model_predicts_and_learns_as_before(personal, tmp_path):
+    frame, outcome, _ = crowd(n=1500)
+    model = model_of(personal, 0.5).fit(answers(frame, outcome))
+    model.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(PAIRS), model.predict_proba(PAIRS))
+    for one in (model, again):
+        one.update(user=2, left=1, right=4, outcome=0)
+    np.testing.assert_allclose(again.predict_proba(PAIRS), model.predict_proba(PAIRS), atol=EXACT)
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_answers_that_come_and_go_leave_the_model_as_it_was(personal):
+    frame, outcome, _ = crowd(n=1500)
+    model = model_of(personal, 0.5, tol=1e-9).fit(answers(frame, outcome))
+    before = model.predict_proba(PAIRS)
+    model.update(user=0, left=0, right=1, outcome=0)
+    assert np.abs(model.predict_proba(PAIRS) - before).max() > 1e-6
+    model.forget(user=0, left=0, right=1, outcome=0)
+    np.testing.assert_allclose(model.predict_proba(PAIRS), before, atol=CONVERGED)
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_a_swap_of_left_and_right_changes_nothing(personal):
+    frame, outcome, _ = crowd(n=1500)
+    turned = frame | {"left": frame["right"], "right": frame["left"]}
+    here = model_of(personal, 0.5).fit(answers(frame, outcome))
+    there = model_of(personal, 0.5).fit(answers(turned, -outcome))
+    np.testing.assert_array_equal(here.predict_proba(PAIRS), there.predict_proba(PAIRS))
+
+
+def test_graded_answers_and_items_that_tie_differently_go_together():
+    rng = np.random.default_rng(5)
+    frame, outcome, _ = crowd(n=4000)
+    graded = outcome * rng.integers(1, 3, size=len(outcome))
+    model = model_of(True, 0.5).fit(answers(frame, graded))
+    assert model.grades_ == ("1", "2")
+    assert len(model.posterior_.thresholds.of_items) == N_ITEMS
+    assert np.isfinite(model.predict_proba(PAIRS)).all()
+
+
+def test_a_bad_spread_is_refused():
+    frame, outcome, _ = crowd(n=300)
+    for bad in (("auto", 0.0, -1.0), ("auto", 0.0, "much"), ("auto", 0.0, 0.1, 0.2)):
+        with pytest.raises((DataError, ValueError), match="tie_threshold"):
+            Population(tie_threshold=bad).fit(answers(frame, outcome))
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_without_ties_items_have_no_factors(personal):
+    frame, outcome, _ = crowd(n=600)
+    signs = np.where(outcome == 0, 1, outcome)
+    model = model_of(personal, 0.5).fit(answers(frame, signs))
+    assert model.posterior_.thresholds is None
+    graded = model_of(personal, 0.5).fit(answers(frame, signs * np.tile([1, 2], 300)))
+    assert not len(graded.posterior_.thresholds.of_items)
+    with pytest.raises(DataError, match="without ties"):
+        graded.update(user=0, left=0, right=1, outcome=0)
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_a_threshold_that_is_given_stays_with_factors_of_items(personal):
+    frame, outcome, _ = crowd(n=1500)
+    settings = FIXED if personal else {"personal": False, "consensus_variance": 1.0}
+    model = Population(**settings, n_jobs=1, tie_threshold=(0.4, 0.0, 0.5)).fit(answers(frame, outcome))
+    assert model.tie_threshold_ == 0.4
+    assert model.posterior_.thresholds.of_items.std() > 0.1

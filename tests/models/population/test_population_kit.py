@@ -1,0 +1,194 @@
+"""The conjoint kit of a population model: part-worths as the closest linear function of the attributes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from predilect import Comparisons, MixedLogit, Population
+from predilect.errors import DataError
+from tolerances import EXACT
+
+RNG = np.random.default_rng(5)
+N_ITEMS = 24
+ITEMS = {
+    "item": [f"i{i}" for i in range(N_ITEMS)],
+    "price": [float(2 + i % 4) for i in range(N_ITEMS)],
+    "size": [10.0 * (i % 5) for i in range(N_ITEMS)],
+    "color": [("red", "blue", "green")[i % 3] for i in range(N_ITEMS)],
+}
+COLORS = {"red": 0.8, "blue": -0.2, "green": -0.6}
+UTILITY = np.array([-0.5 * p + 0.03 * s + COLORS[c] for p, s, c in zip(*list(ITEMS.values())[1:], strict=True)])
+
+
+def answers(n_users=25, n_tasks=8):
+    columns = {name: [] for name in ("user", "task", "left", "right", "winner")}
+    for user in range(n_users):
+        tilt = RNG.normal(0.0, 0.2) * np.array(ITEMS["price"])
+        for task in range(n_tasks):
+            shown = RNG.choice(N_ITEMS, 3, replace=False)
+            best = shown[np.argmax((UTILITY + tilt)[shown] + RNG.normal(0.0, 0.5**0.5, 3))]
+            for other in shown[shown != best]:
+                for name, value in zip(columns, (f"u{user}", task, f"i{best}", f"i{other}", f"i{best}"), strict=True):
+                    columns[name].append(value)
+    return Comparisons.from_frame(columns, task="task")
+
+
+DATA = answers()
+
+
+@pytest.fixture(scope="module", params=["attributes", "items"])
+def model(request):
+    return Population(basis=request.param, variance=0.5, strength=20.0, n_jobs=1).fit(DATA, items=ITEMS)
+
+
+def worths(table, user):
+    mine = table.filter(pl.col("user") == user)
+    return dict(zip(zip(mine["attribute"], mine["level"], strict=True), mine["mean"], strict=True))
+
+
+def test_part_worths_are_the_closest_linear_function_of_the_attributes(model):
+    found = worths(model.part_worths(), "u3")
+    assert [*found] == [("price", ""), ("size", ""), *(("color", name) for name in ("blue", "green", "red"))]
+    assert abs(sum(found["color", name] for name in COLORS)) < 1e-9
+    linear = np.array([
+        found["price", ""] * p + found["size", ""] * s + found["color", c]
+        for p, s, c in zip(*list(ITEMS.values())[1:], strict=True)
+    ])  # fmt: skip
+    code = model.users_.codes(["u3"])
+    order = model.items_.codes(ITEMS["item"])
+    consistency = model.posterior_.consistencies(code)[0][0]
+    f = consistency * model.posterior_.person(int(code[0])).mean[order]
+    design = np.column_stack([np.ones(N_ITEMS), ITEMS["price"], ITEMS["size"],
+                              *(np.equal(ITEMS["color"], name) for name in ("red", "blue"))])  # fmt: skip
+    best = design @ np.linalg.lstsq(design, f, rcond=None)[0]
+    np.testing.assert_allclose(linear - linear.mean(), best - best.mean(), atol=1e-9)
+
+
+def test_intervals_of_part_worths_hold_what_was_simulated(model):
+    table = model.willingness_to_pay("price")
+    assert table["attribute"].to_list() == ["size", "color", "color", "color"]
+    size = table.row(0, named=True)
+    assert size["lower"] < 0.03 / 0.5 < size["upper"]
+    importance = dict(model.importances().select("attribute", "importance").iter_rows())
+    assert abs(sum(importance.values()) - 1.0) < EXACT
+    assert importance["color"] > 0.2
+
+
+@pytest.mark.parametrize("rule", ["share", "first_choice", "randomised"])
+def test_shares_of_a_scenario_sum_to_one(model, rule):
+    table = model.simulate({"two": ["i1", "i2"], "three": ["i1", "i2", "i3"]}, rule)
+    for _, one in table.group_by("scenario"):
+        assert abs(one["share"].sum() - 1.0) < 1e-9
+    with pytest.raises(DataError, match="is between two or more"):
+        model.simulate(["i1", "i1"], rule)
+
+
+def test_new_items_are_known_by_their_attributes(model):
+    """With the attributes of a known one they differ from it by what it has to itself, without any by nothing."""
+    new = {"item": ["new"], **{name: [column[3]] for name, column in ITEMS.items() if name != "item"}}
+    share = dict(model.simulate(["i1", "new"], items=new).select("item", "share").iter_rows())
+    known = dict(model.simulate(["i1", "i3"]).select("item", "share").iter_rows())
+    assert abs(share["new"] - known["i3"]) < (0.005 if model.basis == "attributes" else 0.25)  # of draws
+    with pytest.raises(DataError, match=r"first: 'new'\)\. Give their attributes"):
+        model.simulate(["i1", "new"])
+
+
+def test_a_price_curve_falls_and_meets_the_item_at_its_own_price(model):
+    prices = [1.0, ITEMS["price"][2], 9.0]
+    table = model.price_curve(["i1", "i2", "i3"], "i2", "price", prices)
+    assert table.columns == ["price", "item", "share", "lower", "upper"]
+    mine = table.filter(pl.col("item") == "i2")
+    assert mine["price"].to_list() == prices
+    assert mine["share"].is_sorted(descending=True)
+    now = model.simulate(["i1", "i2", "i3"])["share"]
+    np.testing.assert_allclose(table["share"][3:6], now, atol=0.005)  # of draws
+    more = {"item": ["new"], **{name: [column[2]] for name, column in ITEMS.items() if name != "item"}}
+    new = model.price_curve(["i1", "new", "i3"], "new", "price", [1.0, 9.0], items=more).filter(pl.col("item") == "new")
+    assert new["share"][0] > new["share"][1]
+    for item, price, message in (("i9", "price", "not on offer"), ("i2", "color", "these are: price, size")):
+        with pytest.raises(DataError, match=message):
+            model.price_curve(["i1", "i2"], item, price, [1.0])
+
+
+def test_shares_of_two_are_probabilities_of_a_pair():
+    """The mean over people of P(left), with the utilities of each person uncertain."""
+    model = Population(basis="attributes", variance=0.5, strength=20.0, calibration=None, n_jobs=1).fit(
+        DATA, items=ITEMS
+    )
+    users = list(model.users_.ids)
+    pairs = {"user": users, "left": ["i1"] * len(users), "right": ["i2"] * len(users)}
+    share = model.simulate({"": ["i1", "i2"]})["share"][0]
+    assert abs(share - model.predict_proba(pairs)[:, 0].mean()) < 0.01
+
+
+def test_the_same_seed_gives_the_same_bits_and_order_of_items_does_not_matter(model):
+    table = model.part_worths()
+    assert table.equals(model.part_worths())
+    places = RNG.permutation(N_ITEMS)
+    shuffled = {name: [column[i] for i in places] for name, column in ITEMS.items()}
+    other = Population(basis=model.basis, variance=0.5, strength=20.0, n_jobs=1).fit(DATA, items=shuffled)
+    np.testing.assert_allclose(other.part_worths()["mean"], table["mean"], atol=1e-6)
+
+
+def test_a_pooled_model_has_part_worths_of_everyone():
+    model = Population(personal=False, n_jobs=1).fit(DATA, items=ITEMS)
+    table = model.part_worths()
+    assert set(table["user"]) == {"everyone"}
+    assert table.filter(pl.col("attribute") == "price")["mean"][0] < 0.0
+    assert abs(model.simulate(["i1", "i2"])["share"].sum() - 1.0) < 1e-9
+
+
+def test_without_attributes_it_says_what_to_give():
+    model = Population(variance=0.5, strength=20.0, n_jobs=1).fit(DATA)
+    with pytest.raises(DataError, match=r"fitted without: fit\(\.\.\., items=table\)"):
+        model.part_worths()
+    same = {"item": ITEMS["item"], "price": [3.0] * N_ITEMS}
+    with pytest.raises(DataError, match="no attribute differs between the items: Dropped constant"):
+        Population(variance=0.5, strength=20.0, n_jobs=1).fit(DATA, items=same).importances()
+    with pytest.raises(DataError, match="no attribute that is a number; these are: "):
+        Population(variance=0.5, strength=20.0, n_jobs=1).fit(DATA, items=ITEMS).willingness_to_pay("color")
+
+
+def test_the_fit_of_people_is_the_geometric_mean_of_what_their_choices_had():
+    model = Population(basis="attributes", variance=0.5, strength=20.0, calibration=None, n_jobs=1).fit(
+        DATA, items=ITEMS
+    )
+    table = model.fit_of_people()
+    assert table["user"].to_list() == list(model.users_.ids)
+    assert set(table["choices"]) == {8.0}
+    sets = {"task": [0, 0, 0], "user": ["u3"] * 3}
+    logs = []
+    for _, one in DATA.to_frame().filter(pl.col("user") == "u3").group_by("task"):
+        shown = [*{*one["left"], *one["right"]}]
+        best = one["left"][0] if one["winner"][0] == "left" else one["right"][0]
+        logs.append(np.log(model.predict_choice(sets | {"item": shown})[shown.index(best)]))
+    mine = table.row(by_predicate=pl.col("user") == "u3", named=True)
+    assert abs(mine["rlh"] - np.exp(np.mean(logs))) < 0.01
+    assert mine["rlh"] > mine["chance"]
+    assert mine["p_guessing"] < 0.5
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_part_worths_of_electricity_are_those_of_hierarchical_bayes():
+    """With one consistency for all, as the mixed logit has."""
+    folder = Path(os.environ["PREDILECT_DATA"]) / "electricity"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is missing")
+    items = pl.read_csv(folder / "items.csv")
+    choices = Comparisons.from_frame(pl.read_csv(folder / "comparisons.csv.gz"))
+    model = Population(basis="attributes", consistency=0.0, n_jobs=1).fit(choices, items=items)
+    bayes = MixedLogit(n_jobs=1).fit(choices, items=items)
+    both = model.part_worths().join(bayes.part_worths(), on=["user", "attribute", "level"])
+    assert len(both) == 361 * 6
+    means = both.group_by("attribute").agg(pl.col("mean", "mean_right").mean())
+    amounts = dict(means.select("attribute", "mean").iter_rows())
+    for name, value in {"loc": 2.43, "wk": 1.83, "tod": -9.45, "seas": -9.58}.items():
+        assert abs(-amounts[name] / amounts["pf"] / value - 1.0) < 0.05
+    for _, one in both.group_by("attribute"):
+        assert np.corrcoef(one["mean"], one["mean_right"])[0, 1] >= 0.99

@@ -1,0 +1,126 @@
+"""Answers about several alternatives: rows of a task share the noise of their items."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from predilect.gaussian.design import Sites
+from predilect.people.law import Law
+from predilect.people.layout import lay_out_columns
+from predilect.people.update import settle
+from tolerances import CONVERGED, EXACT
+
+N_ITEMS = 6
+# (user, winner, loser, task): a choice of four, an order of three, best and worst of four, levels, and pairs.
+ROWS = [
+    (0, 2, 0, 0), (0, 2, 1, 0), (0, 2, 5, 0), (0, 3, 4, -1),
+    (1, 4, 0, 0), (1, 0, 3, 0), (1, 0, 1, 1), (1, 0, 2, 1), (1, 1, 5, 1), (1, 2, 5, 1), (1, 4, 5, -1), (1, 3, 2, -1),
+    (2, 0, 4, 0), (2, 0, 5, 0), (2, 1, 4, 0), (2, 1, 5, 0), (2, 3, 1, 1), (2, 3, 4, 1),
+]  # fmt: skip
+
+
+def people(rows=ROWS, largest_state=600, consistency=(1.3, 0.8, 1.0), **more):
+    user, winner, loser, task = (np.array(column) for column in zip(*rows, strict=True))
+    outcome = np.where(winner < loser, 1, -1).astype(np.int8)
+    return lay_out_columns(
+        user, np.minimum(winner, loser), np.maximum(winner, loser), outcome, np.ones(len(rows)), n_items=N_ITEMS,
+        traits=np.zeros((len(consistency), 0)), largest_state=largest_state, task=task,
+        consistency=np.array(consistency), **more,
+    )  # fmt: skip
+
+
+def law(basis=False, m=0.0, Sigma=0.0):
+    rng = np.random.default_rng(4)
+    root, mean = rng.normal(size=(N_ITEMS, N_ITEMS)), rng.normal(size=N_ITEMS)
+    if not basis:
+        return Law(root @ root.T / N_ITEMS + Sigma, mean + m)
+    Phi, root = rng.normal(size=(N_ITEMS, 3)), root[:3, :3]
+    return Law(root @ root.T + Sigma, mean + m, Phi, 0.2 * np.ones(N_ITEMS))
+
+
+def evidence(at, where=None):
+    return settle(at, Sites.flat(at.n_rows), where or law(), 0.4, tolerance=1e-11)
+
+
+def exact(at, where, user):
+    """Log probability of a person's answers by the orthant of all rows, each pair with noise of its own."""
+    rows = slice(at.answer_ptr[user], at.answer_ptr[user + 1])
+    items = at.item_idx[at.item_ptr[user] : at.item_ptr[user + 1]]
+    n, a = rows.stop - rows.start, at.consistency[user]
+    A = np.zeros((n, N_ITEMS))
+    A[np.arange(n), items[at.left[rows]]] += at.outcome[rows]
+    A[np.arange(n), items[at.right[rows]]] -= at.outcome[rows]
+    same = np.equal.outer(at.task[rows], at.task[rows]) & (at.task[rows] >= 0)
+    N = np.where(same, 0.5 * A @ A.T, np.eye(n))
+    shift = np.where(at.task[rows] >= 0, 0.0, 0.4)  # thresholds are of pairs in which a tie was possible
+    S = a * a * A @ where.covariance(np.arange(N_ITEMS)) @ A.T + N
+    found = multivariate_normal(np.zeros(n), S, allow_singular=True, maxpts=4_000_000, abseps=1e-7, releps=1e-6, seed=0)
+    return np.log(found.cdf(a * A @ where.mean - shift))
+
+
+@pytest.mark.parametrize("user", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
+def test_the_evidence_is_the_orthants(user):
+    rows = [row for row in ROWS if row[0] == user]
+    at = people([(0, *row[1:]) for row in rows], consistency=(1.3,))
+    assert evidence(at).evidence == pytest.approx(exact(at, law(), 0), abs=0.15 if user else 0.02)
+
+
+@pytest.mark.parametrize("largest_state", [600, 0])
+@pytest.mark.parametrize("basis", [False, True])
+def test_a_task_of_one_pair_is_the_pair(basis, largest_state):
+    # Only where no tie was possible: a choice of one of two offers none.
+    pairs = [(user, winner, loser, -1) for user, winner, loser, _ in ROWS]
+    tasks = [(user, winner, loser, place) for place, (user, winner, loser, _) in enumerate(pairs)]
+    one, other = (people(rows, largest_state) for rows in (pairs, tasks))
+    sites = Sites.flat(one.n_rows), Sites.flat(one.n_rows)
+    found, same = (
+        settle(at, at_sites, law(basis), 0.0, tolerance=1e-13) for at, at_sites in zip((one, other), sites, strict=True)
+    )
+    assert same.evidence == pytest.approx(found.evidence, abs=EXACT)
+    for name in ("H", "D", "r", "r_items", "own_H", "own_D", "care"):
+        # The information about care is a step's, by rows.
+        np.testing.assert_allclose(
+            getattr(same, name)[..., :1] if name == "care" else getattr(same, name),
+            getattr(found, name)[..., :1] if name == "care" else getattr(found, name), atol=CONVERGED,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("basis", [False, True])
+def test_heavy_people_are_as_light_ones(basis):
+    light, heavy = (evidence(people(largest_state=size), law(basis)) for size in (600, 0))
+    assert heavy.evidence == pytest.approx(light.evidence, abs=CONVERGED)
+    for name in ("H", "D", "r", "own_H", "own_D"):
+        np.testing.assert_allclose(getattr(heavy, name), getattr(light, name), atol=CONVERGED)
+    np.testing.assert_allclose(heavy.own_slopes[:, :3], light.own_slopes[:, :3], atol=CONVERGED)
+
+
+@pytest.mark.parametrize("largest_state", [600, 0])
+def test_gradients_are_those_of_finite_differences(largest_state):
+    at, h = people(largest_state=largest_state), 1e-5
+    found = evidence(at)
+    rng = np.random.default_rng(0)
+    along, square = rng.normal(size=N_ITEMS), rng.normal(size=(N_ITEMS, N_ITEMS))
+    square = square + square.T
+    slope = (evidence(at, law(m=h * along)).evidence - evidence(at, law(m=-h * along)).evidence) / (2 * h)
+    assert found.r @ along == pytest.approx(slope, rel=1e-6)
+    slope = (evidence(at, law(Sigma=h * square)).evidence - evidence(at, law(Sigma=-h * square)).evidence) / (2 * h)
+    assert 0.5 * np.vdot(found.D, square) == pytest.approx(slope, rel=1e-6)
+    for user in range(3):
+        high, low = (
+            evidence(replace(at, consistency=at.consistency * np.exp(step * (np.arange(3) == user)))).evidence
+            for step in (h, -h)
+        )
+        assert found.care[user, 0] == pytest.approx((high - low) / (2 * h), rel=1e-5)
+
+
+def test_a_choice_says_less_than_its_pairs():
+    """What "all pairs apart" would count twice: the noise of the item that was chosen."""
+    where = law()
+    rows = [(0, 0, 1, 0), (0, 0, 2, 0), (0, 0, 3, 0)]
+    told, apart = (evidence(people([(*row[:3], task) for row in rows], consistency=(1.0,)), where) for task in (0, -1))
+    assert np.linalg.eigvalsh(apart.H - told.H).min() > -EXACT
+    assert np.trace(told.H) < np.trace(apart.H)
