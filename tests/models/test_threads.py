@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -219,6 +224,32 @@ def test_copies_of_a_model_do_not_wait_for_each_other():
             thread.start()
             thread.join(60)
     assert len(done) == len(copies)
+
+
+@contextmanager
+def collecting() -> Iterator[None]:
+    """Garbage is collected at every turn, and whoever collects gives way to another thread."""
+    before = gc.get_threshold()
+
+    def give_way(phase, info):
+        time.sleep(0)
+
+    gc.callbacks.append(give_way)
+    gc.set_threshold(3)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(give_way)
+
+
+# Python before 3.11.8 and 3.12.2 reads literals, such as the headers of NumPy's arrays, in one thread at a time only.
+def test_many_threads_load_at_once(tmp_path, restless):
+    model = fitted("pooled")
+    model.save(tmp_path / "model")
+    with collecting(), ThreadPoolExecutor(N_THREADS) as pool:
+        loaded = list(pool.map(lambda _: Population.load(tmp_path / "model").n_answers_, range(600)))
+    assert set(loaded) == {model.n_answers_}
 
 
 @pytest.mark.slow  # GaSPK goes on iterating at each update

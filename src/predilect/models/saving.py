@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import struct
+import threading
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +31,10 @@ from predilect.models.checks import LARGEST, check_count
 
 Array = npt.NDArray[Any]
 Sizes = dict[str, int]
+
+# Of one thread at a time: headers are literals, and Python before 3.11.8 and 3.12.2 counts how deep it is in one with
+# a number that all threads share, and raises a SystemError where they take turns.
+_HEADERS = threading.Lock()
 
 SMALL = "uint8|uint16|uint32|uint64"  # whole numbers in as few bytes as hold them
 
@@ -331,7 +336,8 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, dtype: str, sha
     with archive.open(info) as stream:
         if np.lib.format.read_magic(stream) != (1, 0):
             raise ValueError(f"{info.filename} is of another version of NumPy's format")
-        there = np.lib.format.read_array_header_1_0(stream)
+        with _HEADERS:
+            there = np.lib.format.read_array_header_1_0(stream)
         found, is_fortran, kind = list(there[0]), there[1], there[2]
         size = math.prod(shape) * kind.itemsize
         if kind.hasobject or str(kind) != dtype or found != shape or stream.tell() + size != info.file_size:
