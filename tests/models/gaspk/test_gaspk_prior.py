@@ -282,7 +282,8 @@ def test_boards_of_all_people_are_those_of_each():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"preset": "paper"}, {"antisymmetric": False, "concentration": 0.0, "variance": 3.0, "spread": 1.0}]
+    "settings",
+    [{}, {"preset": "paper"}, {"antisymmetric": False, "concentration": 0.0, "variance": 3.0, "spread": 1.0}],
 )
 def test_names_of_items_and_people_say_nothing(settings):
     answers = votes()
