@@ -175,7 +175,7 @@ class CodedAnswers:
         t = (choices.points @ along)[self.point]
         # An answer and its mirror image have the same.
         value = np.where(self.outcome == 0, 2.0 * np.abs(t), self.outcome * t)
-        return np.bincount(self.row, self.weight * value, minlength=n_rows)
+        return np.bincount(self.row, self.weight * value, minlength=n_rows).astype(np.float64)
 
 
 def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[Choices, CodedAnswers]:

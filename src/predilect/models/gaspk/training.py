@@ -30,7 +30,7 @@ from predilect.models.gaspk.em.fit import (
     length_scales_by_rule,
     run,
 )
-from predilect.models.gaspk.em.held_out import Calibration, Candidate, Trial, search, try_candidate
+from predilect.models.gaspk.em.held_out import Calibration, Candidate, Trial, search, try_candidate, widest
 from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.em.prior import concentration_of, squared_length
 from predilect.models.gaspk.online import absorb
@@ -216,33 +216,34 @@ def _chosen(
     if not masks:
         return unjudged, []
     folds = [(told.answers(answers, tried & ~out), told.answers(answers, out)) for out in masks]
-    trials: list[Trial] = []
+    trials: dict[tuple[int, int, int], Trial] = {}
     begun: list[FloatArray] | None = None
     n_eigenpairs = None if how.variances == "exact" else int(model.n_eigenpairs)
 
     def judge(size: int, alpha: int, n_c: int = n_most) -> float:
         nonlocal begun
+        if (size, alpha, n_c) in trials:
+            return trials[size, alpha, n_c].log_loss
         one = candidate(size, alpha, n_c)
         trial, weights = try_candidate(
             one, bases.of(one.kernel), folds, settings, **shared, n_eigenpairs=n_eigenpairs,
             begin=begun if n_c == n_most else None,
         )  # fmt: skip
-        trials.append(trial)
+        trials[size, alpha, n_c] = trial
         if n_c == n_most and one.concentration > 0.0:
             begun = weights
         if watch is not None:
             watch("trying priors on held-out answers, number", len(trials))
-        return trials[-1].log_loss
+        return trial.log_loss
 
-    place = search(judge, (len(sizes), len(alphas)), first)
+    a_nat = 1.0 / sum(float(answers.weight[out].sum()) for out in masks)  # of all answers held out together
+    place = widest(judge, (len(sizes), len(alphas)), search(judge, (len(sizes), len(alphas)), first), a_nat)
     for n_c in numbers:
-        if n_c != n_most:
-            judge(*place, n_c)
-    # More characteristics must be worth a nat, of all answers held out together.
-    held_out = sum(float(answers.weight[out].sum()) for out in masks)
-    enough = min(trial.log_loss for trial in trials) + 1.0 / held_out
-    good = [trial for trial in trials if trial.log_loss <= enough]
-    return min(good, key=lambda trial: (trial.candidate.n_c, trial.log_loss)), trials
+        judge(*place, n_c)
+    # More characteristics must be worth a nat.
+    enough = min(trial.log_loss for trial in trials.values()) + a_nat
+    n_c = min(n_c for n_c in numbers if trials[*place, n_c].log_loss <= enough)
+    return trials[*place, n_c], list(trials.values())
 
 
 def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
