@@ -216,8 +216,8 @@ def choices_of_own_items(n_users: int, n_tasks: int, traits: int = 2) -> tuple[C
 
 
 def test_items_that_hardly_recur_are_fitted_apart():
-    answers, features = choices_of_own_items(15, 8)
-    assert answers.n_items == 360
+    answers, features = choices_of_own_items(25, 8)
+    assert answers.n_items == 600
     told: list[tuple[str, int]] = []
     estimator = Population(basis="attributes", **FIXED)
     verdict = judge(estimator, answers, features, watch=lambda stage, done: told.append((stage, done)))

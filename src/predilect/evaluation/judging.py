@@ -17,9 +17,10 @@ from predilect._json import plain
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
+from predilect.data.content import shuffled
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, joint_rows, weights_of_rows
-from predilect.data.splits import only_people_of, with_items_of, with_moderate_counts
+from predilect.data.splits import chances_of_people, only_people_of, with_items_of, with_moderate_counts
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import Reliability, accuracy, paired_difference, reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
@@ -104,7 +105,7 @@ class Trial:
         return found
 
     def islands(self) -> list[BoolArray] | None:
-        """Rows cut where no item is shared, into parts of some 300 items; None for fewer, or where people share items.
+        """Rows cut where no item is shared, into parts of at most some 300 items; None for fewer, or where people share.
 
         Without features, answers on one island say nothing of another. Where each is hardly anybody's but one person's,
         that person's own model is the pooled one.
@@ -117,7 +118,8 @@ class Trial:
         n_owned = len(np.unique(of_row.astype(np.int64) * rows.n_users + rows.user))
         if n_owned > _OWNERS * len(np.unique(of_row)):
             return None
-        number = np.cumsum(np.bincount(island)) // _MANY_ITEMS
+        # About equal ones: of a last part with the few items that are over, all answers may be held out.
+        number = (np.cumsum(np.bincount(island)) - 1) * -(-rows.n_items // _MANY_ITEMS) // rows.n_items
         return [number[of_row] == part for part in np.unique(number[of_row])]
 
     def tied_at_random(self, log_proba: FloatArray) -> FloatArray:
@@ -144,7 +146,11 @@ def _of_own_items(comparisons: Comparisons) -> Comparisons:
 
 
 def drawn_people(
-    comparisons: Comparisons, fold: npt.NDArray[np.int8], max_people: int, rng: np.random.Generator
+    comparisons: Comparisons,
+    fold: npt.NDArray[np.int8],
+    max_people: int,
+    rng: np.random.Generator,
+    space: FeatureSpace | None = None,
 ) -> tuple[Comparisons, npt.NDArray[np.int8]]:
     """At most ``max_people`` people with answers held out, and their share of the others: comparisons and folds.
 
@@ -153,9 +159,10 @@ def drawn_people(
     rows = np.bincount(comparisons.user, minlength=comparisons.n_users)
     able = np.zeros(comparisons.n_users, dtype=bool)
     able[comparisons.user[fold >= 0]] = True
-    order = rng.permutation(np.flatnonzero(able))
+    chance = chances_of_people(comparisons, rng, space)
+    order = shuffled(np.flatnonzero(able), chance)
     n = min(max_people, max(int(np.searchsorted(np.cumsum(rows[order]), _MOST_ROWS, "right")), FEWEST_PEOPLE))
-    others = rng.permutation(np.flatnonzero(~able & (rows > 0)))
+    others = shuffled(np.flatnonzero(~able & (rows > 0)), chance)
     share = min(1.0, n / max(len(order), 1))
     keep = np.zeros(comparisons.n_users, dtype=bool)
     keep[order[:n]] = True
@@ -232,8 +239,9 @@ def judge(
     questions += ["covariates"] * (comparisons.covariates is not None)
     some, fold = comparisons, np.full(comparisons.n_rows, -1, dtype=np.int8)
     if comparisons.has_users and comparisons.n_users > 1:
-        fold = k_folds_answers(comparisons, n_folds, random_state=seeds[0])
-        some, fold = drawn_people(comparisons, fold, max_people, np.random.default_rng(seeds[1]))
+        space = None if features is None else FeatureSpace(*features.align(comparisons.items))
+        fold = k_folds_answers(comparisons, n_folds, random_state=seeds[0], space=space)
+        some, fold = drawn_people(comparisons, fold, max_people, np.random.default_rng(seeds[1]), space)
 
     def verdict(
         contests: dict[str, Contest], notes: tuple[str, ...] = (), shares: tuple[Reliability, ...] = ()

@@ -16,7 +16,7 @@ from predilect._json import plain
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.features import FeatureSpace
-from predilect.data.splits import masks_of_folds, places_in_order
+from predilect.data.splits import chances_of_people, masks_of_folds
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.models.checks import KernelHyperparameters, hyperparameters_by_name
@@ -99,7 +99,7 @@ def fit_gaspk(
     start = _kernel(model, choices, how.antisymmetric)
     shared: dict[str, Any] = {"delta": delta, "random_state": int(model.random_state), "executor": executor}
     bases = Bases(choices, backend, max(_numbers(model, personal)), answers.n_rows)
-    chosen, trials = _chosen(model, how, personal, choices, told, answers, start, bases, settings, shared, watch)
+    chosen, trials = _chosen(model, how, personal, told, answers, training.space, start, bases, settings, shared, watch)
     candidate, calibration = chosen.candidate, chosen.calibration
     if how.spread is not None:
         calibration = Calibration(how.spread)
@@ -185,7 +185,7 @@ def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | No
 
 
 def _chosen(
-    model: Any, how: Resolved, personal: bool, choices: Choices, told: CodedAnswers, answers: Comparisons,
+    model: Any, how: Resolved, personal: bool, told: CodedAnswers, answers: Comparisons, space: FeatureSpace,
     kernel: Callable[[float], Kernel], bases: Bases, settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
 ) -> tuple[Trial, list[Trial]]:  # fmt: skip
@@ -208,11 +208,9 @@ def _chosen(
     unjudged = Trial(candidate(*first, n_most), math.nan, Calibration())
     if how.spread is not None and len(numbers) == len(sizes) == len(alphas) == 1:
         return unjudged, []
-    content = told.content(choices, answers.n_rows)  # or the names of people and items would say who is held out
-    of_person = places_in_order(np.bincount(answers.user, content, minlength=answers.n_users))
-    drawn = np.random.default_rng(_FOLDS).permutation(answers.n_users)[of_person] < _MOST_PEOPLE_TRIED
-    tried = drawn[answers.user]
-    masks = masks_of_folds(answers, _FOLDS, among=tried, content=content)
+    chance = chances_of_people(answers, np.random.default_rng(_FOLDS), space)
+    tried = np.isin(answers.user, np.argsort(chance)[:_MOST_PEOPLE_TRIED])
+    masks = masks_of_folds(answers, _FOLDS, among=tried, space=space)
     if not masks:
         return unjudged, []
     folds = [(told.answers(answers, tried & ~out), told.answers(answers, out)) for out in masks]
@@ -241,7 +239,7 @@ def _chosen(
     for n_c in numbers:
         judge(*place, n_c)
     # More characteristics must be worth a nat.
-    enough = min(trial.log_loss for trial in trials.values()) + a_nat
+    enough = min(trials[*place, n_c].log_loss for n_c in numbers) + a_nat
     n_c = min(n_c for n_c in numbers if trials[*place, n_c].log_loss <= enough)
     return trials[*place, n_c], list(trials.values())
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import pdist
 
 from predilect._types import FloatArray
+from predilect.data.content import mixed, summed
 from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
 from predilect.gaussian.kernels.stationary import drawn_rows
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
@@ -46,7 +47,6 @@ _COARSEST = 1e-2  # tolerance of earlier modes, relative to how much weights sti
 # Share of E fᵀ cov(γ) f/2 that characteristics pay: all of it is the variational bound, which on choices among cars
 # makes ten characteristics a few; without it characteristics follow the noise of people with few answers.
 _COUNTED = 0.5
-_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _FAR = 0.1  # weights that move by more need another mode anyway: its tolerance is up to ten times as large
 
 
@@ -295,11 +295,7 @@ def _by_content(answers: TradeOffAnswers) -> npt.NDArray[np.uint64]:
     """A number of each person, (n_users,), that depends on nothing but the person's answers: on no id."""
     weight = np.ascontiguousarray(answers.weight).view(np.uint64)
     row = (answers.point.astype(np.uint64) * np.uint64(3) + (answers.outcome + 1).astype(np.uint64)) ^ weight
-    for shift, factor in _MIXING:  # of SplitMix64
-        row = (row ^ (row >> np.uint64(shift))) * np.uint64(factor)
-    out = np.zeros(answers.n_users, dtype=np.uint64)
-    np.add.at(out, answers.user, row ^ (row >> np.uint64(31)))
-    return out
+    return summed(mixed(row), answers.user, answers.n_users)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

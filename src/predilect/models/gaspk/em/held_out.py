@@ -213,10 +213,12 @@ def widest(
     Rows are prior variances and columns how alike people are. A few hundred answers hardly tell these apart, and
     predictions know nothing of that: with the smallest of several that do as well intervals were too narrow.
     """
-    enough = judge(*best) + worth
-    row, column = best
-    while row + 1 < sizes[0] and judge(row + 1, column) <= enough:
-        row += 1
-    while column > 0 and judge(row, column - 1) <= enough:
-        column -= 1
-    return row, column
+    least = judge(*best)
+    for by in ((1, 0), (0, -1)):
+        row, column = best
+        while (column := column + by[1]) >= 0 and (row := row + by[0]) < sizes[0]:
+            loss = judge(row, column)
+            if loss > least + worth:
+                break
+            best, least = (row, column), min(least, loss)
+    return best

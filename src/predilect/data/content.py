@@ -1,0 +1,73 @@
+"""Numbers of answers and people that follow from what was answered and from no name, for random draws to follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predilect._types import FloatArray, IntArray
+from predilect.data.comparisons import Comparisons
+from predilect.data.features import FeatureSpace
+
+Keys = NDArray[np.uint64]
+
+_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # of SplitMix64
+_ROUNDS = 3
+_DIGITS = 6  # of features, which are standardised by sums over items in the order of their names
+
+
+def mixed(keys: Keys) -> Keys:
+    """Keys (n,) of which equal ones stay equal and others become unlike."""
+    for shift, factor in _MIXING:
+        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
+    return keys ^ (keys >> np.uint64(31))
+
+
+def summed(keys: Keys, group: NDArray[Any], n_groups: int) -> Keys:
+    """Sum of the keys of each group modulo 2⁶⁴, (n_groups,): the same in any order."""
+    out = np.zeros(n_groups, dtype=np.uint64)
+    np.add.at(out, group, keys)
+    return out
+
+
+def keys_of_answers(answers: Comparisons, space: FeatureSpace | None = None) -> Keys:
+    """A key of each row, (n_rows,), from who else answered what about the items, and from the items' features.
+
+    Rows with equal keys are alike to three steps from person to item to person (colour refinement after Weisfeiler and
+    Leman); the names of people, items and features and the order of anything play no part. O(n_rows).
+    """
+    item = np.zeros(answers.n_items, dtype=np.uint64) if space is None else _keys_of_items(space)
+    person = np.zeros(answers.n_users, dtype=np.uint64)
+    said = answers.code.astype(np.int64)
+    left, right = mixed((said + 200).astype(np.uint64)), mixed((200 - said).astype(np.uint64))
+    weight = mixed(np.ascontiguousarray(answers.weight).view(np.uint64))
+    for _ in range(_ROUNDS):
+        one, other = mixed(item[answers.left] + left), mixed(item[answers.right] + right)
+        row = mixed((one + other) ^ person[answers.user] ^ weight)
+        person = mixed(summed(row, answers.user, answers.n_users))
+        about = summed(mixed(row + left), answers.left, answers.n_items)
+        about += summed(mixed(row + right), answers.right, answers.n_items)
+        item = mixed(item ^ about)
+    return row
+
+
+def _keys_of_items(space: FeatureSpace) -> Keys:
+    """A key of each item, (n_items,), from its features in whatever order these are."""
+    value = mixed((np.round(space.matrix, _DIGITS) + 0.0).view(np.uint64))  # -0 is 0
+    column = mixed(value.sum(axis=0, dtype=np.uint64))
+    key: Keys = mixed(value + column).sum(axis=1, dtype=np.uint64)
+    return np.where(space.known, key, np.uint64(0))
+
+
+def chances(rng: np.random.Generator, *keys: NDArray[Any]) -> FloatArray:
+    """Uniform random numbers, (n,), dealt in the order of the last of the keys, then of those before it."""
+    out: FloatArray = np.empty(len(keys[0]))
+    out[np.lexsort(keys)] = rng.random(len(out))
+    return out
+
+
+def shuffled(some: IntArray, chance: FloatArray) -> IntArray:
+    """``some`` of the indices of ``chance`` in the order of their chances."""
+    return some[np.argsort(chance[some], kind="stable")]
