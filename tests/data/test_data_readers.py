@@ -91,7 +91,7 @@ def test_weights_and_options(tmp_path):
         ("a.csv.gz", gzip.compress(TEXT.encode() * 50, mtime=0)[:60], "truncated, damaged"),
         ("a.csv.gz", b"not gzip", "truncated, damaged"),
         ("a.xlsx", b"x", 'ends in ".xlsx"; expected .csv'),
-        ("a", b"x", 'ends in "nothing"'),
+        ("a", b"x", 'has no ending that says what is in it'),
     ],
 )  # fmt: skip
 def test_bad_files(tmp_path, name, data, told):

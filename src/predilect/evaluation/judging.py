@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from predilect._json import plain
+from predilect._text import option
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
@@ -347,7 +348,7 @@ def _contest(
 def _too_little(comparisons: Comparisons, some: Comparisons, fold: npt.NDArray[np.int8]) -> str:
     """Why nothing can be judged, and what would help; empty if it can."""
     if not comparisons.has_users:
-        return "no column says who answered. Name it (--user NAME, user=...)"
+        return f"no column says who answered. Name it ({option('user', 'NAME')}), if there is one"
     if comparisons.n_users == 1:
         return "all answers are one person's, so that the one ranking is that person's own. Ask more people"
     answers_of = np.bincount(some.user[fold >= 0], some.weight[fold >= 0])

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._text import did_you_mean, either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
@@ -25,6 +26,7 @@ from predilect.errors import DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.posterior import Posterior, Utilities, centre
 from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.models.checks import refuse_scorer
 from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
 from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
 
@@ -99,7 +101,12 @@ class Predicting(ABC):
         return self.margins_of(X, items, users)[1:3]
 
     def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
-        """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
+        """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`.
+
+        The columns are in the order of :attr:`classes_`, and not sorted: DataError for scorers of scikit-learn that
+        take them for sorted, such as "neg_log_loss", in place of which there is :meth:`score`.
+        """
+        refuse_scorer()
         now, mean, var, queries = self.margins_of(X, items, users)
         return now._chances(mean, var, queries)
 
@@ -112,6 +119,7 @@ class Predicting(ABC):
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, accurate however small a probability is; shape (n, 3)."""
+        refuse_scorer()
         now, mean, var, queries = self.margins_of(X, items, users)
         return now._log_chances(mean, var, queries)
 
@@ -212,7 +220,8 @@ class Predicting(ABC):
             lost = [item for item, known in zip(queries.new_items, new.known, strict=True) if not known]
             warnings.warn(
                 f"{len(lost)} of the items asked about are not known to the model and come without features (first: "
-                f"{lost[0]!r}): they get the prior. Give their features (--items FILE, items=...)",
+                f"{lost[0]!r}): they get the prior.{did_you_mean(lost[0], self.items_)} Otherwise give their features, "
+                f"{either('--items FILE', 'items=...')}",
                 DataWarning,
                 stacklevel=5,
             )
@@ -227,7 +236,8 @@ class Ranking(Predicting):
     n_by_item_: FloatArray
     backend_: str
     report_: dict[str, Any]
-    random_state: int
+    random_state: int | None
+    _seed: int
 
     @abstractmethod
     def _answers_of(self, user: int) -> FloatArray:
@@ -240,6 +250,15 @@ class Ranking(Predicting):
     @abstractmethod
     def stored_arrays(self) -> dict[str, Any]:
         """Arrays that are saved of the posterior, and of the answers behind it."""
+
+    @property
+    def seed_(self) -> int:
+        """The seed in use: ``random_state``, or where that is None the one drawn at the fit."""
+        return self._seed if self.random_state is None else int(self.random_state)
+
+    def _draw_seed(self) -> None:
+        """Draw a seed for this fit, which is used if none is given."""
+        self._seed = int(np.random.SeedSequence().generate_state(1)[0])
 
     def _now(self) -> Self:
         """Snapshot of the model, whatever other threads do."""
@@ -361,7 +380,7 @@ class Ranking(Predicting):
         return False
 
     def _board(self, utilities: Utilities) -> Board:
-        return rank_utilities(utilities, random_state=self.random_state)
+        return rank_utilities(utilities, random_state=self.seed_)
 
     def _frame(self, board: Board, n_answers: FloatArray) -> Any:
         return build_frame(board_columns(board, self.items_, n_answers), self.backend_)

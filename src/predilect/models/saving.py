@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from predilect._json import typed
 from predilect._replace import put_in_place, staged
+from predilect._text import either
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
@@ -271,9 +272,8 @@ def read_document(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise DataError(f"there is no folder {path} (looked in {Path.cwd()}). Check the name")
     if not file.is_file():
-        raise DataError(
-            f"{path} holds no model: there is no {file.name} in it. Give the folder that save() or predilect rank wrote"
-        )
+        what = f"holds no model: there is no {file.name} in it" if path.is_dir() else "is a file, and no model"
+        raise DataError(f"{path} {what}. Give the folder that {either('', 'save() or ')}predilect rank wrote")
     try:
         document = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
     except (OSError, RecursionError, ValueError) as error:
@@ -421,7 +421,7 @@ def number_within(name: str, value: Any, low: float, high: float) -> float:
 
 def check_computing(model: Any) -> None:
     """ValueError if an argument that says how to compute, which every model has or lacks, is out of its range."""
-    check_count("random_state", model.random_state, 0)
+    check_count("random_state", model.random_state, 0, None)
     n_jobs = getattr(model, "n_jobs", None)
     if n_jobs != -1:
         check_count("n_jobs", n_jobs, 1, None)

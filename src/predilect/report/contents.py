@@ -131,7 +131,7 @@ def made_by(model: Any) -> dict[str, str]:
     from predilect import __version__
 
     facts = {
-        "Model": str(model.report_["model"]), "Seed": str(model.random_state), "Answers": amount(model.n_answers_),
+        "Model": str(model.report_["model"]), "Seed": str(model.seed_), "Answers": amount(model.n_answers_),
         "Predilect": __version__, "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }  # fmt: skip
     if model.users_ is not None:

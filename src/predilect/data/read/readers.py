@@ -14,12 +14,19 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import either, option, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids, typed_text
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import ITEM, guess_one
-from predilect.data.read.files import DamagedParquet, read_delimited, read_footer, unpacked_size
+from predilect.data.read.files import (
+    LOOKED_AT,
+    DamagedParquet,
+    read_delimited,
+    read_footer,
+    refuse_data_as_header,
+    unpacked_size,
+)
 from predilect.data.read.preflib import ORDERS, read_preflib
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
@@ -80,7 +87,12 @@ def read_comparisons(
         return used_columns(names, options)
 
     names, frame = read_table(path, wanted, unpack_limit=unpack_limit)
-    comparisons = Comparisons.from_frame(frame, **options)
+    try:
+        comparisons = Comparisons.from_frame(frame, **options)
+    except DataError:
+        rows = frame.head(LOOKED_AT)
+        refuse_data_as_header(names, [rows[name].to_list() if name in rows else () for name in names], path)
+        raise
     unused = tuple(name for name in names if name not in comparisons.intake.columns.values())
     return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
 
@@ -123,8 +135,8 @@ def read_item_map(
     if key == value:
         raise DataError(
             f'{path}: column "{shown(key)}" cannot be both the ids in the answers and what replaces them. Name the '
-            'other column with --item-map-column NAME (value="NAME"); the ids themselves are in the column item, or '
-            'else in the first (key="NAME").'
+            f"other column with {option('value', 'NAME')}; the ids themselves are in the column item, or else in the "
+            f"first{either('', ', or in that of key=')}."
         )
     pairs = frame.select(clean_ids(frame[column], column) for column in (key, str(value))).unique(maintain_order=True)
     repeated = pairs.filter(pairs[key].is_duplicated() & pairs[key].is_not_null())
@@ -149,6 +161,9 @@ def read_table(
 
 
 def _existing(path: str | Path) -> Path:
+    if re.match(r"\w+:/", str(path)):
+        address = re.sub(r":/+", "://", str(path), count=1)  # of which a Path leaves one slash
+        raise DataError(f"{shown(address)} is an address on the web, and files are read from disk: download it first.")
     path = Path(path)
     try:
         mode = path.stat().st_mode
@@ -167,7 +182,8 @@ def _kind(path: Path) -> str:
     if kind == ".parquet" and suffixes[-1] != ".gz":
         return kind
     if kind not in _TEXT and kind not in _JSON and kind not in ORDERS:
-        raise DataError(f'{path} ends in "{"".join(suffixes[-2:]) or "nothing"}"; expected {_KINDS}.')
+        ending = f'ends in "{"".join(suffixes[-2:])}"' if suffixes else "has no ending that says what is in it"
+        raise DataError(f"{path} {ending}; expected {_KINDS}.")
     return kind
 
 
@@ -225,7 +241,7 @@ def _bytes(path: Path, limit: float) -> bytes:
 def _too_large(path: Path, limit: float) -> str:
     return (
         f"{path} unpacks to more than {limit:g} GB, as a file does that is made to fill the memory. If you know what "
-        "it is, allow more with --unpack-limit GB (unpack_limit=GB)."
+        f"it is, allow more with {either('--unpack-limit GB', 'unpack_limit=GB')}."
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import helmert
 
+from predilect._text import either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.choices import Choices, decided_by, within_choices
@@ -107,7 +108,7 @@ def _constants(answers: Comparisons) -> tuple[FloatArray, FloatArray, list[tuple
     if n > _MOST_CONSTANTS:
         raise DataError(
             f"without attributes each of the {n} items has a coefficient of its own, and a mixed logit holds "
-            f"{_MOST_CONSTANTS} of them. Give the attributes of the items (items=..., --items FILE)"
+            f"{_MOST_CONSTANTS} of them. Give the attributes of the items ({either('--items FILE', 'items=...')})"
         )
     best = np.where(answers.outcome >= 0, answers.left, answers.right)
     wins = np.bincount(best, answers.weight * np.abs(answers.outcome), n)

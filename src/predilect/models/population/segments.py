@@ -386,7 +386,7 @@ def segment_boards(model: Any) -> dict[str, Any]:
         if not n_people[g]:
             continue
         trait = np.eye(people.traits.shape[1])[n_others + g]
-        board = rank_utilities(posterior.crowd(trait), random_state=model.random_state)
+        board = rank_utilities(posterior.crowd(trait), random_state=model.seed_)
         weight = people.weight * people.traits[user, n_others + g]
         n_answers = np.sum([np.bincount(side, weight, len(items)) for side in sides], axis=0)
         difference, covariance = rows @ effects.B[:, n_others + g], effects.spread(trait)

@@ -11,7 +11,7 @@ import polars as pl
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._text import one_line, shortened, shown
+from predilect._text import either, one_line, shortened, shown
 from predilect._types import FloatArray
 from predilect.data import build_frame
 from predilect.data.derived import SIDE
@@ -155,7 +155,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         if not now.has_segments:
             raise DataError(
                 "this model knows no segments of people. Name them at the fit: "
-                "users=PersonFeatures.from_frame(answers, segments=COLUMN), or --segment COLUMN"
+                f"{either('--segment COLUMN', 'users=PersonFeatures.from_frame(answers, segments=COLUMN)')}"
             )
         return build_frame(segment_boards(now), now.backend_)
 

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from predilect._json import typed
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.data.encoding import Output
 from predilect.data.frames import column_names, open_frame, to_columns
@@ -309,7 +310,7 @@ def step_of(trade_offs: TradeOffMap, name: str) -> Step:
     if trade_offs.items_are_attributes:
         raise DataError(
             "this model was fitted without a table of items: items are their own attributes, which come in no amounts. "
-            "Fit it with items=... (--items FILE)."
+            f"Fit it with {either('--items FILE', 'items=...')}."
         )
     gained, _, lost = str(name).partition(_INSTEAD)
     found = _dimension(trade_offs, gained)
