@@ -150,7 +150,6 @@ def check_search(model: Any, *, medians: Iterable[str] = MEDIAN_RULES) -> None:
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
             raise ValueError(f'length_scale must be "median", "optimise" or positive numbers, not {scales!r}')
     check_positive("tol", model.tol, "auto")
-    check_count("random_state", model.random_state, 0, None)
 
 
 def make_kernel(

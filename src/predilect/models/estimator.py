@@ -24,7 +24,7 @@ from predilect.data.read.assemble import ReadOptions
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.models.boards import Ranking
-from predilect.models.checks import LARGEST, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
+from predilect.models.checks import LARGEST, check_count, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
 from predilect.models.saving import (
@@ -285,6 +285,7 @@ class Estimator(Ranking, Saving, Shown):
             If the input cannot be used, or is more than the model can hold.
         """
         check_flags(self)
+        check_count("random_state", self.random_state, 0, None)
         self._check()
         self._draw_seed()
         delta = self._given_threshold()

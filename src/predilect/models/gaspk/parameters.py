@@ -84,7 +84,6 @@ def check_gaspk(model: Any) -> None:
     check_count("n_restarts", model.n_restarts, 1, "auto")
     for name, words in (("max_iter", ()), ("n_eigenpairs", ()), ("n_dimensions", (None,))):
         check_count(name, getattr(model, name), 1, *words)
-    check_count("random_state", model.random_state, 0, None)
     check_positive("variance", model.variance, "auto", "evidence")
     check_positive("tol", model.tol)
     if model.concentration != 0.0:

@@ -392,7 +392,6 @@ def check_settings(model: Any) -> None:
     if not automatic and not (number and 0.0 < float(tol) < float("inf")):
         raise ValueError(f'tol must be "auto" or a number above 0, in nats an answer, not {tol!r}')
     check_count("max_iter", model.max_iter, 1)
-    check_count("random_state", model.random_state, 0, None)
     _check_basis(model)
 
 
