@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from drawings import Page
-from predilect import GPPL, DataError, Population
+from predilect import GPPL, DataError, OutputError, Population
 from predilect.evaluation import judge
-from predilect.report.output import OutputError
 from simulate import comparisons
 from simulate_camps import FIXED, camps
 

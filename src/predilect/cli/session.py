@@ -20,8 +20,7 @@ from rich.text import Text
 
 from predilect._text import HARMFUL, printable, spoken_to
 from predilect._text import message as readable
-from predilect.errors import ConvergenceError, PredilectError
-from predilect.report.output import OutputError
+from predilect.errors import ConvergenceError, OutputError, PredilectError
 
 if TYPE_CHECKING:
     import polars as pl

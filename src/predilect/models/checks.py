@@ -200,7 +200,7 @@ def scales_of(kernel: Kernel, n_features: int) -> FloatArray:
 def refuse_scorer() -> None:
     """DataError if a scorer of scikit-learn asks for the caller's probabilities: it takes columns for sorted by class.
 
-    Only its stack tells: scikit-learn hands a score the probabilities without :attr:`classes_`.
+    Only its stack tells: scikit-learn hands a score the probabilities without ``classes_``.
     """
     frame = sys._getframe(2)
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "sklearn":

@@ -151,6 +151,8 @@ class Saving(ABC):
         ------
         FileExistsError
             If the path exists and ``overwrite`` is False.
+        OutputError
+            If the folder cannot be written.
         """
         check_is_fitted(self, "posterior_")
         write_model(Path(path), *self._snapshot()._document(), overwrite=overwrite)
