@@ -85,6 +85,7 @@ IN_PYTHON = {
     "update: winner missing in a frame": (
         lambda m: m.update(pd.DataFrame([ONE | {"winner": None}])), r"from_frame\(frame, drop_unknown=True\)"
     ),
+    "forget: a slip": (lambda m: m.forget(**ONE | {"user": "Ann"}, outcome=1), 'Did you mean "ann"?'),
     "a tie after none": (lambda m: m.update(**ONE, outcome=0), "fitted without ties.*Fit again on answers with ties"),
     "load: no folder": (lambda m: Population.load("nowhere"), "no folder nowhere .looked in"),
     "load: a file": (lambda m: Population.load(__file__), "is a file.*Give the folder"),
@@ -170,6 +171,14 @@ def test_what_looks_like_a_value_may_be_the_name_of_a_column(tmp_path):
 OF_THE_COMMAND = {
     "an address": (["check", "https://x.org/v.csv"], "https://x.org/v.csv is an address on the web.*download it"),
     "no ending": (["check", "pairs"], "has no ending that says what is in it; expected .csv"),
+    "a slip in the name of a file": (["check", "vote.csv"], 'Check the name. Did you mean "votes.csv"?'),
+    "a slip in a column of a map": (
+        ["check", "votes.csv", "--item-map", "votes.csv", "--item-map-column", "Winer"],
+        'Did you mean "winner"?',
+    ),
+    "a slip in a covariate": (["check", "votes.csv", "--control", "Winer"], 'Did you mean "winner"?'),
+    "a slip in a segment": (["rank", "votes.csv", "--by", "Winer"], 'Did you mean "winner"?'),
+    "a slip in an option of a choice": (["decide", "results", "--options", "Tea,milk"], 'Did you mean "tea"?'),
     "no such file": (["check", "gone.csv"], "there is no file gone.csv .looked in"),
     "a folder of results": (["check", "results"], "is a directory; name one file"),
     "a file for a folder": (["predict", "votes.csv", "pairs.csv"], "is a file.*Give the folder that predilect rank"),

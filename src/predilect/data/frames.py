@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from predilect._text import shown
+from predilect._text import did_you_mean, shown
 from predilect.errors import DataError
 
 
@@ -71,7 +71,9 @@ def to_columns(frame: Any, names: Iterable[str]) -> dict[str, pl.Series]:
     columns = {}
     for name in names:
         if name not in have:
-            raise DataError(f'there is no column "{name}"; the columns are {", ".join(have) or "(none)"}.')
+            raise DataError(
+                f'there is no column "{name}"; the columns are {", ".join(have) or "(none)"}.{did_you_mean(name, have)}'
+            )
         columns[name] = to_series(table[name], name)
     return columns
 

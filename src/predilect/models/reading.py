@@ -292,7 +292,8 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[IntArr
     if not space.known.all():
         without = new.ids[int(np.argmin(space.known))]
         raise DataError(
-            f"{len(new)} items are not known to the model (first: {without!r}). Give their attributes (items=...)"
+            f"{len(new)} items are not known to the model (first: {without!r}). Give their attributes "
+            f"({either('columns of SCENARIOS', 'items=...')}).{did_you_mean(without, model.items_)}"
         )
     codes[codes < 0] = len(model.items_) + new.codes(lost)
     return codes, space.matrix

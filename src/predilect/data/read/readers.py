@@ -9,12 +9,13 @@ import stat
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Unpack
 
 import polars as pl
 
-from predilect._text import either, option, shown
+from predilect._text import did_you_mean, either, option, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids, typed_text
 from predilect.data.read.assemble import ReadOptions
@@ -37,6 +38,7 @@ UNPACK_LIMIT = 1.0  # GB, about 20 million answers
 _GB = 10**9
 _MOST_OF_GZIP = 1032  # bytes out of one byte in
 _DEEPEST_JSON = 64
+_MOST_BESIDE = 1000  # files looked at for a near miss of a name
 
 _TEXT = {".csv": None, ".txt": None, ".dat": None, ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -131,6 +133,7 @@ def read_item_map(
                 f"{path}: expected the columns of an item map, key and value; "
                 f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
                 f"The columns are {', '.join(names)}; name one of them with {option('value', 'NAME')}."
+                f"{did_you_mean(column or '', names)}"
             )
     if key == value:
         raise DataError(
@@ -168,12 +171,22 @@ def _existing(path: str | Path) -> Path:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # a name with a zero byte is no name
-        raise DataError(f"there is no file {path} (looked in {Path.cwd()}). Check the name.") from error
+        raise DataError(
+            f"there is no file {path} (looked in {Path.cwd()}). Check the name.{_near_file(path)}"
+        ) from error
     except OSError as error:
         raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name.") from error
     if stat.S_ISDIR(mode):
         raise DataError(f"{path} is a directory; name one file: {_KINDS}.")
     return path
+
+
+def _near_file(path: Path) -> str:
+    """Question after a file of nearly the same name beside it."""
+    try:
+        return did_you_mean(path.name, sorted(one.name for one in islice(path.parent.iterdir(), _MOST_BESIDE)))
+    except (OSError, ValueError):
+        return ""
 
 
 def _kind(path: Path) -> str:

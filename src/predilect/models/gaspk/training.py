@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._json import plain
+from predilect._text import did_you_mean
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.features import FeatureSpace
@@ -348,7 +349,7 @@ def _space(model: Any, vocabulary: Any, old: IntArray, items: Any) -> FeatureSpa
         lost = [item for item, there in zip(ids, known, strict=True) if not there]
         raise DataError(
             f"{len(lost)} items are not known to the model and come without attributes (first: {lost[0]!r}). Give "
-            "their rows, update(..., items=frame)."
+            f"their rows, update(..., items=frame).{did_you_mean(lost[0], vocabulary)}"
         )
     matrix, all_known = np.empty((len(vocabulary), rows.shape[1])), np.ones(len(vocabulary), dtype=bool)
     matrix[old], matrix[fresh] = model.space_.matrix, rows

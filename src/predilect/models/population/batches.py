@@ -305,7 +305,10 @@ def _code_of(model: Any, user: Any, own: Any, new: list[Any], may_add: bool) -> 
         return code
     n = len(users) + len(added)
     if not may_add:
-        raise DataError(f"user {user!r} is not one of the {n} people of the model: there is no answer to take back")
+        raise DataError(
+            f"user {user!r} is not one of the {n} people of the model: there is no answer to take back."
+            f"{did_you_mean(user, [*users, *added])}"
+        )
     new.append(own)
     return n + len(new) - 1
 

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from predilect._json import typed
-from predilect._text import either
+from predilect._text import did_you_mean, either
 from predilect._types import FloatArray
 from predilect.data.encoding import Output
 from predilect.data.frames import column_names, open_frame, to_columns
@@ -171,7 +171,9 @@ class TradeOffMap:
         else:
             found = tuple(k for k, known in enumerate(self.names) if known == name)
         if not found:
-            raise DataError(f'there is no dimension "{name}"; there are {", ".join(self.names)}.')
+            raise DataError(
+                f'there is no dimension "{name}"; there are {", ".join(self.names)}.{did_you_mean(name, self.names)}'
+            )
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -335,7 +337,7 @@ def step_of(trade_offs: TradeOffMap, name: str) -> Step:
     listed = ", ".join(known[:_MOST_LISTED]) + (" ..." if len(known) > _MOST_LISTED else "")
     if of_column:
         raise DataError(f'"{name}" has several categories. Name a change, such as: {listed}.')
-    raise DataError(f'there is no attribute "{name}"; there are {listed}.')
+    raise DataError(f'there is no attribute "{name}"; there are {listed}.{did_you_mean(name, known)}')
 
 
 def round_size(size: float) -> float:
