@@ -228,7 +228,7 @@ def test_somebody_or_something_nearly_known_is_named(model, folder):
 
 def test_items_without_features_are_told(folder):
     items = pd.DataFrame({"item": ["Tea", "milk", "juice"], "size": [1.0, 2.0, 3.0]})
-    said = r'1 of the 3 items with answers have no features \(first: "tea"\).*{}.*Did you mean "Tea"\?'
+    said = r'no features of 1 of the 3 items with answers \(first: "tea"\).*{}.*Did you mean "Tea"\?'
     for X, features in (
         (ANSWERS, items), (ANSWERS, ItemFeatures.from_frame(items)), (Comparisons.from_frame(ANSWERS), items),
     ):  # fmt: skip

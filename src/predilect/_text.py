@@ -57,10 +57,10 @@ def near_miss(value: Any, known: Iterable[Any]) -> Any:
     Spelled alike but for case, blanks and marks; otherwise nearly alike, with the same numbers in it.
     """
     word = str(value)
-    plain, digits = _letters(word), re.findall(r"\d+", word)
-    close, best = None, 0.6 if len(plain) < 5 else 0.75  # one letter of a short word, one in four of a long one
-    if not plain or len(word) > _LONGEST_SLIP:
+    if len(word) > _LONGEST_SLIP or not (plain := _letters(word)):
         return None
+    digits = re.findall(r"\d+", word)
+    close, best = None, 0.6 if len(plain) < 5 else 0.75  # one letter of a short word, one in four of a long one
     for one in islice(known, _MOST_COMPARED):
         other = str(one)
         if len(other) > _LONGEST_SLIP or other == word:

@@ -102,7 +102,8 @@ def read_features(
     features = ItemFeatures.from_frame(
         frame, "item" if path is None else None, categorical=categorical, piecewise=piecewise
     )
-    warn_of_items_without_features(answers, features)
+    if path is not None:
+        warn_of_items_without_features(answers, features)
     return features
 
 

@@ -124,12 +124,13 @@ def read_training(
         raise DataError(
             "tie_threshold=0 says that ties cannot happen, but some answers are ties. Use 'auto', or leave them out"
         )
+    given = items is not None and not (isinstance(X, Comparisons) and isinstance(items, ItemFeatures))
     if items is None:
         items = comparisons.item_table
     comparisons = replace(comparisons, item_table=None)
     features = items if isinstance(items, ItemFeatures) or items is None else ItemFeatures.from_frame(items)
     if features is not None:
-        if features is not items or not isinstance(X, Comparisons):  # of those that were read before it was said then
+        if given:  # those that were read before are of the command, which says so itself, or of a fold
             warn_of_items_without_features(comparisons, features)
         comparisons = comparisons.with_items(features.ids)
     people = users if isinstance(users, PersonFeatures) or users is None else PersonFeatures.from_frame(users)
@@ -144,8 +145,8 @@ def warn_of_items_without_features(comparisons: Comparisons, features: ItemFeatu
     if lost:
         unasked = [item for item in known if item not in comparisons.items]
         warnings.warn(
-            f"{len(lost)} of the {comparisons.n_items} items with answers have no features (first: "
-            f'"{shown(lost[0])}"): they are alike to no other item. Add them to '
+            f"there are no features of {len(lost)} of the {comparisons.n_items} items with answers (first: "
+            f'"{shown(lost[0])}"): such an item is alike to no other. Add them to '
             f"{either('--items FILE', 'items=...')}, spelled as in the answers.{did_you_mean(lost[0], unasked)}",
             DataWarning, stacklevel=4,
         )  # fmt: skip

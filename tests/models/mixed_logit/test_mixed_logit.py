@@ -190,7 +190,7 @@ def test_a_price_that_does_not_vary():
 def test_an_item_without_attributes_is_refused_and_a_missing_number_is_marked():
     some = {name: column[1:] for name, column in DATA.items.items()}
     with (
-        pytest.warns(DataWarning, match="1 of the 30 items with answers have no features"),
+        pytest.warns(DataWarning, match="no features of 1 of the 30 items with answers"),
         pytest.raises(DataError, match="1 items were chosen from and are not in the table of attributes"),
     ):
         fitted(some)

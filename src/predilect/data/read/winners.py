@@ -340,7 +340,7 @@ def unknown_message(
     return f"{said}Count a word as a tie with {option('ties', [word])}, or l{drop}"
 
 
-_MOST_SLIPS = 20  # different words that are looked at
+_MOST_SLIPS = 10  # different words that are looked at
 
 
 def _slips(bad: pl.Series, items: Vocabulary, pairs: NDArray[np.int32]) -> list[str]:
