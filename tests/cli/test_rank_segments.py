@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.running import QUICK, files_beside, run
+from cli.running import QUICK, files_beside, rank_json, run
 from predilect import load_model
 
 ITEMS = ["ant", "bee", "cat", "dog", "elk"]
@@ -81,14 +81,17 @@ def test_the_record_holds_the_boards(ran):
     assert [row["difference"] for row in first["board"]] == pytest.approx(table["difference"][:5].to_list())
 
 
-def test_scores_and_differences_are_on_the_scale_asked_for(votes, ran, tmp_path):
-    result = run("rank", votes, *QUICK, "--segment", "language", "--scale", "elo", "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-    elo = pl.read_csv(tmp_path / "out" / "segments.csv")
-    alone = pl.DataFrame(load_model(tmp_path / "out").segments())
-    factor = elo["mean"] / alone["mean"]
-    np.testing.assert_allclose(elo["difference"] / alone["difference"], factor, rtol=1e-6)
-    np.testing.assert_allclose(elo["difference_sd"] / alone["difference_sd"], factor, rtol=1e-6)
+def test_scores_and_differences_are_on_the_scale_asked_for(votes, ran):
+    asked = "--segment", "language=de", "--segment", "panel", "--scale", "elo"
+    elo = rank_json(votes, *QUICK, *asked)["segments"]
+    alone = json.loads((ran[1] / "leaderboard.json").read_text())["segments"]
+    assert len(elo) == len(alone)
+    for a, b in zip(elo, alone, strict=True):
+        a, b = pl.DataFrame(a["board"]), pl.DataFrame(b["board"])
+        factor = a["mean"] / b["mean"]
+        assert factor.min() > 100.0
+        np.testing.assert_allclose(a["difference"] / b["difference"], factor, rtol=1e-6)
+        np.testing.assert_allclose(a["difference_sd"] / b["difference_sd"], factor, rtol=1e-6)
 
 
 def test_segments_of_a_people_file_and_strangers_of_them(frame, votes, tmp_path):

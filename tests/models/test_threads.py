@@ -248,7 +248,7 @@ def test_many_threads_load_at_once(tmp_path, restless):
     model = fitted("pooled")
     model.save(tmp_path / "model")
     with collecting(), ThreadPoolExecutor(N_THREADS) as pool:
-        loaded = list(pool.map(lambda _: Population.load(tmp_path / "model").n_answers_, range(600)))
+        loaded = list(pool.map(lambda _: Population.load(tmp_path / "model").n_answers_, range(300)))
     assert set(loaded) == {model.n_answers_}
 
 

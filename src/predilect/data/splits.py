@@ -17,21 +17,29 @@ from predilect.errors import DataError
 Seed = int | np.random.SeedSequence | np.random.Generator
 
 
-def k_folds_answers(comparisons: Comparisons, n_folds: int = 5, *, random_state: Seed = 0) -> NDArray[np.int8]:
+def k_folds_answers(
+    comparisons: Comparisons, n_folds: int = 5, *, random_state: Seed = 0, content: NDArray[np.float64] | None = None
+) -> NDArray[np.int8]:
     """Fold in which each row is tested, balanced within every person; int8, shape (n_rows,).
 
     Folds are 0 to ``n_folds - 1`` (2 to 127 folds, else DataError); -1 is always training, for people with one task.
     The numbers of a person's tasks per fold differ by at most one; all answers of a task share a fold. Where tasks are
-    not known, all answers of a person to one pair are one.
+    not known, all answers of a person to one pair are one. With ``content``, a number of each row that knows no ids,
+    folds do not depend on the names of people and items.
     """
     if not 2 <= n_folds <= 127:
         raise DataError(f"n_folds must lie between 2 and 127, got {n_folds}.")
     group, person, size = groups_of_people(comparisons)
     rng = np.random.default_rng(random_state)
-    # Large tasks are dealt first, so that folds come out about equal in answers too.
-    place, n_pairs = shuffled_place(person, comparisons.n_users, rng, size)
+    chance, n_people = rng.random(len(person)), comparisons.n_users
     # People start at different folds, or the first folds would hold all the surplus pairs.
-    start = rng.integers(0, n_folds, size=len(n_pairs))
+    start = rng.integers(0, n_folds, size=n_people)
+    if content is not None:
+        of_group = np.bincount(group, content, minlength=len(person))
+        of_person = places_in_order(np.bincount(person, of_group, minlength=n_people))
+        start, chance = start[of_person], chance[places_in_order(of_group, of_person[person])]
+    # Large tasks are dealt first, so that folds come out about equal in answers too.
+    place, n_pairs = _places(person, n_people, chance, size)
     fold = ((place + start[person]) % n_folds).astype(np.int8)
     fold[n_pairs[person] < 2] = -1
     return fold[group]
@@ -58,12 +66,25 @@ def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArr
     return np.cumsum(fresh) - 1, comparisons.user[fresh]
 
 
+def places_in_order(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Place of each element, (n,), when all are sorted by the last key, and then by those before it."""
+    place = np.empty(len(keys[0]), dtype=np.int64)
+    place[np.lexsort(keys)] = np.arange(len(place))
+    return place
+
+
 def shuffled_place(
-    person: NDArray[np.int32], n_people: int, rng: np.random.Generator, size: NDArray[np.float64] | None = None
+    person: NDArray[np.int32], n_people: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Place of each group among its person's, by size and then at random, and how many groups a person has."""
+    """Place of each group among its person's, at random, and how many groups a person has."""
+    return _places(person, n_people, rng.random(len(person)), None)
+
+
+def _places(
+    person: NDArray[np.int32], n_people: int, chance: NDArray[np.float64], size: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Place of each group among its person's, by size and then by chance, and how many groups a person has."""
     offsets = row_offsets(person, n_people)
-    chance = rng.random(len(person))
     order = np.lexsort((chance, person) if size is None else (chance, -size, person))
     place = np.empty(len(person), dtype=np.int64)
     place[order] = np.arange(len(person)) - offsets[person]
@@ -145,12 +166,13 @@ def masks_of_folds(
     *,
     n_folds: int = _N_FOLDS,
     among: BoolArray | None = None,
+    content: NDArray[np.float64] | None = None,
 ) -> list[BoolArray]:
     """As many folds as it takes to hold out enough answers: which rows each holds out, of all or those ``among`` them.
 
     With more, the first ones are the same.
     """
-    fold = k_folds_answers(comparisons, n_folds, random_state=seed)
+    fold = k_folds_answers(comparisons, n_folds, random_state=seed, content=content)
     masks: list[BoolArray] = []
     held_out = 0.0
     for k in range(n_folds):

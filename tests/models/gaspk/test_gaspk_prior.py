@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +13,11 @@ from scipy.optimize import minimize
 
 from gaspk_weights import objective_of
 from predilect import GaSPK
+from predilect.gaussian.kernels import Antisymmetric, Scaled, Stationary
 from predilect.likelihoods.probit import tilted
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.fit import Settings, best_start, run
-from predilect.models.gaspk.em.held_out import calibrated, search, variances_by_weights
+from predilect.models.gaspk.em.held_out import calibrated, search, variances_by_weights, widest
 from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode, state_at
 from predilect.models.gaspk.em.prior import (
     concentration_of,
@@ -26,7 +29,7 @@ from predilect.models.gaspk.em.prior import (
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
 from predilect.models.saving import _checksum
 from simulate import random_pairs
-from tolerances import CONVERGED, EXACT, ITERATIVE
+from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 from tradeoff_problems import problem
 
 ALPHA = 0.7
@@ -204,6 +207,42 @@ def test_the_search_ends_in_the_dip_of_a_table_and_judges_no_place_twice():
     assert search(lambda i, j: 0.0, (1, 1), (0, 0)) == (0, 0)
 
 
+def test_of_places_that_do_as_well_the_widest_prior_is_taken():
+    table = np.array([[1.0, 0.9, 0.8], [0.4, 0.2, 0.1], [0.3, 0.25, 0.15], [0.4, 0.6, 0.9]])
+    assert widest(lambda i, j: table[i, j], table.shape, (1, 2), 0.2) == (2, 0)
+    assert widest(lambda i, j: table[i, j], table.shape, (1, 2), 0.04) == (1, 2)
+    assert widest(lambda i, j: 0.0, (1, 1), (0, 0), 0.1) == (0, 0)
+
+
+@pytest.mark.slow
+def test_intervals_of_margins_hold_the_truth_with_few_answers_and_with_many():
+    for each in (6, 15, 60):
+        held = []
+        for seed in range(20):
+            rng = np.random.default_rng([each, seed])
+            x = rng.standard_normal((12, 3))
+            kernel = Antisymmetric(Scaled(Stationary(np.full(3, 2.5), "squared-exponential", "product"), 6.0))
+            pairs = np.array(list(itertools.combinations(range(12), 2)))
+            t = x[pairs[:, 0]] - x[pairs[:, 1]]
+            F = np.linalg.cholesky(kernel(t, t) + 1e-8 * np.eye(len(t))) @ rng.standard_normal((len(t), 3))
+            gamma = rng.dirichlet(np.ones(3), 40)
+            user = np.repeat(np.arange(40), each)
+            pair = rng.integers(len(pairs), size=len(user))
+            z = np.einsum("ic,ic->i", gamma[user], F[pair])
+            won = np.where(z + rng.standard_normal(len(user)) > 0.0, "left", "right")
+            answers = {"user": user, "left": pairs[pair, 0], "right": pairs[pair, 1], "winner": won}
+            model = GaSPK(n_jobs=1).fit(
+                answers, items={"item": np.arange(12), "x": x[:, 0], "y": x[:, 1], "z": x[:, 2]}
+            )
+            who, about = np.repeat(np.arange(40), 10), rng.integers(len(pairs), size=400)
+            mean, var = model.predict_margin({"user": who, "left": pairs[about, 0], "right": pairs[about, 1]})
+            truth = np.einsum("ic,ic->i", gamma[who], F[about])
+            held.append((np.abs(truth - mean) < 1.96 * np.sqrt(var)).mean())
+        # Crowds differ: the standard deviation between them is some .06.
+        error = STATISTICAL * np.std(held, ddof=1) / math.sqrt(len(held))
+        assert 0.92 - error < np.mean(held) < 0.97 + error
+
+
 @pytest.mark.parametrize("share", [1.0, 0.25])
 def test_the_share_of_the_weights_that_was_planted_is_found(share):
     rng = np.random.default_rng(0)
@@ -282,7 +321,8 @@ def test_boards_of_all_people_are_those_of_each():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"preset": "paper"}, {"antisymmetric": False, "concentration": 0.0, "variance": 3.0, "spread": 1.0}]
+    "settings",
+    [{}, {"preset": "paper"}, {"antisymmetric": False, "concentration": 0.0, "variance": 3.0, "spread": 1.0}],
 )
 def test_names_of_items_and_people_say_nothing(settings):
     answers = votes()

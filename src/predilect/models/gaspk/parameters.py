@@ -166,6 +166,16 @@ class CodedAnswers:
             n_users=comparisons.n_users, n_points=self.n_points,
         )  # fmt: skip
 
+    def content(self, choices: Choices, n_rows: int) -> FloatArray:
+        """A number of each of the rows of the comparisons, (n_rows,), that knows no ids and no order of attributes."""
+        names = choices.trade_offs.names
+        along = np.empty(len(names))
+        along[np.argsort(names)] = np.random.default_rng(_ALONG).standard_normal(len(names))
+        t = (choices.points @ along)[self.point]
+        # An answer and its mirror image have the same.
+        value = np.where(self.outcome == 0, 2.0 * np.abs(t), self.outcome * t)
+        return np.bincount(self.row, self.weight * value, minlength=n_rows).astype(np.float64)
+
 
 def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[Choices, CodedAnswers]:
     """Trade-offs of the answers, and the grid if asked for; DataError if attributes or grid do not serve."""
@@ -198,6 +208,7 @@ def read_choices(model: Any, training: Training, antisymmetric: bool) -> tuple[C
     return choices, CodedAnswers(shown.row, point.astype(np.int64), outcome, shown.weight, len(points), report)
 
 
+_ALONG = 0  # seed of the direction along which answers are told apart
 _SCORED = 4000  # trade-offs that boards are made of
 _FEW_QUESTIONS = 100  # whose variances on a grid are worked out exactly: a twentieth of a second each and more
 _FEW_POINTS = 1500  # below, dense algebra over the points of a grid costs less than the grid

@@ -17,7 +17,7 @@ from predilect._text import did_you_mean
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.features import FeatureSpace
-from predilect.data.splits import masks_of_folds
+from predilect.data.splits import masks_of_folds, places_in_order
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.models.checks import KernelHyperparameters, hyperparameters_by_name
@@ -31,7 +31,7 @@ from predilect.models.gaspk.em.fit import (
     length_scales_by_rule,
     run,
 )
-from predilect.models.gaspk.em.held_out import Calibration, Candidate, Trial, search, try_candidate
+from predilect.models.gaspk.em.held_out import Calibration, Candidate, Trial, search, try_candidate, widest
 from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.em.prior import concentration_of, squared_length
 from predilect.models.gaspk.online import absorb
@@ -100,7 +100,7 @@ def fit_gaspk(
     start = _kernel(model, choices, how.antisymmetric)
     shared: dict[str, Any] = {"delta": delta, "random_state": model.seed_, "executor": executor}
     bases = Bases(choices, backend, max(_numbers(model, personal)), answers.n_rows)
-    chosen, trials = _chosen(model, how, personal, told, answers, start, bases, settings, shared, watch)
+    chosen, trials = _chosen(model, how, personal, choices, told, answers, start, bases, settings, shared, watch)
     candidate, calibration = chosen.candidate, chosen.calibration
     if how.spread is not None:
         calibration = Calibration(how.spread)
@@ -186,7 +186,7 @@ def _to_learn(model: Any, how: Resolved, kernel: Kernel) -> tuple[str, ...] | No
 
 
 def _chosen(
-    model: Any, how: Resolved, personal: bool, choices: CodedAnswers, answers: Comparisons,
+    model: Any, how: Resolved, personal: bool, choices: Choices, told: CodedAnswers, answers: Comparisons,
     kernel: Callable[[float], Kernel], bases: Bases, settings: Settings, shared: dict[str, Any],
     watch: Watcher | None,
 ) -> tuple[Trial, list[Trial]]:  # fmt: skip
@@ -209,39 +209,42 @@ def _chosen(
     unjudged = Trial(candidate(*first, n_most), math.nan, Calibration())
     if how.spread is not None and len(numbers) == len(sizes) == len(alphas) == 1:
         return unjudged, []
-    drawn = np.random.default_rng(_FOLDS).permutation(answers.n_users)[:_MOST_PEOPLE_TRIED]
-    tried = np.isin(answers.user, drawn)
-    masks = masks_of_folds(answers, _FOLDS, among=tried)
+    content = told.content(choices, answers.n_rows)  # or the names of people and items would say who is held out
+    of_person = places_in_order(np.bincount(answers.user, content, minlength=answers.n_users))
+    drawn = np.random.default_rng(_FOLDS).permutation(answers.n_users)[of_person] < _MOST_PEOPLE_TRIED
+    tried = drawn[answers.user]
+    masks = masks_of_folds(answers, _FOLDS, among=tried, content=content)
     if not masks:
         return unjudged, []
-    folds = [(choices.answers(answers, tried & ~out), choices.answers(answers, out)) for out in masks]
-    trials: list[Trial] = []
+    folds = [(told.answers(answers, tried & ~out), told.answers(answers, out)) for out in masks]
+    trials: dict[tuple[int, int, int], Trial] = {}
     begun: list[FloatArray] | None = None
     n_eigenpairs = None if how.variances == "exact" else int(model.n_eigenpairs)
 
     def judge(size: int, alpha: int, n_c: int = n_most) -> float:
         nonlocal begun
+        if (size, alpha, n_c) in trials:
+            return trials[size, alpha, n_c].log_loss
         one = candidate(size, alpha, n_c)
         trial, weights = try_candidate(
             one, bases.of(one.kernel), folds, settings, **shared, n_eigenpairs=n_eigenpairs,
             begin=begun if n_c == n_most else None,
         )  # fmt: skip
-        trials.append(trial)
+        trials[size, alpha, n_c] = trial
         if n_c == n_most and one.concentration > 0.0:
             begun = weights
         if watch is not None:
             watch("trying priors on held-out answers, number", len(trials))
-        return trials[-1].log_loss
+        return trial.log_loss
 
-    place = search(judge, (len(sizes), len(alphas)), first)
+    a_nat = 1.0 / sum(float(answers.weight[out].sum()) for out in masks)  # of all answers held out together
+    place = widest(judge, (len(sizes), len(alphas)), search(judge, (len(sizes), len(alphas)), first), a_nat)
     for n_c in numbers:
-        if n_c != n_most:
-            judge(*place, n_c)
-    # More characteristics must be worth a nat, of all answers held out together.
-    held_out = sum(float(answers.weight[out].sum()) for out in masks)
-    enough = min(trial.log_loss for trial in trials) + 1.0 / held_out
-    good = [trial for trial in trials if trial.log_loss <= enough]
-    return min(good, key=lambda trial: (trial.candidate.n_c, trial.log_loss)), trials
+        judge(*place, n_c)
+    # More characteristics must be worth a nat.
+    enough = min(trial.log_loss for trial in trials.values()) + a_nat
+    n_c = min(n_c for n_c in numbers if trials[*place, n_c].log_loss <= enough)
+    return trials[*place, n_c], list(trials.values())
 
 
 def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:

@@ -68,6 +68,7 @@ _MAX_TRIALS = 10
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 _FEWEST_HELD_OUT = 20.0
 _ENOUGH_FOR_SCALES = 4000  # rows
+_ENOUGH_PEOPLE, _ENOUGH_ROWS = 300, 30_000
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # Bases differ by more than settings do, but with few people the one with the fewest functions looks best.
 # A quarter of the crowd, within these: for the evidence of each basis, and for the answers held out that compare them.
@@ -123,7 +124,7 @@ def select_model(
 ) -> Selection:
     """Scales and shape from the evidence; then the basis, a walk on strength and scale, and traits by held-out answers.
 
-    At most 1 000 people take part, and at most five folds. Of the ``bases`` (None: the items), in order of preference,
+    At most 1 000 people take part, down to 300 where these gave more than 30 000 answers, and at most five folds. Of the ``bases`` (None: the items), in order of preference,
     a later one must gain to be chosen. What of ``start`` is not ``free`` stays. Uncorrelated ``traits`` of people,
     (n_users, n_traits), are used if held-out answers gain by it, or if they must. ``delta=None`` learns the tie
     threshold.
@@ -135,6 +136,8 @@ def select_model(
     seeds = np.random.SeedSequence(random_state).spawn(7)
     kernel = any(functions is not None and len(functions.points) for functions in bases)
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
+    # Of people who answered much fewer will do.
+    most = min(most, max(_ENOUGH_PEOPLE, _ENOUGH_ROWS * comparisons.n_users // max(comparisons.n_rows, 1)))
     some, codes = some_people(comparisons, np.random.default_rng(seeds[0]), most)
     if traits_must and traits is not None:
         start = replace(start, trait_scale=_first_trait_scale(start, traits))

@@ -203,3 +203,20 @@ def search(judge: Callable[[int, int], float], sizes: tuple[int, int], start: tu
                 best = step
         axis, stayed = 1 - axis, stayed + 1 if best == before else 0
     return best
+
+
+def widest(
+    judge: Callable[[int, int], float], sizes: tuple[int, int], best: tuple[int, int], worth: float
+) -> tuple[int, int]:
+    """From the best place as far down the rows and then back along the columns as costs at most ``worth``.
+
+    Rows are prior variances and columns how alike people are. A few hundred answers hardly tell these apart, and
+    predictions know nothing of that: with the smallest of several that do as well intervals were too narrow.
+    """
+    enough = judge(*best) + worth
+    row, column = best
+    while row + 1 < sizes[0] and judge(row + 1, column) <= enough:
+        row += 1
+    while column > 0 and judge(row, column - 1) <= enough:
+        column -= 1
+    return row, column
