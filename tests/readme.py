@@ -21,8 +21,8 @@ import polars as pl
 from scipy.stats import norm
 
 from cli.running import run
+from predilect.decisions.scales import SCALES
 from predilect.report.folder import plot_board
-from predilect.report.tables import SCALES
 
 ROOT = Path(__file__).parents[1]
 README, OUTPUTS, PYTHON = (ROOT / name for name in ("README.md", "docs/outputs.md", "docs/python.md"))

@@ -12,7 +12,10 @@ import pytest
 
 from cli.running import ITEMS, QUICK, files_beside, rank_json, run
 from predilect import Population, load_model, read_comparisons
+from predilect.cli.rank import ScaleName
+from predilect.decisions import versus
 from predilect.decisions.ranking import BOARD_COLUMNS
+from predilect.decisions.scales import SCALES
 from predilect.report import folder as report_folder
 from tolerances import EXACT
 
@@ -85,6 +88,51 @@ def test_two_runs_differ_in_nothing_but_the_timing(votes, tmp_path):
         if name == "leaderboard.json":
             one, two = (json.dumps(json.loads(text) | {"timing": None}) for text in (one, two))
         assert one == two, name
+
+
+def test_a_base_an_anchor_and_named_pairs(few_votes, tmp_path):
+    region = pl.when(pl.col("judge") < "p06").then(pl.lit("north")).otherwise(pl.lit("south"))
+    pl.read_csv(few_votes).with_columns(region.alias("region")).write_csv(few_votes)
+    options = ("--scale", "elo", "--base", 1000, "--anchor", "banana", "--versus", "apple,cherry")
+    ran = run("rank", few_votes, *QUICK, *options, "--out", tmp_path / "out", "--segment", "region")
+    assert ran.exit_code == 0, ran.output
+    document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
+    model = Population.load(tmp_path / "out")
+    expected = model.rank(scale="elo", base=1000, anchor="banana")
+    assert pl.DataFrame(document["board"]).equals(expected)
+    assert pl.read_csv(tmp_path / "out" / "leaderboard.csv").filter(item="banana")["mean"].to_list() == [1000.0]
+    assert (document["scale"]["base"], document["scale"]["anchor"]) == (1000.0, "banana")
+    assert document["versus"] == versus(model, [("apple", "cherry")], scale="elo").to_dicts()
+    assert "banana is at 1000 by definition" in " ".join(ran.stdout.split())
+    assert "apple is better than cherry with probability " in " ".join(ran.stdout.split())
+    people = pl.read_parquet(tmp_path / "out" / "users.parquet")
+    own = model.rank("p03", scale="elo", base=1000, anchor="banana")
+    of_one = people.filter(user="p03")
+    assert of_one["item"].to_list() == own["item"].to_list()
+    np.testing.assert_allclose(of_one.select("mean", "sd"), own.select("mean", "sd"), atol=1e-6)
+    segments = pl.read_csv(tmp_path / "out" / "segments.csv").filter(item="banana")
+    assert segments["mean"].unique().to_list() == [1000.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--anchor", "fig"), '--anchor names "fig", which nobody compared. Items are '),
+        (("--versus", "apple,fig"), '--versus names "fig", which nobody compared'),
+        (("--versus", "apple"), "--versus takes two items with a comma between them"),
+        (("--versus", "apple,apple"), "--versus takes two items"),
+        (("--scale", "share", "--base", 1000), "base means nothing there. Leave it out, or ask for --scale elo"),
+    ],
+)  # fmt: skip
+def test_scales_and_pairs_that_cannot_be_are_refused_before_the_fit(few_votes, options, said):
+    ran = run("rank", few_votes, *options)
+    assert ran.exit_code == 2
+    assert said in " ".join(ran.stderr.split())
+    assert "Model: " not in ran.stdout
+
+
+def test_the_scales_of_the_command_are_those_of_the_library():
+    assert [name.value for name in ScaleName] == list(SCALES)
 
 
 @pytest.mark.parametrize(("scale", "unit"), [("logit", 1.702), ("elo", 1.702 * 400 / math.log(10))])

@@ -23,7 +23,9 @@ def number(value: float, digits: int = 2) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def board_chart(board: pl.DataFrame, unit: str, digits: int = 2, top: int = MOST_ROWS) -> str:
+def board_chart(
+    board: pl.DataFrame, unit: str, digits: int = 2, top: int = MOST_ROWS, origin: str = "0 is the mean of the items"
+) -> str:
     """Scores with 95 % intervals, best first, by tier."""
     shown = board.head(top)
     rows = [
@@ -40,7 +42,7 @@ def board_chart(board: pl.DataFrame, unit: str, digits: int = 2, top: int = MOST
     told = f"A dot and a line for each item, best on top: its score with the 95 % interval, in {unit}. Bands are tiers."
     if rows:
         told += f" First: {rows[0].told}. Last: {rows[-1].told}."
-    return intervals(rows, f"{which} by score", told, f"score and 95 % interval ({unit}; 0: mean of all items)")
+    return intervals(rows, f"{which} by score", told, f"score and 95 % interval ({unit}; {origin})")
 
 
 def pairs_chart(pairs: Pairs, observed: bool = False) -> str:

@@ -15,11 +15,11 @@ from predilect._text import amount, one_line, percent, shortened
 from predilect.cli.choice import Choice, Personal
 from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
 from predilect.progress import Watcher
 from predilect.report.leaderboard import Ranking, Refused, describe
-from predilect.report.tables import Scale
 
 _LONGEST_NAME = 48
 _SEGMENT_ROWS = 10

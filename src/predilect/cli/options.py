@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import inspect
 from collections.abc import Callable
@@ -330,6 +331,18 @@ class GaSPKOptions:
         if self.levels is not None:
             settings["levels"] = self.levels
         return settings
+
+
+def items_in(text: str, flag: str) -> list[str]:
+    """Names of items with commas between them, as a line of a CSV; DataError if one is empty."""
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{flag} takes names with commas between them: {error}") from None
+    names = [name.strip() for row in rows for name in row]
+    if not names or not all(names):
+        raise DataError(f"{flag} takes names with commas between them, and one of the names is empty")
+    return names
 
 
 def _number_or_auto(text: str) -> int | str:

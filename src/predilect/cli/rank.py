@@ -31,7 +31,9 @@ from predilect.cli.session import Talk, session
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, estimator, load_model
 
-ScaleName = StrEnum("ScaleName", ["probit", "logit", "elo"])  # the unit of a score
+ScaleName = StrEnum(  # of scores
+    "ScaleName", {"probit": "probit", "logit": "logit", "elo": "elo", "zero_to_hundred": "0-100", "share": "share"}
+)
 FormatName = StrEnum("FormatName", ["text", "md"])  # of what is printed
 
 
@@ -137,9 +139,38 @@ def rank(
         typer.Option(
             "--scale",
             rich_help_panel=OUTPUT,
-            help="Unit of scores: the noise of one answer (probit), about log-odds (logit), or Elo points.",
+            help="Of scores: the noise of one answer (probit), about log-odds (logit), Elo points, 0 to 100 from the "
+            "last item to the first, or shares of choices in per cent.",
         ),
     ] = ScaleName.probit,
+    base: Annotated[
+        float | None,
+        typer.Option(
+            "--base",
+            metavar="X",
+            rich_help_panel=OUTPUT,
+            show_default="0",
+            help="Score of the mean of the items, or of the anchor.",
+        ),
+    ] = None,
+    anchor: Annotated[
+        str | None,
+        typer.Option(
+            "--anchor",
+            metavar="ITEM",
+            rich_help_panel=OUTPUT,
+            help="The item that has the score of --base; intervals are of the distance to it.",
+        ),
+    ] = None,
+    versus: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--versus",
+            metavar="A,B",
+            rich_help_panel=OUTPUT,
+            help="Also say how sure it is that item A is better than item B; may be repeated.",
+        ),
+    ] = None,
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, rich_help_panel=OUTPUT, help="Rows to print; 0 for all.")
     ] = 50,
@@ -163,17 +194,19 @@ def rank(
     as_markdown = format is FormatName.md
     with session(quiet, json or as_markdown) as talk:
         from predilect.cli.fitting import Fitter, say_board, say_findings, say_intake, say_model, say_verdict
+        from predilect.cli.pairs import named_pairs, refuse_unknown_items, say_versus, versus_table
         from predilect.cli.reading import read_features, read_people, read_votes
         from predilect.cli.segments import asked_segments, refuse_unknown, say_segments
+        from predilect.decisions.scales import scale_of
         from predilect.report.changes import changes_between, shared_items
         from predilect.report.folder import RankOutput, input_records, package_versions
         from predilect.report.leaderboard import Ranking, leaderboard_document, shared_segments
         from predilect.report.markdown import markdown
         from predilect.report.output import OutputFile, OutputFolder
-        from predilect.report.tables import scale_of
 
         started, clock = datetime.now(UTC), perf_counter()
         asked = asked_for(model, personal, pooled)
+        named = named_pairs(versus or [])
         settings = gaspk.settings(model == "gaspk")
         columns, boards = asked_segments(segment or [], by, str(model), asked)
         if columns:
@@ -183,7 +216,7 @@ def rank(
         folder = None if out is None else OutputFolder(out, force)
         page = None if report is None else OutputFile(report, force, what="the report needs", place="--report")
         old = None if compare is None else load_model(compare)
-        unit = scale_of(scale.value, estimator(str(model))._likelihood.name)
+        unit = scale_of(scale.value, estimator(str(model))._likelihood.name, base, anchor)
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by, columns if people is None else [])
             of_people = read.people or read_people(people, reading.unpack_limit, columns)
@@ -194,6 +227,8 @@ def rank(
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
             if old is not None:
                 shared_items(read.comparisons.items, old, str(compare))
+            refuse_unknown_items("--anchor", [] if anchor is None else [anchor], read.comparisons, features)
+            refuse_unknown_items("--versus", [name for pair in named for name in pair], read.comparisons, features)
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
         findings = fitter.look(read.comparisons)
@@ -210,9 +245,11 @@ def rank(
             segments = shared_segments(overall.model, unit)
             refuse_unknown(boards, segments)  # those of whom nobody answered
         seconds["fitting"] = perf_counter() - clock - seconds["reading"]
+        beside = versus_table(overall.model, named, unit)
         document = leaderboard_document(
             overall,
             unit,
+            versus=beside,
             verdict=choice.to_dict(),
             by={"column": by, "fits": "independent", "rows_without_value": read.rows_without_segment} if by is not None
             else {"columns": columns, "fits": "shared"} if columns else None,
@@ -221,7 +258,7 @@ def rank(
                 "inputs": inputs,
                 "options": {
                     **reading.to_dict(), "model": str(model), "personal": asked.value, "verdict": verdict, "by": by,
-                    "segment": segment, "scale": scale.value,
+                    "segment": segment, "scale": scale.value, "base": base, "anchor": anchor, "versus": versus,
                     "strict": strict, **gaspk.to_dict(),
                 },
                 "seed": seed,
@@ -250,10 +287,11 @@ def rank(
             except OSError as error:
                 failure = error
         if as_markdown:
-            typer.echo(markdown(overall.board, unit, choice.verdict, top or len(overall.board)), nl=False)
+            typer.echo(markdown(overall.board, unit, choice.verdict, top or len(overall.board), beside), nl=False)
         say_model(talk, overall, unit, choice.personal)
         say_verdict(talk, choice)
         say_board(talk, overall, unit, top)
+        say_versus(talk, beside, unit)
         for value, one in segments.items():
             if isinstance(one, Ranking):
                 say_board(talk, one, unit, top, value)

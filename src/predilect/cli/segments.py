@@ -9,10 +9,10 @@ from predilect._text import amount, one_line
 from predilect.cli.choice import DEFAULT, Personal
 from predilect.cli.fitting import board_table
 from predilect.cli.session import Talk
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.report.leaderboard import Ranking, SharedSegment
 from predilect.report.segments import overviews
-from predilect.report.tables import Scale
 
 Boards = Mapping[tuple[str, str], SharedSegment]
 

@@ -25,10 +25,10 @@ from predilect.charts.pictures import number
 from predilect.charts.svg import name_of
 from predilect.data import Finding, check
 from predilect.decisions import suggest
+from predilect.decisions.scales import SCALES, Scale
 from predilect.evaluation.verdict import Verdict
 from predilect.report.changes import Changes
 from predilect.report.leaderboard import shared_segments
-from predilect.report.tables import SCALES, Scale, rescaled
 
 MOST_WITH_DRAWS = 5000  # people
 _QUESTIONS, _NEEDY = 5, 3
@@ -91,7 +91,7 @@ def contents_of(
     ``findings``: of ``check``, by default made from the answers, if the model holds them; ``returned``: why this model
     is the one. Some seconds for a thousand items, most of it for rank probabilities and questions.
     """
-    board = rescaled(pl.DataFrame(model.rank()), scale.per_probit)
+    board = pl.DataFrame(model.rank(scale=scale))
     if findings is None and model.comparisons_ is not None:
         findings = check(model.comparisons_, None if model.features_ is None else model.features_.ids)
     tables = model.further_tables()
@@ -208,7 +208,7 @@ def reading_it(told: Contents) -> tuple[list[str], list[str]]:
     """How to read a board, and how not to."""
     ties = told.scale.ties(told.model.tie_threshold_, told.model.posterior_.calibration.tie_spread)
     read = [
-        f"Score: {told.scale.meaning} 0 is the mean of the items. {ties}".strip(),
+        f"Score: {told.scale.meaning} {told.scale.origin[0].upper()}{told.scale.origin[1:]}. {ties}".strip(),
         "95 % interval: where the score lies with probability 95 %, going by these answers. That of the rank says "
         "which ranks are possible.",
         "P(best): the probability that the item is the best of the list.",
