@@ -46,6 +46,11 @@ def message(text: str) -> str:
     return shortened(printable(shortened(text, LONGEST_MESSAGE)), LONGEST_MESSAGE)
 
 
+def number(value: float, digits: int = 2) -> str:
+    """A number with so many decimals, never -0.00."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
 def percent(share: float) -> str:
     """A probability estimated from draws, never shown as 0 or 1."""
     if share < 0.005:

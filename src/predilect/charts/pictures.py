@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._text import amount, percent
+from predilect._text import amount, number, percent
 from predilect._types import FloatArray
 from predilect.charts.facts import Pairs, PeopleMap
 from predilect.charts.svg import Point, Row, against, grid, intervals, isolated, name_of, scatter
@@ -16,11 +16,6 @@ from predilect.evaluation.metrics import Reliability
 
 MOST_ROWS = 60  # of a board
 _MOST_SEGMENTS, _MOST_ITEMS = 12, 40
-
-
-def number(value: float, digits: int = 2) -> str:
-    """A number with so many decimals, never -0.00."""
-    return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def board_chart(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag, items_in
+from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag, TableFormat, TableFormatOption, items_in
 from predilect.cli.session import session
 
 
@@ -48,6 +48,7 @@ def decide(
         str | None,
         typer.Option("--default", metavar="ITEM", help="The option that stands unless the person objects."),
     ] = None,
+    format: TableFormatOption = TableFormat.csv,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -70,7 +71,7 @@ def decide(
             user, items_in(options, "--options"), cost_wrong=cost_wrong, cost_question=cost_question,
             cost_defer=cost_defer, default=default,
         )  # fmt: skip
-        if json:
+        if json or format is TableFormat.json:
             talk.document({
                 "schema": "predilect/decision", "version": 1, "model": fitted.report_["model"], "user": user,
                 "warnings": talk.warned, **found.to_dict(),
@@ -78,5 +79,6 @@ def decide(
             return
         concerned = found.question or ((found.option,) if found.option is not None else found.options)
         beside = [found.action if option in concerned else None for option in found.options]
-        talk.table(pl.DataFrame({"option": found.options, "probability": found.probabilities, "decision": beside}))
+        table = pl.DataFrame({"option": found.options, "probability": found.probabilities, "decision": beside})
+        talk.table(table, format)
         talk.say(found.reason)

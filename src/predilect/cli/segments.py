@@ -60,7 +60,7 @@ def say_segments(
         talk.say()
         answers = amount(float(board["n"].sum()) / 2.0)
         talk.say(f"{one_line(name[1])}: {board['people'][0]} people, {answers} answers", style="bold")
-        talk.say(board_table(board, scale, rows))
+        talk.say(board_table(board, scale, rows, talk.width))
         if rows < len(board):
             talk.say(f"... and {len(board) - rows} more items; --top 0 shows all.")
     where = "--out DIR writes all boards" if out is None else f"all boards are in {out}/segments.csv"

@@ -21,7 +21,6 @@ from predilect.charts.facts import (
     people_map,
     rank_shares,
 )
-from predilect.charts.pictures import number
 from predilect.charts.svg import name_of
 from predilect.data import Finding, check
 from predilect.decisions import suggest
@@ -32,6 +31,7 @@ from predilect.report.leaderboard import shared_segments
 
 MOST_WITH_DRAWS = 5000  # people
 _QUESTIONS, _NEEDY = 5, 3
+_NOT_JUDGED = "Whether people differ so much that each needs an own ranking was not judged on held-out answers."
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def sentences(told: Contents) -> list[str]:
         )
     lines.append(f"{told_tier}; {tiers} in all.")
     lines.append(_against_the_middle(told))
-    lines.append(_about_people(told.model, verdict))
+    lines.append(_NOT_JUDGED if verdict is None else verdict.in_short)
     vague = _vague(board).row(0, named=True)
     lines.append(
         f"All this rests on {told.answered}; least is known of {name_of(vague['item'])} ({amount(vague['n'])} "
@@ -179,28 +179,6 @@ def _against_the_middle(told: Contents) -> str:
     return (
         f"Asked to choose between {leader} and {other}, in the middle of the board, a new person prefers {leader} in "
         f"{100 * p[0]:.0f} % of answers and {other} in {100 * p[2]:.0f} %{ties}."
-    )
-
-
-def _about_people(model: Any, verdict: Verdict | None) -> str:
-    if verdict is None:
-        return "Whether people differ so much that each needs an own ranking was not judged on held-out answers."
-    contest = verdict.personal
-    if contest.outcome == "unknown":
-        return contest.sentence
-    if verdict.only_care:
-        return "People differ in how consistently they answer, and not in taste: one ranking serves them all."
-    told = {
-        "better": "People differ in taste, and rankings of their own predict them better than the crowd's",
-        "nothing": "One ranking serves all: rankings of people's own predict held-out answers no better",
-        "worse": "One ranking serves all: rankings of people's own predict held-out answers worse",
-    }[contest.outcome]
-    gain, lower, upper = (float(value or 0.0) for value in (contest.gain, contest.lower, contest.upper))
-    direction, sign = ("lower", 1.0) if gain >= 0.0 else ("higher", -1.0)
-    low, high = sorted((sign * lower, sign * upper))
-    return (
-        f"{told} (log loss {direction} by {number(abs(gain), 3)} nats an answer, 95 % interval {number(low, 3)} to "
-        f"{number(high, 3)})."
     )
 
 

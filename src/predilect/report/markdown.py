@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import polars as pl
 
-from predilect._text import amount, percent
-from predilect.charts.pictures import number
+from predilect._text import amount, number, percent
 from predilect.charts.svg import name_of
 from predilect.decisions.scales import Scale
 from predilect.evaluation.verdict import Verdict
@@ -37,6 +37,17 @@ def markdown(
     for sentence in [] if verdict is None else verdict.sentences:
         lines += ["", sentence]
     return "\n".join(lines) + "\n"
+
+
+def table_as_markdown(table: pl.DataFrame) -> str:
+    """Any table; numbers stand to the right, and empty cells are empty."""
+
+    def told(cell: Any) -> str:
+        return "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else escaped(cell)
+
+    sides = ["---:" if dtype.is_numeric() else ":---" for dtype in table.dtypes]
+    lines = [[escaped(name) for name in table.columns], sides, *(map(told, row) for row in table.iter_rows())]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def escaped(value: object) -> str:

@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import polars as pl
 
-from predilect._text import amount, grouped, one_line, percent
+from predilect._text import amount, grouped, number, one_line, percent
 from predilect.charts.facts import has_attributes
 from predilect.charts.pictures import (
     MOST_ROWS,
@@ -16,7 +16,6 @@ from predilect.charts.pictures import (
     calibration_chart,
     effects_chart,
     importances_chart,
-    number,
     pairs_chart,
     part_worths_chart,
     people_chart,

@@ -15,7 +15,6 @@ from rich.text import Text
 from predilect._plots import new_figure, write_figure
 from predilect._text import amount, one_line, shortened
 from predilect.decisions.scales import Scale
-from predilect.plot import draw_segments, size_of_segments
 
 _MOST_ITEMS, _MOST_SEGMENTS = 60, 60  # in a plot
 _ACROSS, _ITEM_ROWS, _LONGEST_ITEM, _WIDTH = 7, 30, 24, 48  # in a table of items by segments
@@ -92,6 +91,8 @@ def plot_segments(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Sc
 
     The best 60 items of the crowd, and the first 60 segments; a dot says that a difference is more than chance.
     """
+    from predilect.plot import draw_segments, size_of_segments
+
     items, shown = crowd["item"].head(_MOST_ITEMS), boards[:_MOST_SEGMENTS]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box; segments.csv has the name

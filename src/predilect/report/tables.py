@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
@@ -25,7 +25,18 @@ def sentence_of_pair(row: dict[str, Any], scale: Scale) -> str:
     )
 
 
-def write_csv(table: pl.DataFrame, path: Path) -> None:
+_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
+
+
+def whole_numbers(column: pl.Series, ids: pl.Series | None = None) -> pl.Series:
+    """Text as integers, if all of it (or of ``ids``, of which it is a part) are written as such; else as it is."""
+    whole = column if ids is None else ids
+    if column.dtype != pl.String or not whole.str.contains(_WHOLE).fill_null(True).all():
+        return column
+    return column.cast(pl.Int64)
+
+
+def write_csv(table: pl.DataFrame, path: Path | IO[bytes], header: bool = True) -> None:
     """Write a table that people open in a spreadsheet, which would obey a formula in an id.
 
     Text that begins as a formula does, and is no number, gets an apostrophe before it, and so do names of columns.
@@ -33,7 +44,7 @@ def write_csv(table: pl.DataFrame, path: Path) -> None:
     text = [_no_formula(column) for column in table if column.dtype == pl.String]
     table = table.with_columns(text)
     table.columns = _no_formula(pl.Series(table.columns)).to_list()
-    table.write_csv(path)
+    table.write_csv(path, include_header=header)
 
 
 def _no_formula(text: pl.Series) -> pl.Series:
