@@ -85,6 +85,11 @@ def did_you_mean(value: Any, known: Iterable[Any]) -> str:
     return "" if found is None else f' Did you mean "{shown(found)}"?'
 
 
+def number(value: float, digits: int = 2) -> str:
+    """A number with so many decimals, never -0.00."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
 def percent(share: float) -> str:
     """A probability estimated from draws, never shown as 0 or 1."""
     if share < 0.005:

@@ -24,7 +24,20 @@ KINDS = {
     "pyarrow": (pa.table, pa.Table),
     "dict": (dict, pl.DataFrame),
 }
-COLUMNS = ["item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n"]
+COLUMNS = [
+    "item",
+    "mean",
+    "sd",
+    "lower",
+    "upper",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "p_best",
+    "tier",
+    "tied_with_leader",
+    "n",
+]
 
 
 class PredictionContract(EstimatorContract):

@@ -9,8 +9,18 @@ from typing import Literal, cast
 
 import polars as pl
 
+from predilect._text import amount
 from predilect.cli.options import ReadingOptions
-from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
+from predilect.cli.session import Talk
+from predilect.data import (
+    Comparisons,
+    Finding,
+    ItemFeatures,
+    PersonFeatures,
+    read_comparisons,
+    read_frame,
+    read_item_map,
+)
 from predilect.data.frames import as_text
 from predilect.data.read.assemble import Kind, ReadOptions
 from predilect.data.read.columns import TASK, guess_one, no_column
@@ -44,7 +54,7 @@ def read_votes(
     settings = _settings(options)
     more = list(segments) if by is None else [by]
     if not more:
-        return Reading(read_comparisons(path, unpack_limit=options.unpack_limit, **settings))
+        return Reading(read_comparisons(path, table=options.table, unpack_limit=options.unpack_limit, **settings))
     if settings.get("task") is None and guess_one(more, TASK) is not None:
         settings["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
 
@@ -54,7 +64,7 @@ def read_votes(
                 raise no_column(name, f"with {'--by' if by else '--segment'}", names)
         return [*used_columns(names, settings), *more]
 
-    names, frame = read_table(path, wanted, unpack_limit=options.unpack_limit)
+    names, frame = read_table(path, wanted, table=options.table, unpack_limit=options.unpack_limit)
     whole = Comparisons.from_frame(frame, **settings)
     used = {*whole.intake.columns.values(), *more}
     unused = tuple(name for name in names if name not in used)
@@ -118,6 +128,30 @@ def read_people(path: Path | None, unpack_limit: float, segments: Sequence[str] 
     user = guess_one(frame.columns, PersonFeatures.id_names)
     others = [name for name in frame.columns if name != user] if segments else None
     return PersonFeatures.from_frame(frame, columns=others, segments=segments)
+
+
+def say_intake(talk: Talk, comparisons: Comparisons) -> None:
+    """Print what was left out; in detail, what was read and how."""
+    intake = comparisons.intake
+    for line in intake.describe():
+        talk.detail(line)
+    if not talk.explains:
+        for line in intake.losses():
+            talk.say(line)
+    who = f"{comparisons.n_users} people" if comparisons.has_users else "people not named"
+    answers = f"{amount(comparisons.n_answers)} answers"
+    if intake.tasks_read:
+        answers = f"{amount(comparisons.n_answers)} times one alternative over another"
+    talk.say(f"{answers}, {comparisons.n_items} items, {who}.")
+
+
+def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
+    """Print what ``check`` found: warnings as warnings, the rest as notes, in detail."""
+    for finding in findings:
+        if finding.severity == "warning":
+            talk.warn(finding.message)
+        else:
+            talk.detail(f"Note: {finding.message}")
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:

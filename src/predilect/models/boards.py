@@ -22,6 +22,7 @@ from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
 from predilect.decisions.acting import Decision, decide
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
+from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.posterior import Posterior, Utilities, centre
@@ -283,24 +284,45 @@ class Ranking(Predicting):
             )  # fmt: skip
         return code
 
-    def rank(self, user: Any = None) -> Any:
+    def rank(
+        self,
+        user: Any = None,
+        *,
+        scale: ScaleName | Scale = "probit",
+        base: float | None = None,
+        anchor: Any = None,
+    ) -> Any:
         """The board of the crowd, or of one person, best first.
 
         Parameters
         ----------
         user : id, optional
             A person; by default the consensus, in which every person has an equal voice (pooled: every answer).
+        scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
+            Of the scores: noise of one answer, log-odds, Elo points, from the last item to the first, Bradley-Terry
+            shares in per cent; defined in docs/outputs.md.
+        base : float, optional
+            Score of the mean of the items, or of the anchor; by default 0.
+        anchor : item, optional
+            The item that has the score ``base``; intervals are of the distance to it then.
 
         Returns
         -------
         board : data frame of the caller's kind
-            Columns item, mean, sd, lower, upper (utility centred over the items, in units of the noise of one answer;
-            95 % interval), rank, rank_low, rank_high (95 % interval of the rank), p_best, tier, n (answers).
+            Columns item, mean, sd, lower, upper (score with its 95 % interval; by default the utility centred over the
+            items, in units of the noise of one answer), rank, rank_low, rank_high (95 % interval of the rank), p_best,
+            tier, tied_with_leader (the first item is not better with more than 95 % probability), n (answers).
+
+        Raises
+        ------
+        DataError
+            If the user or the anchor is not known, or the scale is none or has neither base nor anchor.
         """
         now = self._now()
-        if user is None:
-            return now._frame(now._board(now.posterior_.crowd()), now.n_answers_by_item())
-        return now._frame(now._board(now.posterior_.calibrated(now._user_code(user))), now.n_answers_by_item(user))
+        unit = scale_of(scale, now._likelihood.name, base, anchor)
+        crowd = user is None
+        utilities = now.posterior_.crowd() if crowd else now.posterior_.calibrated(now._user_code(user))
+        return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now.n_answers_by_item(user))
 
     def utilities(self, user: Any = None) -> Any:
         """Utilities of the crowd, or of one person: the frame of :meth:`rank`, in the order of :attr:`items_`.
