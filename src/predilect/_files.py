@@ -46,6 +46,11 @@ def _near_file(path: Path) -> str:
         return ""
 
 
+def is_stream(path: Path) -> bool:
+    """Whether it is a pipe or a device whose name does not say what it holds, such as /dev/stdin."""
+    return not path.suffix and not stat.S_ISREG(path.stat().st_mode)
+
+
 def suffix_of(data: bytes) -> str:
     """Suffix for content that came without a name: what its first bytes say, or else delimited text."""
     if data[:2] == b"\x1f\x8b":

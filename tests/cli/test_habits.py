@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import polars as pl
 import pytest
@@ -95,6 +98,18 @@ def test_standard_input_of_any_kind(few_votes, tmp_path):
     empty = CliRunner().invoke(app, ["check", "-"], input=b"")
     assert empty.exit_code == 2
     assert "is empty" in empty.output
+
+
+def test_what_a_pipe_without_a_name_holds_is_read(few_votes, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    packed = gzip.compress(few_votes.read_bytes())
+    writer = threading.Thread(target=pipe.write_bytes, args=(packed,))
+    writer.start()
+    ran = run("check", pipe)
+    writer.join()
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout.splitlines()[:3] == run("check", few_votes).stdout.splitlines()[:3]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

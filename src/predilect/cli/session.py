@@ -29,7 +29,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from predilect._files import existing, suffix_of
+from predilect._files import existing, is_stream, suffix_of
 from predilect._text import HARMFUL, printable, spoken_to
 from predilect._text import message as readable
 from predilect.errors import ConvergenceError, DataError, OutputError, PredilectError
@@ -66,32 +66,40 @@ class Talk:
         if not self.out.is_terminal:
             self.out = Console(highlight=False, width=_WIDTH_OF_A_PIPE)
         self.err = Console(stderr=True, highlight=False)
-        self._input: TemporaryDirectory[str] | None = None
+        self._held: TemporaryDirectory[str] | None = None
+        self._took_input = False
 
     @overload
     def file(self, path: Path) -> Path: ...
     @overload
     def file(self, path: None) -> None: ...
     def file(self, path: Path | None) -> Path | None:
-        """A file that was given, or standard input for "-", as a file for the time of the session.
+        """A file that was given; what comes out of a pipe, or of standard input for "-", as a file of the session.
 
         DataError if there is no such file, before anything is imported that takes long, or standard input is asked for
         twice.
         """
-        if path is None or str(path) != "-":
-            return None if path is None else existing(path)
-        if self._input is not None:
+        if path is None:
+            return None
+        if str(path) != "-" and not is_stream(existing(path)):
+            return path
+        if str(path) != "-":
+            name, data = path.name, path.read_bytes()
+        elif self._took_input:
             raise DataError("standard input (-) can be read but once. Give the other file by its name")
-        self._input = TemporaryDirectory(prefix="predilect-")
-        data = b"" if sys.stdin is None else sys.stdin.buffer.read()
-        held = Path(self._input.name) / f"standard-input{suffix_of(data)}"
+        else:
+            self._took_input = True
+            name, data = "standard-input", b"" if sys.stdin is None else sys.stdin.buffer.read()
+        if self._held is None:
+            self._held = TemporaryDirectory(prefix="predilect-")
+        held = Path(self._held.name) / f"{name}{suffix_of(data)}"
         held.write_bytes(data)
         return held
 
     def close(self) -> None:
-        """Remove what standard input held."""
-        if self._input is not None:
-            self._input.cleanup()
+        """Remove what came out of pipes."""
+        if self._held is not None:
+            self._held.cleanup()
 
     @property
     def width(self) -> int:
